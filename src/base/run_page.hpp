@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The page of memory that all processes of one run share: the budget, who uses how much of it, and what
+// happened. `farheap run` makes it (a memfd), every process of the run maps it, and `run` reads it at the end.
+// A process that is killed leaves its slot behind; whoever sums up next sees that it is gone.
+//
+// Thread-safety: all members are atomics or constant once made.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <farheap/result.hpp>
+#include <memory>
+#include <string>
+
+namespace farheap::base {
+
+inline constexpr std::uint32_t kRunPageFormat = 1;
+inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
+
+struct RunCounters {
+  std::atomic<std::uint64_t> processes{0};        // that loaded the runtime (an exec counts again)
+  std::atomic<std::uint64_t> paging_processes{0}; // ... and came so near the budget that pages left
+  std::atomic<std::uint64_t> faults{0};           // all that the handler saw
+  std::atomic<std::uint64_t> faults_fresh{0};     // first touches
+  std::atomic<std::uint64_t> faults_probation{0}; // the page was out of view but still in memory
+  std::atomic<std::uint64_t> faults_store{0};     // the page had to be read
+  std::atomic<std::uint64_t> faults_waited{0};    // the page was on its way already (read-ahead)
+  std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<std::uint64_t> bytes_written{0};
+  std::atomic<std::uint64_t> bytes_read_ahead{0};
+  std::atomic<std::uint64_t> pages_dropped_clean{0};
+  std::atomic<std::uint64_t> stall_ns{0};          // handler time from a fault's arrival until its page was there
+  std::atomic<std::uint64_t> stall_no_room_ns{0};  // ... of which it waited for room in memory
+  std::atomic<std::uint64_t> store_full_waits{0};
+  std::atomic<std::uint64_t> peak_bytes{0};  // largest sum over the slots seen
+};
+
+struct RunSlot {
+  std::atomic<std::int32_t> pid{0};        // 0: free
+  std::atomic<std::uint64_t> bytes{0};     // anonymous memory of that process now, the runtime's own included
+};
+
+struct RunPage {
+  std::atomic<std::uint32_t> format{kRunPageFormat};
+  std::atomic<std::uint64_t> budget_bytes{0};
+  RunCounters counters;
+  static constexpr int kSlots = 1024;
+  RunSlot slots[kSlots];
+
+  // This process's slot, freed slots and those of dead processes taken over. Never null: the last slot is
+  // shared when all are taken.
+  RunSlot& claim(std::int32_t pid);
+  void release(RunSlot& slot);
+  // Sum over all live slots; raises peak_bytes.
+  std::uint64_t total_bytes();
+};
+
+// Requires: `file` is open for reading and writing. Sizes it and puts a fresh page there; unmapped by munmap.
+[[nodiscard]] Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes);
+// Maps an existing one. kCorrupt if it is not a run page of this format.
+[[nodiscard]] Result<RunPage*> open_run_page(const std::string& path);
+
+}  // namespace farheap::base
