@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment/free_run.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/units.hpp"
+
+namespace farheap::segment {
+
+union FreeRunPool::Record {
+  struct {
+    Record* next;
+    std::size_t block_bytes;
+  } link;
+  FreeRun run;
+  Record() : link{nullptr, 0} {}
+  ~Record() {}
+};
+
+FreeRunPool::~FreeRunPool() {
+  while (blocks_ != nullptr) {
+    Record* block = blocks_;
+    blocks_ = block->link.next;
+    munmap(block, block->link.block_bytes);
+  }
+}
+
+bool FreeRunPool::grow() noexcept {
+  std::size_t bytes = next_block_bytes_;
+  void* block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return false;
+  auto* records = static_cast<Record*>(block);
+  records->link = {blocks_, bytes};
+  blocks_ = records;
+  next_ = records + 1;
+  last_ = records + bytes / sizeof(Record);
+  next_block_bytes_ = std::min(bytes * 2, 4 * base::kMiB);
+  return true;
+}
+
+FreeRun* FreeRunPool::make(std::uintptr_t start, std::uintptr_t end) noexcept {
+  Record* record = spare_;
+  if (record != nullptr) {
+    spare_ = record->link.next;
+  } else {
+    if (next_ == last_ && !grow()) return nullptr;
+    record = next_++;
+  }
+  auto* run = ::new (static_cast<void*>(record)) FreeRun;
+  run->start = start;
+  run->end = end;
+  return run;
+}
+
+void FreeRunPool::recycle(FreeRun* run) noexcept {
+  auto* record = reinterpret_cast<Record*>(run);
+  record->link = {spare_, 0};
+  spare_ = record;
+}
+
+}  // namespace farheap::segment

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which addresses of a range are free: runs of pages are obtained, extended, and given back whole or in part.
+// Only free runs are written down, so a run that was obtained may be given back in any pieces. The bookkeeping
+// is apart from the range (which is never touched) and comes straight from mmap, never from malloc.
+// Best fit, and the lowest address among equals: O(log free runs) for every call.
+//
+// Thread-safety: none; the owner locks.
+#pragma once
+
+#include <boost/intrusive/set.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "segment/free_run.hpp"
+
+namespace farheap::segment {
+
+class RunAllocator {
+ public:
+  // All of [base, base + bytes) is free at first.
+  // Requires: base and bytes are multiples of the page size.
+  RunAllocator(std::byte* base, std::size_t bytes) noexcept;
+  RunAllocator(const RunAllocator&) = delete;
+  RunAllocator& operator=(const RunAllocator&) = delete;
+
+  // Requires: bytes a positive multiple of the page size; alignment a power of two, at least the page size.
+  // nullptr when no free run can hold it.
+  [[nodiscard]] std::byte* obtain(std::size_t bytes, std::size_t alignment) noexcept;
+
+  // Takes just these addresses. False, and nothing is changed, if any of them is not free.
+  [[nodiscard]] bool obtain_at(std::byte* at, std::size_t bytes) noexcept;
+
+  // Makes [at, at + bytes), obtained before, new_bytes long in place. False if what follows it is not free.
+  // Requires: new_bytes >= bytes.
+  [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) noexcept;
+
+  // Stops the program if any part lies outside of the range or is free already.
+  void give_back(std::byte* at, std::size_t bytes) noexcept;
+
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_; }
+  [[nodiscard]] std::size_t free_run_count() const noexcept { return by_address_.size(); }
+  [[nodiscard]] std::size_t largest_free_run() const noexcept;
+
+ private:
+  using Address = std::uintptr_t;
+
+  [[nodiscard]] FreeRun* find_fit(std::size_t bytes, std::size_t alignment) noexcept;
+  [[nodiscard]] FreeRun* find_holding(Address start, Address end) noexcept;
+  [[nodiscard]] bool take(FreeRun& run, Address start, Address end) noexcept;
+  void resize(FreeRun& run, Address start, Address end) noexcept;
+  void insert(FreeRun& run) noexcept;
+  void remove(FreeRun& run) noexcept;
+
+  Address begin_;
+  Address end_;
+  std::size_t free_bytes_ = 0;
+  FreeRunPool pool_;  // outlives the trees: declared before them
+  FreeRunsByAddress by_address_;
+  FreeRunsBySize by_size_;
+};
+
+}  // namespace farheap::segment
