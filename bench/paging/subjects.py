@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the paging benchmark runs: its own programs, as they describe themselves, and the real programs."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(REPOSITORY, "tests", "programs"))
+
+
+@dataclasses.dataclass
+class Measured:
+    """What one run says of itself: the phase that counts, and a proof that the result is right."""
+    seconds: float
+    checksum: str
+
+
+@dataclasses.dataclass
+class Subject:
+    name: str
+    command: list
+    real: bool = False  # a real program: only its whole run counts, and only with enough memory
+    stdin: str = None
+    env: dict = None
+    cwd: str = None
+
+    def measured(self, run):
+        """Raises ValueError where the run gave no result."""
+        if run.status != 0:
+            raise ValueError(f"exit status {run.status}: {run.stderr.decode('utf-8', 'replace')[-400:].strip()}")
+        if self.real:
+            return Measured(run.seconds, hashlib.sha256(run.stdout).hexdigest())
+        line = json.loads(run.stdout)
+        if line["verified"] is False:
+            raise ValueError("its own verifier found a wrong result")
+        return Measured(line["seconds"], line["checksum"])
+
+
+def bench_subjects(build, quick):
+    """One subject for each case of each program in the build folder."""
+    folder = os.path.join(build, "bench", "paging", "programs")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"no benchmark programs in {folder}: build the target farheap_bench_paging first")
+    subjects = []
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if not (os.path.isfile(path) and os.access(path, os.X_OK)):
+            continue
+        described = json.loads(subprocess.run([path, "--describe"], capture_output=True, check=True).stdout)
+        for case in described["cases"]:
+            arguments = case["arguments"] + (case["quick_arguments"] if quick else [])
+            subjects.append(Subject(case["name"], [path, *arguments]))
+    return subjects
+
+
+def real_subjects(folder, quick):
+    """The programs of tests/programs, with their data made in `folder`. Those that are not installed are told."""
+    import programs  # pylint: disable=import-outside-toplevel,import-error
+    subjects, missing = [], []
+    for program in programs.ALL:
+        reason = program.missing()
+        if reason:
+            missing.append(f"{program.name}: {reason}")
+            continue
+        job = program.prepare(folder, "quick" if quick else "full")
+        subjects.append(Subject(program.name, job.command, real=True, stdin=job.stdin, env=job.env, cwd=folder))
+    return subjects, missing
