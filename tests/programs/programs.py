@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The real programs that must run unchanged under a budget: one class each, all in ALL.
+
+A program needs so much memory that a quarter of its peak is above the least budget; run_program.py checks that.
+Its output goes to stdout and is the same in every run.
+"""
+
+import dataclasses
+import os
+import random
+import shutil
+import sys
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEMO = os.path.join(REPOSITORY, "examples", "demo")
+sys.path.insert(0, DEMO)
+import packages  # pylint: disable=wrong-import-position,import-error
+
+SIZES = ("quick", "full")
+
+
+@dataclasses.dataclass
+class Job:
+    command: list
+    stdin: str = None
+    env: dict = None
+
+
+def environment(**more):
+    """The caller's, with all that may change a program's output fixed."""
+    return {**os.environ, "LC_ALL": "C", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "TZ": "UTC", **more}
+
+
+def python():
+    """The distribution's own interpreter, no version manager's wrapper."""
+    return "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else os.path.realpath(sys.executable)
+
+
+class Program:
+    name = ""
+    tools = ()  # (command, apt package)
+
+    def missing(self):
+        """None, or what to install."""
+        for command, package in self.tools:
+            if shutil.which(command) is None:
+                return f"{command} is not installed: apt install {package}"
+        return None
+
+    def prepare(self, folder, size):
+        """Makes its data in `folder`, unless it is there, and returns the job."""
+        raise NotImplementedError
+
+
+def _made(folder, name, make):
+    """The path of `name`, made by make(temporary path) if it is not there yet."""
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        temporary = f"{path}.{os.getpid()}"
+        make(temporary)
+        os.replace(temporary, path)
+    return path
+
+
+def package_text(folder, count):
+    return _made(folder, f"packages-{count}.txt", lambda path: packages.write(path, count))
+
+
+def package_head(folder, count, size_bytes):
+    """The first bytes of the packages' text."""
+    def make(path):
+        with open(package_text(folder, count), "rb") as text, open(path, "wb") as out:
+            out.write(text.read(size_bytes))
+    return _made(folder, f"packages-{count}-{size_bytes}.txt", make)
+
+
+class PythonIndex(Program):
+    name = "python3_index"
+    tools = (("python3", "python3"),)
+
+    def prepare(self, folder, size):
+        text = package_text(folder, {"quick": 40000, "full": 180000}[size])
+        return Job([python(), os.path.join(DEMO, "index.py"), text], env=environment())
+
+
+class Sqlite(Program):
+    """An in-memory database of packages and what they depend on, and joins over it."""
+
+    name = "sqlite3_joins"
+    tools = (("sqlite3", "sqlite3"),)
+    queries = """
+CREATE INDEX by_name ON package(name);
+CREATE INDEX by_need ON depends(needs);
+CREATE INDEX by_from ON depends(name);
+SELECT count(*), sum(length(text)) FROM package;
+SELECT needs, count(*) AS n FROM depends GROUP BY needs ORDER BY n DESC, needs LIMIT 20;
+SELECT p.section, count(*), sum(p.size) FROM package p JOIN depends d ON d.name = p.name
+  JOIN package q ON q.name = d.needs WHERE q.section <> p.section GROUP BY p.section ORDER BY 1;
+SELECT count(*) FROM depends a JOIN depends b ON b.name = a.needs WHERE a.name < 'm';
+UPDATE package SET text = upper(text) WHERE size % 3 = 0;
+SELECT name, length(text), substr(text, 1, 40) FROM package ORDER BY substr(text, 200, 60), name LIMIT 20;
+"""
+
+    @staticmethod
+    def _fields(record):
+        fields = {}
+        for line in record.split("\n"):
+            if line[:1] != " " and ": " in line:
+                key, value = line.split(": ", 1)
+                fields[key] = value
+        return fields
+
+    def _write_script(self, text_path, path):
+        quote = lambda text: "'" + text.replace("'", "''") + "'"
+        with open(text_path, encoding="utf-8") as text, open(path, "w", encoding="utf-8") as out:
+            out.write("CREATE TABLE package(name TEXT, section TEXT, size INTEGER, text TEXT);\n"
+                      "CREATE TABLE depends(name TEXT, needs TEXT);\nBEGIN;\n")
+            for record in text.read().split("\n\n"):
+                fields = self._fields(record)
+                if "Package" not in fields:
+                    continue
+                name = quote(fields["Package"])
+                out.write(f"INSERT INTO package VALUES({name},{quote(fields.get('Section', 'none'))},"
+                          f"{int(fields.get('Installed-Size', 0))},{quote(record)});\n")
+                for need in fields.get("Depends", "").split(","):
+                    if need.strip():
+                        out.write(f"INSERT INTO depends VALUES({name},{quote(need.split()[0])});\n")
+            out.write("COMMIT;\n" + self.queries)
+
+    def prepare(self, folder, size):
+        count = {"quick": 80000, "full": 240000}[size]
+        script = _made(folder, f"sqlite-{count}.sql",
+                       lambda path: self._write_script(package_text(folder, count), path))
+        return Job(["sqlite3", "-batch", ":memory:"], stdin=script, env=environment())
+
+
+class Sort(Program):
+    """GNU sort with a buffer that holds everything."""
+
+    tools = (("sort", "coreutils"),)
+
+    def __init__(self, threads):
+        self.name = f"sort_{threads}"
+        self._threads = threads
+
+    @staticmethod
+    def _write_lines(path, lines):
+        rng = random.Random(1)
+        with open(path, "w", encoding="ascii") as out:
+            for _ in range(lines // 1000):
+                out.write("".join(f"{rng.getrandbits(96):024x} {rng.getrandbits(40):x} line\n" for _ in range(1000)))
+
+    def prepare(self, folder, size):
+        lines = {"quick": 2_000_000, "full": 6_000_000}[size]
+        buffer = {"quick": "200M", "full": "700M"}[size]
+        text = _made(folder, f"lines-{lines}.txt", lambda path: self._write_lines(path, lines))
+        return Job(["sort", "-S", buffer, f"--parallel={self._threads}", text], env=environment(TMPDIR=folder))
+
+
+class XzThereAndBack(Program):
+    """Two processes share the budget; what comes out must be what went in."""
+
+    name = "xz_9_and_back"
+    tools = (("xz", "xz-utils"),)
+
+    def prepare(self, folder, size):
+        text = package_head(folder, 20000, {"quick": 9 << 20, "full": 14 << 20}[size])
+        return Job(["sh", "-c", 'xz -9 -T1 -c "$0" | xz -dc', text], env=environment())
+
+
+class XzThreads(Program):
+    name = "xz_threads"
+    tools = (("xz", "xz-utils"),)
+
+    def prepare(self, folder, size):
+        text = package_head(folder, 20000, {"quick": 8 << 20, "full": 14 << 20}[size])
+        return Job(["xz", "-7", "-T2", "--block-size=4MiB", "-c", text], env=environment())
+
+
+class Pigz(Program):
+    """Large blocks, so that its buffers need memory."""
+
+    name = "pigz"
+    tools = (("pigz", "pigz"),)
+
+    def prepare(self, folder, size):
+        text = package_text(folder, {"quick": 180000, "full": 360000}[size])
+        return Job(["pigz", "-p", "2", "-3", "-n", "-b", {"quick": "49152", "full": "98304"}[size], "-c", text],
+                   env=environment())
+
+
+class Perl(Program):
+    """A hash of all triples of neighbouring words."""
+
+    name = "perl_words"
+    tools = (("perl", "perl"),)
+    script = ("while (<>) { for my $word (/[A-Za-z][A-Za-z0-9.+-]*/g) { "
+              "$triples{qq($first $second $word)}++; ($first, $second) = ($second, $word); } } "
+              "for (sort keys %triples) { print qq($triples{$_} $_\\n); }")
+
+    def prepare(self, folder, size):
+        text = package_text(folder, {"quick": 18000, "full": 50000}[size])
+        return Job(["perl", "-e", self.script, text], env=environment())
+
+
+class Compiler(Program):
+    """g++ over header-only libraries: many small objects, and its own garbage collector over mmap."""
+
+    name = "gxx"
+    tools = (("g++", "g++"),)
+    headers = {"quick": ("nlohmann/json.hpp", "boost/unordered_map.hpp"),
+               "full": ("nlohmann/json.hpp", "regex", "boost/unordered_map.hpp", "boost/container/flat_map.hpp",
+                        "boost/interprocess/offset_ptr.hpp", "boost/intrusive/rbtree.hpp")}
+    source = """
+int main(int count, char** words) {
+  boost::unordered_map<std::string, int> lengths;
+  auto value = nlohmann::json::parse(count > 1 ? words[1] : "{}");
+  for (const auto& [key, inner] : value.items()) lengths[key] = static_cast<int>(inner.size());
+  value["keys"] = lengths.size();
+  return static_cast<int>(value.dump(2).size() + nlohmann::json::to_cbor(value).size());
+}
+"""
+
+    def missing(self):
+        if not os.path.exists("/usr/include/nlohmann/json.hpp"):
+            return "nlohmann/json.hpp is not installed: apt install nlohmann-json3-dev"
+        if not os.path.exists("/usr/include/boost/container/flat_map.hpp"):
+            return "boost/container/flat_map.hpp is not installed: apt install libboost1.81-dev"
+        return super().missing()
+
+    def prepare(self, folder, size):
+        def make(path):
+            with open(path, "w", encoding="ascii") as out:
+                out.write("".join(f"#include <{header}>\n" for header in self.headers[size]) + self.source)
+        path = _made(folder, f"compiled-{size}.cpp", make)
+        return Job(["g++", "-std=c++20", {"quick": "-O0", "full": "-O2"}[size], "-S", "-o", "-", path], env=environment(TMPDIR=folder))
+
+
+ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler())
+
+
+def find(name):
+    for program in ALL:
+        if program.name == name:
+            return program
+    raise KeyError(f"no program called {name}; there are: {', '.join(one.name for one in ALL)}")
