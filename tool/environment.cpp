@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "environment.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "os/uffd_abi.hpp"
+#include "terminal.hpp"
+
+namespace farheap::tool {
+namespace {
+
+constexpr char kLibraryName[] = "libfarheap-preload.so";
+
+std::string readable(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::canonical(path, error);
+  return !error && access(whole.c_str(), R_OK) == 0 ? whole.string() : std::string();
+}
+
+}  // namespace
+
+Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& settings) {
+  auto loaded = base::load_options(environ, settings);
+  if (!loaded) return loaded;
+  for (const auto& warning : loaded->warnings) complain(warning);
+  base::set_log_level(loaded->options.log);
+  return loaded;
+}
+
+Result<std::string> find_preload_library(const base::Options& options) {
+  std::string found;
+  std::string tried = options.preload;
+  if (!options.preload.empty()) {
+    found = readable(options.preload);
+  } else {
+    std::error_code error;
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    const std::filesystem::path places[] = {folder / FARHEAP_LIBRARY_FROM_TOOL / kLibraryName,
+                                            folder / ".." / "src" / "preload" / kLibraryName};
+    for (const auto& place : places) {
+      if (found.empty()) found = readable(place);
+      tried += (tried.empty() ? "" : " ") + place.lexically_normal().string();
+    }
+  }
+  if (found.empty()) {
+    return fail(ErrorCode::kNotFound, "cannot find the preload library", tried, "it is not there",
+                "install Farheap whole, or name it with FARHEAP_PRELOAD=" + std::string(kLibraryName));
+  }
+  // The loader splits LD_PRELOAD at these and has no way to quote them.
+  if (found.find_first_of(" :") != std::string::npos) {
+    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
+                "its path has a blank or a colon in it", "install Farheap in a folder without them");
+  }
+  return found;
+}
+
+std::vector<Grant> userfault_grants() {
+  return {
+      {"sudo sysctl vm.unprivileged_userfaultfd=1",
+       "every user, until the next boot; to keep it: echo vm.unprivileged_userfaultfd=1 | "
+       "sudo tee /etc/sysctl.d/70-farheap.conf"},
+      {"sudo chgrp \"$(id -gn)\" /dev/userfaultfd && sudo chmod 660 /dev/userfaultfd",
+       "your group, until the next boot (Linux 6.1 and later)"},
+      {"echo 'KERNEL==\"userfaultfd\", GROUP=\"'\"$(id -gn)\"'\", MODE=\"0660\"' | "
+       "sudo tee /etc/udev/rules.d/70-farheap.rules && sudo udevadm trigger /dev/userfaultfd",
+       "your group, for good"},
+  };
+}
+
+Status check_userfault(const os::KernelFeatures& features) {
+  if (features.kernel_faults && (features.move || features.write_protect)) return {};
+  if (features.kernel_faults) {
+    return fail(ErrorCode::kUnavailable, "cannot page a program", "userfaultfd",
+                "this kernel has neither write protection (Linux 5.7) nor UFFDIO_MOVE (6.8)", "use a newer kernel");
+  }
+  std::string remedy = "an administrator can grant it with one of:";
+  for (const auto& grant : userfault_grants()) remedy += "\n    " + grant.command + "\n        (" + grant.meaning + ")";
+  const int why = features.userfault_errno;
+  return fail(ErrorCode::kPermission, "cannot page a program",
+              "this user may not have a userfaultfd that serves system calls",
+              why != 0 ? strerror(why) : "option disable=kernel_faults", std::move(remedy));
+}
+
+std::string absolute_store(std::string_view uri, const std::string& folder) {
+  const auto colon = uri.find(':');
+  if (colon == std::string_view::npos) return std::string(uri);
+  const std::string_view decorated = uri.substr(0, colon);
+  const std::string_view engine = decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
+  const std::string_view place = uri.substr(colon + 1);
+  const bool is_path = engine == "file" || engine == "lmdb";
+  if (!is_path || place.empty() || place[0] == '/' || place[0] == '?') return std::string(uri);
+  return std::string(uri.substr(0, colon + 1)) + folder + "/" + std::string(place);
+}
+
+}  // namespace farheap::tool

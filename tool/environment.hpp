@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the tool finds around itself: the preload library, the options of this call, and what an administrator has
+// to grant. Shared by `run` and `doctor`, so that both say the same.
+//
+// Thread-safety: the tool has one thread.
+#pragma once
+
+#include <farheap/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.hpp"
+#include "os/kernel_features.hpp"
+
+namespace farheap::tool {
+
+// The options of the environment and `settings`; unknown variables are reported on standard error.
+[[nodiscard]] Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& settings);
+
+// The preload library: where the option says, else beside the installed tool, else in the build tree.
+[[nodiscard]] Result<std::string> find_preload_library(const base::Options& options);
+
+// The ways to let this user have a userfaultfd that serves system calls, each a command and what it means.
+struct Grant {
+  std::string command;
+  std::string meaning;
+};
+[[nodiscard]] std::vector<Grant> userfault_grants();
+
+// Whether programs can be paged here; the error names every grant.
+[[nodiscard]] Status check_userfault(const os::KernelFeatures& features);
+
+// "file:data" becomes "file:/here/data": processes of the run may change their folder before they open the store.
+[[nodiscard]] std::string absolute_store(std::string_view uri, const std::string& folder);
+
+}  // namespace farheap::tool

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The command line: takes it apart, and calls the verb. CLI11 is known in this file only.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace farheap::tool {
+namespace {
+
+std::string examples_of(const Verb& verb) {
+  std::string text = "Examples:\n";
+  for (const auto example : verb.examples) text += "  " + std::string(example) + "\n";
+  return text + "\n" + std::string(verb.summary) + ".";
+}
+
+// What bare `farheap` and `farheap --help` begin with: the verbs with one example each.
+std::string overview() {
+  std::string text = "Farheap: run programs whose heap is larger than memory.\n\n";
+  for (const auto& verb : verbs()) {
+    text += fmt::format("  {}\n      {}\n", coloured(Colour::kBold, verb.examples.front()), verb.summary);
+  }
+  return text + "\n`farheap VERB --help` says more; so does `man farheap`.";
+}
+
+// Everything behind the first "--" belongs to the program and is no business of ours.
+struct Words {
+  std::vector<std::string> ours;
+  std::vector<std::string> program;
+  bool separated = false;
+};
+
+Words split_words(int count, char** values) {
+  Words words;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = values[i];
+    if (!words.separated && word == "--") {
+      words.separated = true;
+    } else {
+      (words.separated ? words.program : words.ours).push_back(word);
+    }
+  }
+  return words;
+}
+
+class CommandLine {
+ public:
+  explicit CommandLine(Words words) : words_(std::move(words)), app_(overview(), "farheap") {
+    app_.set_version_flag("--version", std::string("farheap ") + FARHEAP_VERSION);
+    app_.require_subcommand(0, 1);
+    add_run();
+    add_doctor();
+    add_options();
+    add_store();
+    app_.add_subcommand("manual")->group("")->callback([this] { status_ = manual(); });
+    app_.add_subcommand("completion")->group("")->callback([this] { status_ = completion(); });
+  }
+
+  int execute() {
+    if (words_.ours.empty() && !words_.separated) {
+      fmt::print("{}\n", overview());
+      return kDone;
+    }
+    try {
+      std::vector<std::string> reversed(words_.ours.rbegin(), words_.ours.rend());
+      app_.parse(std::move(reversed));
+    } catch (const CLI::ParseError& error) {
+      const bool asked = error.get_exit_code() == 0;  // --help, --version
+      app_.exit(error);
+      return asked ? kDone : kUsage;
+    }
+    if (app_.get_subcommands().empty()) {
+      return wrong_usage(Error{ErrorCode::kInvalidArgument, "no verb", "", "", "bare `farheap` lists them"});
+    }
+    return status_;
+  }
+
+ private:
+  CLI::App* add_verb(CLI::App* above, const char* name, const char* full_name) {
+    return above->add_subcommand(name, examples_of(verb(full_name)))->formatter(std::make_shared<CLI::Formatter>());
+  }
+
+  static void add_settings(CLI::App* verb, std::vector<std::string>& into) {
+    verb->add_option("--set", into, "Set one option; `farheap options` lists them")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->take_all();
+  }
+
+  // --NAME VALUE as a short form of --set NAME=VALUE.
+  static void add_short_form(CLI::App* verb, const char* name, const char* type, const char* help,
+                             std::vector<std::string>& into) {
+    verb->add_option_function<std::string>(
+            std::string("--") + name,
+            [&into, name](const std::string& value) { into.push_back(fmt::format("{}={}", name, value)); }, help)
+        ->type_name(type);
+  }
+
+  void add_run() {
+    CLI::App* verb = add_verb(&app_, "run", "run");
+    add_settings(verb, run_.settings);
+    add_short_form(verb, "memory", "SIZE", "The budget: at most so much of the heap in memory", shorts_);
+    add_short_form(verb, "store", "URI", "Where the rest of the heap is; `farheap store kinds` lists them", shorts_);
+    add_short_form(verb, "stats", "text|json", "Form of the report at the end, on standard error", shorts_);
+    verb->add_flag_callback("--quiet", [this] { shorts_.emplace_back("quiet=on"); }, "No report at the end");
+    verb->add_flag("--plain", run_.plain, "Run the program without Farheap");
+    verb->footer("\nThe exit status is the program's own.");
+    verb->prefix_command();
+    verb->callback([this, verb] { status_ = run_program(verb->remaining()); });
+  }
+
+  // `farheap run ls -l` is understood without "--" as well; an option that nobody knows is not a program.
+  int run_program(std::vector<std::string> command) {
+    if (!command.empty() && command.front().starts_with("-")) {
+      return wrong_usage(Error{ErrorCode::kInvalidArgument, "unknown option", command.front(), "",
+                               "`farheap run --help` lists them; the program goes behind --"});
+    }
+    if (!command.empty() && words_.separated) command.emplace_back("--");
+    command.insert(command.end(), words_.program.begin(), words_.program.end());
+    run_.command = std::move(command);
+    run_.settings.insert(run_.settings.end(), shorts_.begin(), shorts_.end());
+    return run(run_);
+  }
+
+  void add_doctor() {
+    CLI::App* verb = add_verb(&app_, "doctor", "doctor");
+    add_settings(verb, doctor_.settings);
+    verb->add_flag("--json", doctor_.json, "For machines");
+    verb->footer("\nThe exit status is 1 if `farheap run` cannot work here.");
+    verb->callback([this] { status_ = doctor(doctor_); });
+  }
+
+  void add_options() {
+    CLI::App* verb = add_verb(&app_, "options", "options");
+    add_settings(verb, options_.settings);
+    verb->add_flag("--json", options_.json, "For machines");
+    verb->callback([this] { status_ = options(options_); });
+  }
+
+  void add_store() {
+    CLI::App* store = app_.add_subcommand("store", "What stores there are and what they can do");
+    store->require_subcommand(1);
+    CLI::App* bench = add_verb(store, "bench", "store bench");
+    bench->add_option("URI", bench_.uri, "The store")->required();
+    bench->add_flag("--json", bench_.json, "For machines");
+    bench->callback([this] { status_ = store_bench(bench_); });
+    CLI::App* kinds = add_verb(store, "kinds", "store kinds");
+    kinds->add_flag("--json", kinds_.json, "For machines");
+    kinds->callback([this] { status_ = store_kinds(kinds_); });
+  }
+
+  Words words_;
+  CLI::App app_;
+  int status_ = kDone;
+  std::vector<std::string> shorts_;
+  RunArguments run_;
+  DoctorArguments doctor_;
+  OptionsArguments options_;
+  StoreBenchArguments bench_;
+  StoreKindsArguments kinds_;
+};
+
+}  // namespace
+}  // namespace farheap::tool
+
+int main(int count, char** values) {
+  using namespace farheap::tool;
+  CommandLine line(split_words(count, values));
+  return line.execute();
+}

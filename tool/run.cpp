@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// farheap run --memory 256M -- PROGRAM ARGS: looks at everything that could go wrong before the program starts,
+// because afterwards its output is its own; then starts it with the preload library, waits, and reports.
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <farheap/store.hpp>
+#include <filesystem>
+
+#include "base/options.hpp"
+#include "base/run_page.hpp"
+#include "base/units.hpp"
+#include "child.hpp"
+#include "environment.hpp"
+#include "os/kernel_features.hpp"
+#include "os/memory_group.hpp"
+#include "program_file.hpp"
+#include "run_report.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace farheap::tool {
+namespace {
+
+using Variables = std::vector<std::string>;
+
+Variables own_environment() {
+  Variables variables;
+  for (char** at = environ; *at != nullptr; ++at) variables.emplace_back(*at);
+  return variables;
+}
+
+void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+  const std::string start = std::string(name) + "=";
+  std::erase_if(variables, [&](const std::string& line) { return line.starts_with(start); });
+  variables.push_back(start + std::string(value));
+}
+
+std::string variable_or_empty(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+int start_plainly(const std::string& path, const RunArguments& arguments) {
+  const auto end = run_child(path, arguments.command, own_environment());
+  if (end) return end->exit_status;
+  complain(end.error());
+  return shell_status(end.error());
+}
+
+Status check_budget(std::uint64_t bytes) {
+  if (bytes >= base::kLeastBudgetBytes) return {};
+  const std::string least = base::format_size(base::kLeastBudgetBytes);
+  return fail(ErrorCode::kInvalidArgument, "the budget is too small", base::format_size(bytes), "the least is " + least,
+              fmt::format("use --memory {}M or more", base::kLeastBudgetBytes / base::kMiB));
+}
+
+// Opens the store as the runtime will, and closes it again.
+Status check_store(const base::Options& options) {
+  StoreOptions how;
+  how.lifetime = Lifetime::kScratch;
+  how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
+  const auto store = open_store(options.store, how);
+  if (!store) return fail(store.error());
+  return {};
+}
+
+Error offer_plain(Error error) {
+  error.remedy += (error.remedy.empty() ? "" : "\n") + std::string("--plain runs the program without Farheap");
+  return error;
+}
+
+// The page that all processes of the run share; it lives as long as this object.
+class SharedPage {
+ public:
+  static Result<SharedPage> make(std::uint64_t budget_bytes) {
+    const int file = memfd_create("farheap-run", MFD_CLOEXEC);
+    if (file < 0) return fail(errno_error(errno, "cannot make the run page", "memfd_create"));
+    const auto page = base::create_run_page(file, budget_bytes);
+    if (!page) {
+      close(file);
+      return fail(page.error());
+    }
+    return SharedPage(file, *page);
+  }
+  SharedPage(SharedPage&& other) noexcept
+      : file_(std::exchange(other.file_, -1)), page_(std::exchange(other.page_, nullptr)) {}
+  SharedPage& operator=(SharedPage&&) = delete;
+  ~SharedPage() {
+    if (page_ != nullptr) munmap(page_, sizeof *page_);
+    if (file_ >= 0) close(file_);
+  }
+  // A path that opens it from any process of this user.
+  [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  [[nodiscard]] const base::RunCounters& counters() const { return page_->counters; }
+
+ private:
+  SharedPage(int file, base::RunPage* page) : file_(file), page_(page) {}
+  int file_;
+  base::RunPage* page_;
+};
+
+Variables program_environment(const base::Options& options, const std::string& library, const SharedPage& page) {
+  Variables variables = own_environment();
+  for (const auto& line : base::option_environment(options)) {
+    const auto equals = line.find('=');
+    set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
+  }
+  set_variable(variables, base::kRunPageVariable, page.path());
+  const std::string others = variable_or_empty("LD_PRELOAD");
+  set_variable(variables, "LD_PRELOAD", others.empty() ? library : library + ":" + others);
+  return variables;
+}
+
+void report(const RunSummary& summary, const base::Options& options) {
+  if (options.stats == base::StatsForm::kJson) {
+    fmt::print(stderr, "{}\n", report_json(summary));
+    return;
+  }
+  // That nothing was paged at all is said even to those who want no report.
+  if (options.quiet && summary.processes != 0) return;
+  for (const auto& line : report_lines(summary)) {
+    say(summary.processes == 0 ? coloured(Colour::kRed, line, true) : line);
+  }
+}
+
+Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options) {
+  const auto library = find_preload_library(options);
+  if (!library) return fail(library.error());
+  const auto page = SharedPage::make(options.memory);
+  if (!page) return fail(page.error());
+  const auto start = std::chrono::steady_clock::now();
+  const auto end = run_child(path, arguments.command, program_environment(options, *library, *page));
+  if (!end) {
+    complain(end.error());
+    return shell_status(end.error());
+  }
+  RunSummary summary;
+  summary.command = arguments.command;
+  summary.store = options.store;
+  summary.exit_status = end->exit_status;
+  summary.signal = end->signal;
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.budget_bytes = options.memory;
+  add_counters(summary, page->counters());
+  report(summary, options);
+  return end->exit_status;
+}
+
+}  // namespace
+
+int run(const RunArguments& arguments) {
+  auto loaded = load_tool_options(arguments.settings);
+  if (!loaded) return wrong_usage(loaded.error());
+  base::Options& options = loaded->options;
+  if (arguments.command.empty()) {
+    return wrong_usage(Error{ErrorCode::kInvalidArgument, "no program to run", "", "",
+                             "write it after --, for example farheap run --memory 256M -- python3 index.py"});
+  }
+  const auto path = find_program(arguments.command.front(), variable_or_empty("PATH"));
+  if (!path) {
+    complain(path.error());
+    return shell_status(path.error());
+  }
+  if (arguments.plain) return start_plainly(*path, arguments);
+
+  if (options.memory == 0) options.memory = os::automatic_budget();
+  std::error_code ignored;
+  options.store = absolute_store(options.store, std::filesystem::current_path(ignored).string());
+  if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
+  Status ready = check_program(*path);
+  if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
+  if (!ready) {
+    complain(offer_plain(ready.error()));
+    return kFailed;
+  }
+  if (const auto store = check_store(options); !store) {
+    complain(store.error());
+    return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
+  }
+  const auto status = run_paged(*path, arguments, options);
+  if (status) return *status;
+  complain(status.error());
+  return kFailed;
+}
+
+}  // namespace farheap::tool

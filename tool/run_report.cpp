@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "run_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/options.hpp"
+#include "base/units.hpp"
+#include "verbs.hpp"
+
+namespace farheap::tool {
+namespace {
+
+using base::format_size;
+
+// Above this share of the time waiting for pages, the store decides how long a run takes.
+constexpr double kStoreBound = 0.30;
+// Below it there is room for a smaller budget.
+constexpr double kHardlyNoticed = 0.05;
+
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", number, number == 1 ? one : many);
+}
+
+// A word that needs no quotes stays as it is.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  if (!word.empty() && word.find_first_not_of(kHarmless) == std::string::npos) return word;
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string with_memory(const RunSummary& summary, double bytes) {
+  const auto least = static_cast<double>(base::kLeastBudgetBytes);
+  const auto mebibytes = static_cast<std::uint64_t>(std::max(bytes, least)) / base::kMiB;
+  std::string line = fmt::format("farheap run --memory {}M --", mebibytes);
+  for (const auto& word : summary.command) line += " " + quoted(word);
+  return line;
+}
+
+// With several handlers the waits of threads add up to more than the time that passed.
+double stalled_share(const RunSummary& summary) {
+  return summary.seconds > 0 ? std::min(1.0, summary.stall_seconds / summary.seconds) : 0;
+}
+
+std::string how_it_ended(const RunSummary& summary) {
+  if (summary.signal != 0) return fmt::format("was ended by signal {} ({})", summary.signal, strsignal(summary.signal));
+  if (summary.exit_status != 0) return fmt::format("ended with status {}", summary.exit_status);
+  return "ended well";
+}
+
+}  // namespace
+
+void add_counters(RunSummary& summary, const base::RunCounters& counters) {
+  constexpr double kNanoseconds = 1e-9;
+  summary.peak_bytes = counters.peak_bytes.load();
+  summary.processes = counters.processes.load();
+  summary.paging_processes = counters.paging_processes.load();
+  summary.faults = counters.faults.load();
+  summary.faults_fresh = counters.faults_fresh.load();
+  summary.faults_probation = counters.faults_probation.load();
+  summary.faults_store = counters.faults_store.load();
+  summary.faults_waited = counters.faults_waited.load();
+  summary.bytes_read = counters.bytes_read.load();
+  summary.bytes_written = counters.bytes_written.load();
+  summary.bytes_read_ahead = counters.bytes_read_ahead.load();
+  summary.pages_dropped_clean = counters.pages_dropped_clean.load();
+  summary.stall_seconds = static_cast<double>(counters.stall_ns.load()) * kNanoseconds;
+  summary.stall_no_room_seconds = static_cast<double>(counters.stall_no_room_ns.load()) * kNanoseconds;
+  summary.store_full_waits = counters.store_full_waits.load();
+}
+
+std::vector<std::string> report_lines(const RunSummary& summary) {
+  if (summary.processes == 0) {
+    return {fmt::format("WARNING: {} RAN WITHOUT FARHEAP: nothing was paged and no budget was kept.",
+                        summary.command.front()),
+            "The runtime never came up in it; the program, or one that started it, dropped LD_PRELOAD."};
+  }
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{} {} after {:.1f} s; peak {} of {}; {}, {} of them paged", summary.command.front(),
+                              how_it_ended(summary), summary.seconds, format_size(summary.peak_bytes),
+                              format_size(summary.budget_bytes), counted(summary.processes, "process", "processes"),
+                              summary.paging_processes));
+  if (summary.paging_processes != 0) {
+    lines.push_back(fmt::format("{}: {} first touches, {} still in memory, {} from the store, {} already on their way",
+                                counted(summary.faults, "fault", "faults"), summary.faults_fresh,
+                                summary.faults_probation, summary.faults_store, summary.faults_waited));
+    lines.push_back(fmt::format(
+        "{} read ({} of it ahead), {} written; stalled {:.1f} s ({:.0f} % of the time), {:.1f} s "
+        "of it for want of room",
+        format_size(summary.bytes_read), format_size(summary.bytes_read_ahead), format_size(summary.bytes_written),
+        summary.stall_seconds, 100 * stalled_share(summary), summary.stall_no_room_seconds));
+  }
+  if (summary.store_full_waits != 0) {
+    lines.push_back(fmt::format("the store {} was full and paused the program {}", summary.store,
+                                counted(summary.store_full_waits, "time", "times")));
+  }
+  lines.push_back("next: " + next_step(summary));
+  return lines;
+}
+
+std::string next_step(const RunSummary& summary) {
+  if (summary.processes == 0) return {};
+  const auto peak = static_cast<double>(summary.peak_bytes);
+  const auto budget = static_cast<double>(summary.budget_bytes);
+  if (summary.store_full_waits != 0) {
+    return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", summary.store);
+  }
+  if (summary.paging_processes == 0) {
+    if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {
+      return "nothing; its heap is smaller than the least budget, " + format_size(base::kLeastBudgetBytes);
+    }
+    return fmt::format("`{}`; it never came near the budget", with_memory(summary, peak / 2));
+  }
+  const double share = stalled_share(summary);
+  if (share > kStoreBound && summary.stall_no_room_seconds > summary.stall_seconds / 2) {
+    return fmt::format("`{}`; writing out is what it waits for, more memory or a faster store helps",
+                       with_memory(summary, budget * 1.5));
+  }
+  if (share > kStoreBound) {
+    return fmt::format("`farheap store bench {}`; it shows what the store can do at best", quoted(summary.store));
+  }
+  if (share < kHardlyNoticed) {
+    return fmt::format("`{}`; it hardly waited, so less may do", with_memory(summary, budget * 0.75));
+  }
+  return "`farheap options`; read_ahead, block_max and policy change how it pages";
+}
+
+std::string report_json(const RunSummary& summary) {
+  const nlohmann::ordered_json report = {
+      {"format", kJsonFormat},
+      {"command", summary.command},
+      {"store", summary.store},
+      {"exit_status", summary.exit_status},
+      {"signal", summary.signal},
+      {"seconds", summary.seconds},
+      {"budget_bytes", summary.budget_bytes},
+      {"peak_bytes", summary.peak_bytes},
+      {"processes", summary.processes},
+      {"paging_processes", summary.paging_processes},
+      {"faults", summary.faults},
+      {"faults_fresh", summary.faults_fresh},
+      {"faults_probation", summary.faults_probation},
+      {"faults_store", summary.faults_store},
+      {"faults_waited", summary.faults_waited},
+      {"bytes_read", summary.bytes_read},
+      {"bytes_written", summary.bytes_written},
+      {"bytes_read_ahead", summary.bytes_read_ahead},
+      {"pages_dropped_clean", summary.pages_dropped_clean},
+      {"stall_seconds", summary.stall_seconds},
+      {"stall_no_room_seconds", summary.stall_no_room_seconds},
+      {"store_full_waits", summary.store_full_waits},
+      {"next", next_step(summary)},
+  };
+  // Arguments need not be UTF-8.
+  return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace farheap::tool

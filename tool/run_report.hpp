@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What `farheap run` says when the program has ended: what happened, and the next command to type.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/run_page.hpp"
+
+namespace farheap::tool {
+
+struct RunSummary {
+  std::vector<std::string> command;
+  std::string store;
+  int exit_status = 0;
+  int signal = 0;
+  double seconds = 0;
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+
+  std::uint64_t processes = 0;
+  std::uint64_t paging_processes = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t faults_fresh = 0;
+  std::uint64_t faults_probation = 0;
+  std::uint64_t faults_store = 0;
+  std::uint64_t faults_waited = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  std::uint64_t bytes_read_ahead = 0;
+  std::uint64_t pages_dropped_clean = 0;
+  double stall_seconds = 0;
+  double stall_no_room_seconds = 0;
+  std::uint64_t store_full_waits = 0;
+};
+
+// Takes the counters of a run over.
+void add_counters(RunSummary& summary, const base::RunCounters& counters);
+
+// Lines without prefix, for people.
+[[nodiscard]] std::vector<std::string> report_lines(const RunSummary& summary);
+// One JSON object in one line.
+[[nodiscard]] std::string report_json(const RunSummary& summary);
+// The next command and why; empty when the runtime never came up.
+[[nodiscard]] std::string next_step(const RunSummary& summary);
+
+}  // namespace farheap::tool

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "terminal.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "verbs.hpp"
+
+namespace farheap::tool {
+
+std::string coloured(Colour colour, std::string_view text, bool on_error) {
+  const char* const refused = std::getenv("NO_COLOR");
+  const bool wanted = (refused == nullptr || *refused == '\0') && isatty(on_error ? STDERR_FILENO : STDOUT_FILENO);
+  if (!wanted || colour == Colour::kPlain) return std::string(text);
+  constexpr const char* kCodes[] = {"0", "32", "33", "31", "1"};
+  return fmt::format("\033[{}m{}\033[0m", kCodes[static_cast<int>(colour)], text);
+}
+
+void say(std::string_view text) { fmt::print(stderr, "farheap: {}\n", text); }
+
+void complain(const Error& error) { say(error.message()); }
+
+int wrong_usage(const Error& error) {
+  complain(error);
+  return kUsage;
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}", row[i], widths[i] + 2);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace farheap::tool

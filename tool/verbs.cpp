@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "verbs.hpp"
+
+#include <cassert>
+
+namespace farheap::tool {
+
+std::span<const Verb> verbs() {
+  static const std::vector<Verb> table = {
+      {"run",
+       "Run a program with its heap in a store and at most so much of it in memory",
+       "run [--memory SIZE] [--store URI] [--set KEY=VALUE]... [--quiet] [--stats text|json] [--plain] -- PROGRAM ARGS",
+       {"farheap run --memory 300M -- python3 index.py", "farheap run --memory 1G --store file:/mnt/nvme -- sqlite3",
+        "farheap run --memory 512M --set read_ahead=8M --stats=json -- sort big.txt"}},
+      {"doctor",
+       "What this machine allows, what is missing, and the command that mends it",
+       "doctor [--set KEY=VALUE]... [--json]",
+       {"farheap doctor", "farheap doctor --json"}},
+      {"options",
+       "Every knob, its value, and where the value came from",
+       "options [--set KEY=VALUE]... [--json]",
+       {"farheap options", "FARHEAP_MEMORY=1G farheap options --json"}},
+      {"store bench",
+       "What a store itself can do: the bound of every run on it",
+       "store bench URI [--json]",
+       {"farheap store bench file:/mnt/nvme", "farheap store bench checksum+mem: --json"}},
+      {"store kinds", "The engines and decorators of this build", "store kinds [--json]", {"farheap store kinds"}},
+  };
+  return table;
+}
+
+const Verb& verb(std::string_view name) {
+  for (const auto& one : verbs()) {
+    if (one.name == name) return one;
+  }
+  assert(!"an unknown verb");
+  return verbs().front();
+}
+
+}  // namespace farheap::tool

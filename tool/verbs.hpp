@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The verbs of the command line: what each takes and the function that does it, one source file each. Every
+// function answers the exit status: 0, 1 failed, 2 wrong usage (`run`: the program's own). Data goes to standard
+// output, everything else to standard error.
+//
+// Thread-safety: the tool has one thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace farheap::tool {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kJsonFormat = 1;  // "format" of every JSON this tool prints
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view usage;
+  std::vector<std::string_view> examples;
+};
+// For the bare command, --help, the manual page and the completion.
+[[nodiscard]] std::span<const Verb> verbs();
+// Requires: there is a verb of this name.
+[[nodiscard]] const Verb& verb(std::string_view name);
+
+struct RunArguments {
+  std::vector<std::string> settings;  // "key=value"
+  std::vector<std::string> command;   // the program and its arguments
+  bool plain = false;                 // without Farheap
+};
+int run(const RunArguments& arguments);
+
+struct OptionsArguments {
+  std::vector<std::string> settings;
+  bool json = false;
+};
+int options(const OptionsArguments& arguments);
+
+struct DoctorArguments {
+  std::vector<std::string> settings;
+  bool json = false;
+};
+int doctor(const DoctorArguments& arguments);
+
+struct StoreBenchArguments {
+  std::string uri;
+  bool json = false;
+};
+int store_bench(const StoreBenchArguments& arguments);
+
+struct StoreKindsArguments {
+  bool json = false;
+};
+int store_kinds(const StoreKindsArguments& arguments);
+
+// The manual page (troff) and the completion of bash, from the tables of verbs and options.
+int manual();
+int completion();
+
+}  // namespace farheap::tool
