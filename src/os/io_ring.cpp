@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: whatever the ring leaves unfinished (short, interrupted, refused) is finished by the plain way, whose
+// answer is final. So the ring needs no error handling of its own.
+#include "os/io_ring.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+
+#include "base/log.hpp"
+#ifdef FARHEAP_HAVE_LIBURING
+#include <liburing.h>
+#endif
+
+namespace farheap::os {
+namespace {
+
+void finish_plainly(IoRequest& io) {
+  io.error = 0;
+  while (io.done < io.bytes) {
+    const auto at = static_cast<off_t>(io.offset + io.done);
+    const ssize_t moved = io.write ? pwrite(io.file, io.data + io.done, io.bytes - io.done, at)
+                                   : pread(io.file, io.data + io.done, io.bytes - io.done, at);
+    if (moved > 0) {
+      io.done += static_cast<std::size_t>(moved);
+    } else if (moved == 0) {
+      if (io.write) io.error = EIO;
+      return;
+    } else if (errno != EINTR && errno != EAGAIN) {
+      io.error = errno;
+      return;
+    }
+  }
+}
+
+// How many requests from the front are neighbours in the file and of one kind.
+std::size_t neighbours(std::span<const IoRequest> batch) {
+  constexpr std::size_t kMost = 64;
+  std::size_t count = 1;
+  while (count < batch.size() && count < kMost) {
+    const auto& last = batch[count - 1];
+    const auto& next = batch[count];
+    if (next.file != last.file || next.write != last.write || next.offset != last.offset + last.bytes) break;
+    ++count;
+  }
+  return count;
+}
+
+void run_plainly(std::span<IoRequest> batch) {
+  while (!batch.empty()) {
+    const std::size_t count = neighbours(batch);
+    if (count > 1) {
+      std::array<iovec, 64> parts;
+      for (std::size_t i = 0; i < count; ++i) parts[i] = {batch[i].data, batch[i].bytes};
+      const auto at = static_cast<off_t>(batch[0].offset);
+      const ssize_t moved = batch[0].write ? pwritev(batch[0].file, parts.data(), static_cast<int>(count), at)
+                                           : preadv(batch[0].file, parts.data(), static_cast<int>(count), at);
+      std::size_t left = moved > 0 ? static_cast<std::size_t>(moved) : 0;
+      for (auto& io : batch.first(count)) {
+        io.done = std::min(left, io.bytes);
+        left -= io.done;
+      }
+    }
+    for (auto& io : batch.first(count)) finish_plainly(io);
+    batch = batch.subspan(count);
+  }
+}
+
+#ifdef FARHEAP_HAVE_LIBURING
+
+constexpr unsigned kDepth = 64;
+
+struct Ring {
+  io_uring ring{};
+  pid_t owner = 0;
+
+  static std::unique_ptr<Ring> create() {
+    auto made = std::make_unique<Ring>();
+    const int failed = io_uring_queue_init(kDepth, &made->ring, 0);
+    if (failed != 0) {
+      base::log(base::LogLevel::kInfo, "io_uring is not to be had (errno {}): plain reads and writes instead", -failed);
+      return nullptr;
+    }
+    made->owner = getpid();
+    return made;
+  }
+  ~Ring() {
+    if (owner != 0) io_uring_queue_exit(&ring);
+  }
+
+  // Requires: batch.size() <= kDepth.
+  void run(std::span<IoRequest> batch) {
+    unsigned queued = 0;
+    for (auto& io : batch) {
+      io_uring_sqe* entry = io_uring_get_sqe(&ring);
+      if (entry == nullptr) break;
+      const auto bytes = static_cast<unsigned>(std::min(io.bytes, std::size_t{1} << 30));
+      if (io.write) {
+        io_uring_prep_write(entry, io.file, io.data, bytes, io.offset);
+      } else {
+        io_uring_prep_read(entry, io.file, io.data, bytes, io.offset);
+      }
+      io_uring_sqe_set_data(entry, &io);
+      ++queued;
+    }
+    unsigned reaped = 0;
+    while (reaped < queued) {
+      const int answer = io_uring_submit_and_wait(&ring, 1);
+      if (answer < 0 && answer != -EINTR && answer != -EAGAIN && answer != -EBUSY) {
+        // Buffers may still be in the kernel's hands; going on would let it write into reused memory.
+        base::stop("the io_uring of this process broke");
+      }
+      io_uring_cqe* done = nullptr;
+      while (io_uring_peek_cqe(&ring, &done) == 0) {
+        auto* io = static_cast<IoRequest*>(io_uring_cqe_get_data(done));
+        if (done->res > 0) io->done = static_cast<std::size_t>(done->res);
+        io_uring_cqe_seen(&ring, done);
+        ++reaped;
+      }
+    }
+  }
+};
+
+std::array<std::atomic<Ring*>, 16> g_pool{};
+std::atomic<bool> g_refused{false};
+
+std::unique_ptr<Ring> take_ring() {
+  const pid_t me = getpid();
+  for (auto& slot : g_pool) {
+    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    std::unique_ptr<Ring> ring(slot.exchange(nullptr, std::memory_order_acquire));
+    // One of the parent's is dropped here: closing our copy of its descriptor does not disturb the parent.
+    if (ring && ring->owner == me) return ring;
+  }
+  if (g_refused.load(std::memory_order_relaxed)) return nullptr;
+  auto ring = Ring::create();
+  if (!ring) g_refused.store(true, std::memory_order_relaxed);
+  return ring;
+}
+
+void put_back(std::unique_ptr<Ring> ring) {
+  for (auto& slot : g_pool) {
+    Ring* none = nullptr;
+    if (slot.compare_exchange_strong(none, ring.get(), std::memory_order_release)) {
+      (void)ring.release();
+      return;
+    }
+  }
+}
+
+bool run_in_ring(std::span<IoRequest> batch) {
+  auto ring = take_ring();
+  if (!ring) return false;
+  for (std::size_t at = 0; at < batch.size(); at += kDepth) {
+    ring->run(batch.subspan(at, std::min<std::size_t>(kDepth, batch.size() - at)));
+  }
+  put_back(std::move(ring));
+  for (auto& io : batch) {
+    if (io.done < io.bytes) finish_plainly(io);
+  }
+  return true;
+}
+
+#else
+bool run_in_ring(std::span<IoRequest>) { return false; }
+#endif
+
+}  // namespace
+
+void run_io(std::span<IoRequest> batch, IoWay way) {
+  if (batch.size() == 1) return finish_plainly(batch[0]);
+  if (way == IoWay::kRing && run_in_ring(batch)) return;
+  run_plainly(batch);
+}
+
+bool has_io_uring() {
+#ifdef FARHEAP_HAVE_LIBURING
+  auto ring = take_ring();
+  if (!ring) return false;
+  put_back(std::move(ring));
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace farheap::os

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/file_device.hpp"
+
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/units.hpp"
+
+namespace farheap::store {
+namespace {
+
+struct Alignment {
+  std::size_t memory = 4096;
+  std::size_t offset = 4096;
+};
+
+// What direct I/O on this file asks for. Kernels before 6.1 do not say: then a page is safe everywhere.
+Alignment direct_alignment(int file) {
+  struct statx status {};
+  if (syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) != 0) return {};
+  if ((status.stx_mask & STATX_DIOALIGN) == 0 || status.stx_dio_mem_align == 0) return {};
+  return {status.stx_dio_mem_align, status.stx_dio_offset_align};
+}
+
+std::uint64_t file_size_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
+
+FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
+    : file_(file), name_(std::move(name)), block_bytes_(options.block_bytes) {
+  choose_direct();
+  // Buffered writes through a ring are slower than plain ones.
+  use_ring_ = direct_ && options.use_io_uring;
+  struct stat status {};
+  if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
+  const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));
+  gives_back_ = fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, kHoleBytes) == 0;
+  if (!gives_back_) {
+    base::log(base::LogLevel::kInfo, "{}: this file system makes no holes: erased blocks keep their space", name_);
+  }
+}
+
+std::unique_ptr<FileDevice> FileDevice::take(int file, std::string name, const StoreOptions& options) {
+  return std::unique_ptr<FileDevice>(new FileDevice(file, std::move(name), options));
+}
+
+FileDevice::~FileDevice() { close(file_); }
+
+void FileDevice::choose_direct() {
+  const auto alignment = direct_alignment(file_);
+  const int flags = fcntl(file_, F_GETFL);
+  if (block_bytes_ % alignment.offset != 0) {
+    base::log(base::LogLevel::kInfo, "{}: blocks of {} bytes are too small for direct I/O: through the page cache",
+              name_, block_bytes_);
+    return;
+  }
+  direct_ = flags >= 0 && fcntl(file_, F_SETFL, flags | O_DIRECT) == 0;
+  memory_alignment_ = alignment.memory;
+  if (!direct_) {
+    base::log(base::LogLevel::kInfo, "{}: this file system has no direct I/O: through the page cache", name_);
+  }
+}
+
+void FileDevice::run(std::span<os::IoRequest> batch) {
+  std::size_t bounced = 0;
+  for (auto& io : batch) {
+    io.file = file_;
+    if (!fits(io)) bounced += base::round_up(io.bytes, memory_alignment_);
+  }
+  if (bounced == 0) return run_io(batch, way());
+  run_bounced(batch, bounced);
+}
+
+void FileDevice::run_bounced(std::span<os::IoRequest> batch, std::size_t bytes) {
+  struct Free {
+    void operator()(std::byte* at) const { std::free(at); }
+  };
+  const std::size_t alignment = std::max<std::size_t>(memory_alignment_, base::kPageBytes);
+  std::unique_ptr<std::byte, Free> buffer(
+      static_cast<std::byte*>(std::aligned_alloc(alignment, base::round_up(bytes, alignment))));
+  if (!buffer) {
+    for (auto& io : batch) io.done = 0, io.error = ENOMEM;
+    return;
+  }
+  // The callers' own addresses are found again in the order in which they were replaced.
+  std::vector<std::byte*> own;
+  own.reserve(batch.size());
+  std::byte* next = buffer.get();
+  for (auto& io : batch) {
+    own.push_back(io.data);
+    if (fits(io)) continue;
+    if (io.write) std::memcpy(next, io.data, io.bytes);
+    io.data = next;
+    next += base::round_up(io.bytes, memory_alignment_);
+  }
+  run_io(batch, way());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    auto& io = batch[i];
+    if (io.data != own[i] && !io.write) std::memcpy(own[i], io.data, io.done);
+    io.data = own[i];
+  }
+}
+
+void FileDevice::reach(std::uint64_t end_bytes, SideTable& table) {
+  if (end_bytes <= size_.load(std::memory_order_relaxed)) return;
+  // To go over the limit would raise SIGXFSZ, which ends most programs.
+  const std::uint64_t step = std::clamp<std::uint64_t>(std::bit_ceil(end_bytes / 4), 64 * base::kMiB, base::kGiB);
+  const std::uint64_t wanted = std::min<std::uint64_t>(base::round_up(end_bytes, step), file_size_limit());
+  if (wanted < end_bytes) return;
+  // Under the lock, because a process with an older idea of the size would cut off what another has just written.
+  SideTable::Guard guard(table, 0, true);
+  struct stat status {};
+  if (fstat(file_, &status) != 0) return;
+  auto reached = static_cast<std::uint64_t>(status.st_size);
+  if (reached < wanted && ftruncate(file_, static_cast<off_t>(wanted)) == 0) reached = wanted;
+  size_.store(reached, std::memory_order_relaxed);
+}
+
+Status FileDevice::punch_bytes(std::uint64_t begin, std::uint64_t end) {
+  if (!gives_back_) return {};
+  if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                static_cast<off_t>(end - begin)) == 0) {
+    return {};
+  }
+  return fail(errno_error(errno, "cannot give space back", name_));
+}
+
+Status FileDevice::sync() {
+  if (fdatasync(file_) == 0) return {};
+  return fail(errno_error(errno, "cannot make it durable", name_, "look for a failing device"));
+}
+
+Result<std::uint64_t> FileDevice::space_bytes() const {
+  struct stat status {};
+  if (fstat(file_, &status) != 0) return fail(errno_error(errno, "cannot look at the store", name_));
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+}  // namespace farheap::store

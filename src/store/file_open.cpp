@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which file file: means. The lifetime decides: a scratch store has no name (or loses it at once), a kept one is
+// FILE, or DIR/farheap.store, with FILE.versions beside it. Mode 0600, whatever the umask.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/log.hpp"
+#include "store/batch.hpp"
+#include "store/file_store.hpp"
+#include "store/kinds.hpp"
+
+namespace farheap::store {
+namespace {
+
+constexpr char kWhat[] = "cannot open the store";
+constexpr char kRemedy[] = "choose a folder you may write with --store file:DIR";
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// The folder of a path, for the fsync that makes a new name durable.
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Result<int> open_nameless(const std::string& folder) {
+  int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
+    return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
+  }
+  base::log(base::LogLevel::kInfo, "file:{}: no nameless files here: one is made and unlinked", folder);
+  std::string name = folder + "/.farheap-XXXXXX";
+  file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
+  unlink(name.c_str());
+  return file;
+}
+
+// A file whose name was wished for, and that must still not outlive us.
+Result<int> open_and_unlink(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0 && errno == EEXIST) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
+                "it exists, and a store that does not outlive its process would overwrite and unlink it",
+                fmt::format("name a folder, as file:{}", folder_of(path)));
+  }
+  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
+  unlink(path.c_str());
+  return file;
+}
+
+StoreResult open_scratch(const std::string& place, const StoreOptions& options) {
+  auto file = is_folder(place) ? open_nameless(place) : open_and_unlink(place);
+  if (!file) return fail(std::move(file.error()));
+  (void)fchmod(*file, 0600);
+  auto device = FileDevice::take(*file, "file:" + place, options);
+  const int memory = memfd_create("farheap-store", MFD_CLOEXEC);
+  if (memory < 0) return fail(errno_error(errno, kWhat, "file:" + place));
+  auto table = SideTable::open(memory, options.block_bytes, "file:" + place);
+  if (!table) return fail(std::move(table.error()));
+  return make_scratch_file_store(place, std::move(device), std::move(*table));
+}
+
+Result<int> open_kept_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
+  struct stat status {};
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(file);
+    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path, "it is not an ordinary file", kRemedy);
+  }
+  return file;
+}
+
+void make_names_durable(const std::string& path) {
+  const int folder = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  (void)fsync(folder);
+  close(folder);
+}
+
+StoreResult open_kept(const std::string& place, const StoreOptions& options) {
+  const std::string path = is_folder(place) ? place + "/farheap.store" : place;
+  const std::string table_path = path + ".versions";
+  struct stat data {};
+  struct stat side {};
+  const bool fresh = stat(path.c_str(), &data) != 0;
+  if (!fresh && data.st_size != 0 && stat(table_path.c_str(), &side) != 0) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
+                fmt::format("it has no {}, so it is not a store", table_path), "name a file that is not there yet");
+  }
+  // The table first: with it, a file of blocks is known to be ours.
+  auto table_file = open_kept_file(table_path);
+  if (!table_file) return fail(std::move(table_file.error()));
+  auto table = SideTable::open(*table_file, options.block_bytes, table_path);
+  if (!table) return fail(std::move(table.error()));
+  auto file = open_kept_file(path);
+  if (!file) return fail(std::move(file.error()));
+  if (fresh) make_names_durable(path);
+  auto device = FileDevice::take(*file, "file:" + path, options);
+  return make_kept_file_store(place, std::move(device), std::move(*table));
+}
+
+}  // namespace
+
+StoreResult open_file(const std::string& place, const Parameters&, const StoreOptions& options) {
+  const std::string subject = "file:" + place;
+  if (place.empty()) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
+                "write it as file:DIR or file:FILE");
+  }
+  if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));
+  return options.lifetime == Lifetime::kKeep ? open_kept(place, options) : open_scratch(place, options);
+}
+
+}  // namespace farheap::store

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/file_store.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/units.hpp"
+#include "store/batch.hpp"
+
+namespace farheap::store {
+
+FileStore::FileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table)
+    : place_(std::move(place)), device_(std::move(device)), table_(std::move(table)) {
+  limits_ = {.block_bytes = device_->block_bytes(),
+             .largest_value_bytes = 16 * base::kMiB,
+             .largest_batch_bytes = 256 * base::kMiB,
+             .largest_batch_operations = 4096,
+             .best_run_bytes = base::kMiB};
+}
+
+Result<std::int64_t> FileStore::add(std::string_view counter, std::int64_t delta) {
+  return table_->add(counter, delta);
+}
+
+Result<StoreUsage> FileStore::usage() {
+  auto space = device_->space_bytes();
+  if (!space) return fail(std::move(space.error()));
+  return StoreUsage{table_->blocks_present().load(), *space};
+}
+
+std::uint64_t FileStore::stripes_of(std::uint64_t first, std::uint64_t count) {
+  const std::uint64_t low = first / kBlocksPerStripe;
+  const std::uint64_t high = (first + count - 1) / kBlocksPerStripe;
+  if (high - low >= SideTable::kStripes - 1) return ~std::uint64_t{0};
+  std::uint64_t stripes = 0;
+  for (auto stripe = low; stripe <= high; ++stripe) stripes |= std::uint64_t{1} << stripe % SideTable::kStripes;
+  return stripes;
+}
+
+os::IoRequest FileStore::request(const Get& entry) const {
+  return {.write = false,
+          .offset = entry.block * limits_.block_bytes,
+          .data = entry.into.data(),
+          .bytes = entry.into.size()};
+}
+
+os::IoRequest FileStore::request(const Put& entry) const {
+  // Never written through: a request that writes only reads from its memory.
+  return {.write = true,
+          .offset = entry.block * limits_.block_bytes,
+          .data = const_cast<std::byte*>(entry.from.data()),
+          .bytes = entry.from.size()};
+}
+
+Outcome FileStore::settle(const os::IoRequest& io, const char*& why) const {
+  if (io.error == 0 && io.done == io.bytes) return Outcome::kOk;
+  if (io.error == 0) {
+    why = "the file was cut off behind our back";
+    return Outcome::kCorrupt;
+  }
+  why = strerrordesc_np(io.error);
+  const bool full = io.error == ENOSPC || io.error == EDQUOT || io.error == EFBIG;
+  return io.write && full ? Outcome::kNoSpace : Outcome::kFailed;
+}
+
+}  // namespace farheap::store

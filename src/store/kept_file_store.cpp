@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The word of a block: 0 absent; otherwise its version, with kWriting while somebody who holds the stripe writes it.
+//
+// Crashes. A process that is killed between the bytes and the word leaves kWriting behind. Whoever comes next gets
+// the stripe's lock (the kernel took it from the dead) and settles the word: a block that was absent stays absent,
+// any other gets a version that nobody has seen. Its bytes are then the old ones, the new ones, or (torn by a power
+// loss) a mix, which checksum+ tells; but no comparison of versions can succeed on them. After a power loss words and
+// bytes are those of the last sync() or of any time after it, each for itself.
+//
+// Readers take no lock: they read the words, the bytes, and the words again; if those differ, they take the lock.
+#include <atomic>
+
+#include "store/batch.hpp"
+#include "store/file_store.hpp"
+
+namespace farheap::store {
+namespace {
+
+constexpr std::uint64_t kWriting = std::uint64_t{1} << 63;
+constexpr std::uint64_t kWasAbsent = std::uint64_t{1} << 62;  // together with kWriting
+
+class KeptFileStore final : public FileStore {
+ public:
+  using FileStore::FileStore;
+
+  Capabilities capabilities() const override {
+    auto all = static_cast<Capabilities>(Capability::kCounters) | static_cast<Capabilities>(Capability::kVersions) |
+               static_cast<Capabilities>(Capability::kManyProcesses) |
+               static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kDurable);
+    if (device_->gives_back()) all |= static_cast<Capabilities>(Capability::kSparse);
+    return all;
+  }
+
+  Status get(std::span<Get> batch) override {
+    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+    const char* why = "";
+    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
+      get_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
+    }
+    return summary(batch, *this, why);
+  }
+
+  Status put(std::span<Put> batch) override {
+    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+    const char* why = "";
+    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
+      put_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
+    }
+    return summary(batch, *this, why);
+  }
+
+  Status erase(std::uint64_t first, std::uint64_t count) override {
+    const std::uint64_t end = table_->end();
+    if (first >= end) return {};
+    count = std::min(count, end - first);
+    if (count == 0) return {};
+    SideTable::Guard guard(*table_, stripes_of(first, count));
+    auto is_absent = [&](std::uint64_t block) {
+      const Word* word = table_->find(block);
+      return word == nullptr || word->load() == 0;
+    };
+    Status result;
+    for (std::uint64_t block = first; block < first + count;) {
+      const std::uint64_t run = block;
+      while (block < first + count && clear(block)) ++block;
+      if (block != run) {
+        auto ok = device_->punch(run, block, is_absent);
+        if (!ok && result) result = std::move(ok);
+      }
+      if (block < first + count) ++block;  // that one was absent
+    }
+    return result;
+  }
+
+  Status sync() override {
+    if (auto ok = device_->sync(); !ok) return ok;
+    return table_->sync();
+  }
+
+ private:
+  bool clear(std::uint64_t block) {
+    Word* word = table_->find(block);
+    if (word == nullptr || word->load(std::memory_order_relaxed) == 0) return false;
+    const auto old = word->exchange(0);
+    if ((old & kWasAbsent) == 0) table_->blocks_present().fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  // Requires: the block's stripe is held. The version to work with; what a dead writer left is settled.
+  Version settled(Word& word) {
+    const auto seen = word.load(std::memory_order_acquire);
+    if ((seen & kWriting) == 0) return seen;
+    const Version version = (seen & kWasAbsent) != 0 ? 0 : table_->new_version();
+    word.store(version, std::memory_order_release);
+    return version;
+  }
+
+  // One number for the versions of a run; for a single block, its version.
+  struct Look {
+    bool absent = false;
+    bool busy = false;
+    std::uint64_t mark = 0;
+  };
+  Look look(const Get& entry) {
+    Look result;
+    for (std::size_t i = 0; i < blocks_in(entry.into.size()); ++i) {
+      const Word* word = table_->find(entry.block + i);
+      const auto seen = word == nullptr ? 0 : word->load(std::memory_order_acquire);
+      if (seen == 0) result.absent = true;
+      if ((seen & kWriting) != 0) result.busy = true;
+      result.mark = result.mark * 0x9E3779B97F4A7C15u + seen;
+    }
+    return result;
+  }
+
+  // Decides without reading where it can. True if the bytes must be read.
+  bool wants_bytes(Get& entry, const Look& seen) {
+    const bool single = entry.into.size() == limits_.block_bytes;
+    entry.version = single ? seen.mark : 0;
+    if (seen.absent) entry.outcome = Outcome::kAbsent;
+    if (!seen.absent && entry.known != 0 && entry.known == seen.mark) entry.outcome = Outcome::kSame;
+    return entry.outcome == Outcome::kPending;
+  }
+
+  void get_alone(Get& entry, const char*& why) {
+    const auto count = blocks_in(entry.into.size());
+    SideTable::Guard guard(*table_, stripes_of(entry.block, count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (Word* word = table_->find(entry.block + i)) (void)settled(*word);
+    }
+    entry.outcome = Outcome::kPending;
+    if (!wants_bytes(entry, look(entry))) return;
+    os::IoRequest io = request(entry);
+    device_->run({&io, 1});
+    entry.outcome = settle(io, why);
+  }
+
+  void get_together(std::span<Get> batch, const char*& why) {
+    os::IoRequest requests[kTogether];
+    std::uint64_t marks[kTogether];
+    Get* entries[kTogether];
+    std::size_t count = 0;
+    for (auto& entry : batch) {
+      const Look seen = look(entry);
+      if (seen.busy) {
+        get_alone(entry, why);
+      } else if (wants_bytes(entry, seen)) {
+        requests[count] = request(entry);
+        marks[count] = seen.mark;
+        entries[count++] = &entry;
+      }
+    }
+    device_->run({requests, count});
+    std::atomic_thread_fence(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (look(*entries[i]).mark != marks[i]) {
+        get_alone(*entries[i], why);
+      } else {
+        entries[i]->outcome = settle(requests[i], why);
+      }
+    }
+  }
+
+  // Requires: the stripes are held. False, with the outcome set, if the entry is not to be written.
+  bool begin(Put& entry, Version version, const char*& why) {
+    const auto count = blocks_in(entry.from.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      Word* word = table_->make(entry.block + i);
+      if (word == nullptr) {
+        entry.outcome = Outcome::kNoSpace;
+        why = "no room in the table of versions";
+        return false;
+      }
+      const Version present = settled(*word);
+      if (entry.expected && *entry.expected != present) {
+        entry.outcome = Outcome::kConflict;
+        entry.version = present;
+        return false;
+      }
+    }
+    entry.version = version;
+    for (std::size_t i = 0; i < count; ++i) {
+      Word* word = table_->find(entry.block + i);
+      const bool absent = word->load(std::memory_order_relaxed) == 0;
+      word->store(version | kWriting | (absent ? kWasAbsent : 0), std::memory_order_release);
+    }
+    device_->reach((entry.block + count) * limits_.block_bytes, *table_);
+    return true;
+  }
+
+  void finish(Put& entry) {
+    const bool single = entry.from.size() == limits_.block_bytes;
+    for (std::size_t i = 0; i < blocks_in(entry.from.size()); ++i) {
+      Word* word = table_->find(entry.block + i);
+      const auto seen = word->load(std::memory_order_relaxed);
+      if (entry.outcome != Outcome::kOk) {
+        (void)settled(*word);
+        continue;
+      }
+      if ((seen & kWasAbsent) != 0) table_->blocks_present().fetch_add(1, std::memory_order_relaxed);
+      word->store(entry.version, std::memory_order_release);
+    }
+    if (entry.outcome != Outcome::kOk || !single) entry.version = 0;
+  }
+
+  void put_together(std::span<Put> batch, const char*& why) {
+    std::uint64_t stripes = 0;
+    for (const auto& entry : batch) stripes |= stripes_of(entry.block, blocks_in(entry.from.size()));
+    SideTable::Guard guard(*table_, stripes);
+    os::IoRequest requests[kTogether];
+    Put* entries[kTogether];
+    std::size_t count = 0;
+    auto carry_out = [&] {
+      device_->run({requests, count});
+      for (std::size_t i = 0; i < count; ++i) {
+        entries[i]->outcome = settle(requests[i], why);
+        finish(*entries[i]);
+      }
+      count = 0;
+    };
+    for (auto& entry : batch) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto& other = *entries[i];
+        const bool apart = entry.block + blocks_in(entry.from.size()) <= other.block ||
+                           other.block + blocks_in(other.from.size()) <= entry.block;
+        if (!apart) carry_out();
+      }
+      if (!begin(entry, table_->new_version(), why)) continue;
+      requests[count] = request(entry);
+      entries[count++] = &entry;
+    }
+    carry_out();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_kept_file_store(std::string place, std::unique_ptr<FileDevice> device,
+                                            std::unique_ptr<SideTable> table) {
+  return std::make_unique<KeptFileStore>(std::move(place), std::move(device), std::move(table));
+}
+
+}  // namespace farheap::store

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one table of engines and decorators. The parser's vocabulary, store_kinds() and open_store() derive from it.
+#include "store/kinds.hpp"
+
+#include <array>
+#include <vector>
+
+namespace farheap {
+namespace store {
+namespace {
+
+using EngineOpener = StoreResult (*)(const std::string&, const Parameters&, const StoreOptions&);
+using DecoratorOpener = StoreResult (*)(const OpenInner&, const Parameters&, const StoreOptions&);
+
+struct Kind {
+  StoreKind shown;
+  std::span<const std::string_view> parameters;
+  EngineOpener engine = nullptr;        // neither of the two: this build is without it
+  DecoratorOpener decorator = nullptr;
+};
+
+constexpr std::array<Kind, 2> kKinds{{
+    {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
+    {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
+     .engine = open_file},
+}};
+
+const Kind& find(std::string_view scheme) {
+  for (const auto& kind : kKinds) {
+    if (kind.shown.scheme == scheme) return kind;
+  }
+  std::abort();  // the parser let through what is not in its vocabulary
+}
+
+StoreResult open_level(const StoreUri& uri, std::size_t level, const StoreOptions& options) {
+  const bool is_engine = level == uri.decorators.size();
+  const std::string& scheme = is_engine ? uri.engine : uri.decorators[level];
+  const Kind& kind = find(scheme);
+  const Parameters parameters(uri, scheme);
+  if (kind.engine == nullptr && kind.decorator == nullptr) {
+    return fail(ErrorCode::kUnavailable, "cannot open the store", uri.text(),
+                "this build of Farheap is without '" + scheme + "'", "configure with its library installed");
+  }
+  if (is_engine) return kind.engine(uri.place, parameters, options);
+  return kind.decorator([&](const StoreOptions& inner) { return open_level(uri, level + 1, inner); }, parameters,
+                        options);
+}
+
+}  // namespace
+
+std::span<const Vocabulary> vocabulary() {
+  static const auto kAll = [] {
+    std::vector<Vocabulary> all;
+    for (const auto& kind : kKinds) {
+      all.push_back({kind.shown.scheme, kind.shown.form, kind.shown.decorator, kind.parameters});
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+}  // namespace store
+
+Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {
+  auto parsed = store::parse_uri(uri, store::vocabulary());
+  if (!parsed) return fail(std::move(parsed.error()));
+  return store::open_level(*parsed, 0, options);
+}
+
+std::span<const StoreKind> store_kinds() {
+  static const auto kAll = [] {
+    std::vector<StoreKind> all;
+    for (const auto& kind : store::kKinds) {
+      if (kind.engine != nullptr || kind.decorator != nullptr) all.push_back(kind.shown);
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+}  // namespace farheap

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The openers of every engine and decorator. kinds.cpp holds the one table that names them.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <farheap/store.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "store/uri.hpp"
+
+namespace farheap::store {
+
+using StoreResult = Result<std::unique_ptr<Store>>;
+
+[[nodiscard]] StoreResult open_mem(const std::string& place, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_file(const std::string& place, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_lmdb(const std::string& place, const Parameters&, const StoreOptions&);
+
+// A decorator opens what is below it, because it may need other blocks than it offers.
+using OpenInner = std::function<StoreResult(const StoreOptions&)>;
+[[nodiscard]] StoreResult open_checksum(const OpenInner&, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_compress(const OpenInner&, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_slow(const OpenInner&, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_faulty(const OpenInner&, const Parameters&, const StoreOptions&);
+
+// What parse_uri() accepts: every kind, those that this build lacks included.
+[[nodiscard]] std::span<const Vocabulary> vocabulary();
+
+}  // namespace farheap::store

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the store tests share: a folder that goes away, blocks with recognisable contents, and short forms of the
+// calls.
+//
+// Thread-safety: plain values.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <farheap/store.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace farheap::test {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    // Beside the build and not in /tmp, which may be memory: these tests want a real file system.
+    std::string name = (std::filesystem::current_path() / "farheap-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder here");
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+using Bytes = std::vector<std::byte>;
+
+// `count` blocks that start at `block`; every block is told from every other, and from those of another `tint`.
+// Half of each block repeats, so that it can be compressed.
+inline Bytes make_blocks(std::uint64_t block, std::size_t count, std::size_t block_bytes, std::uint64_t tint = 0) {
+  Bytes bytes(count * block_bytes);
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    const std::uint64_t number = block + i / block_bytes;
+    std::uint64_t word = (number + 1) * 0x9E3779B97F4A7C15u ^ tint * 0xC2B2AE3D27D4EB4Fu;
+    if (i % block_bytes < block_bytes / 2) {
+      word += i % block_bytes;
+      word ^= word >> 29, word *= 0xBF58476D1CE4E5B9u, word ^= word >> 32;
+    }
+    std::memcpy(bytes.data() + i, &word, 8);
+  }
+  return bytes;
+}
+
+inline std::unique_ptr<Store> open_or_fail(const std::string& uri, const StoreOptions& options = {}) {
+  auto opened = open_store(uri, options);
+  if (!opened) {
+    ADD_FAILURE() << opened.error().message();
+    throw std::runtime_error("no store");
+  }
+  return std::move(*opened);
+}
+
+inline Put put_blocks(Store& store, std::uint64_t block, const Bytes& bytes,
+                      std::optional<Version> expected = std::nullopt) {
+  Put entry{.block = block, .from = bytes, .expected = expected};
+  auto status = store.put({&entry, 1});
+  const bool is_answer = entry.outcome == Outcome::kOk || entry.outcome == Outcome::kConflict;
+  EXPECT_EQ(status.has_value(), is_answer) << (status ? "" : status.error().message());
+  return entry;
+}
+
+inline Get get_blocks(Store& store, std::uint64_t block, Bytes& into, Version known = 0) {
+  Get entry{.block = block, .into = into, .known = known};
+  auto status = store.get({&entry, 1});
+  const bool is_answer = entry.outcome <= Outcome::kAbsent && entry.outcome != Outcome::kPending;
+  EXPECT_EQ(status.has_value(), is_answer) << (status ? "" : status.error().message());
+  return entry;
+}
+
+// The outcome of reading `count` blocks; if they are there, they must be what make_blocks() makes.
+inline Outcome expect_blocks(Store& store, std::uint64_t block, std::size_t count, std::uint64_t tint = 0) {
+  const auto block_bytes = store.limits().block_bytes;
+  Bytes into(count * block_bytes, std::byte{0xEE});
+  const auto entry = get_blocks(store, block, into);
+  if (entry.outcome == Outcome::kOk) {
+    EXPECT_TRUE(into == make_blocks(block, count, block_bytes, tint)) << "block " << block << " + " << count;
+  }
+  return entry.outcome;
+}
+
+}  // namespace farheap::test
