@@ -58,8 +58,8 @@ void print_options_for_manual() {
   for (const auto& row : base::option_table()) {
     if (row.hidden) continue;
     const auto initial = row.default_text.empty() ? std::string("empty") : troff(row.default_text);
-    fmt::print(".TP\n.BR {} \" ({}), \" {}\n{}. Form: {}. Default: {}.\n", troff(row.key), troff(row.variable()),
-               troff(row.form), troff(row.help), troff(row.form), initial);
+    fmt::print(".TP\n.BR {} \" ({}), \" {}\n{}. Default: {}.\n", troff(row.key), troff(row.variable()), troff(row.form),
+               troff(row.help), initial);
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPrefix = "FARHEAP_";
 
 // Variables of this family that are no options; they are not reported as unknown.
-constexpr std::string_view kOtherVariables[] = {"FARHEAP_CLOUD_SDK"};
+constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD", "FARHEAP_CLOUD_SDK"};
 
 template <class T>
 struct Word {
@@ -116,10 +116,14 @@ struct BlockSize : Size {
 };
 
 struct Text {
-  static constexpr std::string_view kForm = "TEXT", kExample = "file:/var/tmp";
+  static constexpr std::string_view kForm = "TEXT", kExample = "text";
   static constexpr std::span<const std::string_view> kChoices{};
   static bool parse(std::string_view text, std::string& into) { return into = std::string(text), true; }
   static std::string print(const std::string& value) { return value; }
+};
+
+struct Uri : Text {
+  static constexpr std::string_view kForm = "URI", kExample = "file:/var/tmp";
 };
 
 struct Features {

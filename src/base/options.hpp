@@ -50,6 +50,7 @@ namespace option_kind {
 using Size = std::uint64_t;       // bytes
 using BlockSize = std::uint64_t;  // bytes; a power of two of pages, 4 KiB to 2 MiB
 using Text = std::string;
+using Uri = std::string;
 using Features = FeatureSet;
 using Policy = EvictionPolicy;
 using Full = OnFull;
@@ -69,7 +70,7 @@ using Log = LogLevel;
   X(Size, memory, "0", false,                                                                                          \
     "The budget: how much of the heap may be in memory. 0: the control group's limit less slack, or else the "         \
     "machine's memory")                                                                                                \
-  X(Text, store, "", false,                                                                                            \
+  X(Uri, store, "", false,                                                                                            \
     "The store that takes what is not in memory. Empty: file: in $TMPDIR if that is on a disk, or else in /var/tmp")   \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
