@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: a chunk is in with_free_ while it has a free granule, in with_dirty_ while it has a dirty one.
+// Pages are dropped outside of the lock; meanwhile their granules count as neither free nor used.
+#include "heap/chunk_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace farheap::heap {
+
+// So many granules may wait with their memory: 2 MiB, or 1/32 of what is in use.
+static constexpr std::size_t kDirtyAlways = 32;
+static constexpr std::size_t kDirtyShare = 32;
+static constexpr std::size_t kKeptEmpty = 1;  // one empty chunk is kept for the next need
+
+namespace {
+
+// Bits where `count` set bits in a row begin.
+[[nodiscard]] std::uint32_t row_starts(std::uint32_t bits, unsigned count) {
+  std::uint32_t starts = bits;
+  for (unsigned i = 1; i < count; ++i) starts &= bits >> i;
+  return starts;
+}
+[[nodiscard]] std::uint32_t row(unsigned first, unsigned count) {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << count) - 1) << first);
+}
+[[nodiscard]] std::size_t bits_in(std::uint32_t bits) { return static_cast<std::size_t>(std::popcount(bits)); }
+
+}  // namespace
+
+ChunkPool::ChunkPool(segment::PageSpace& space) noexcept
+    : space_(space),
+      chunks_(space.capacity_bytes() / kChunkBytes + 1),
+      with_free_(space.capacity_bytes() / kChunkBytes + 1),
+      with_dirty_(space.capacity_bytes() / kChunkBytes + 1) {}
+
+bool ChunkPool::usable() const noexcept { return chunks_.usable() && with_free_.usable() && with_dirty_.usable(); }
+
+std::byte* ChunkPool::address(std::size_t chunk, unsigned granule) const noexcept {
+  return space_.base() + chunk * kChunkBytes + granule * kGranuleBytes;
+}
+
+std::size_t ChunkPool::dirty_limit() const noexcept { return std::max(kDirtyAlways, used_granules_ / kDirtyShare); }
+
+// Takes free granules out of the books.
+void ChunkPool::withdraw(std::size_t index, std::uint32_t granules) noexcept {
+  Chunk& chunk = chunks_[index];
+  if (chunk.free == kAll) --empty_chunks_;
+  bool had_dirty = chunk.dirty != 0;
+  dirty_granules_ -= bits_in(chunk.dirty & granules);
+  chunk.free &= ~granules;
+  chunk.dirty &= ~granules;
+  if (chunk.free == 0) with_free_.erase(index);
+  if (had_dirty && chunk.dirty == 0) with_dirty_.erase(index);
+}
+
+// Requires: `from`, a part of the chunk's free granules, has `count` in a row.
+std::size_t ChunkPool::take(std::size_t index, std::uint32_t from, unsigned count) noexcept {
+  auto first = static_cast<unsigned>(std::countr_zero(row_starts(from, count)));
+  withdraw(index, row(first, count));
+  used_granules_ += count;
+  return index * kGranulesPerChunk + first;
+}
+
+// What is in memory already comes first, and within that the lowest addresses, so that the high chunks empty.
+std::size_t ChunkPool::take_lowest(unsigned count) noexcept {
+  for (std::size_t i = with_dirty_.lowest(); i != IndexSet::kNone; i = with_dirty_.lowest_from(i + 1)) {
+    if (row_starts(chunks_[i].dirty, count) != 0) return take(i, chunks_[i].dirty, count);
+  }
+  for (std::size_t i = with_free_.lowest(); i != IndexSet::kNone; i = with_free_.lowest_from(i + 1)) {
+    if (row_starts(chunks_[i].free, count) != 0) return take(i, chunks_[i].free, count);
+  }
+  return kNone;
+}
+
+bool ChunkPool::add_chunk() noexcept {
+  std::byte* at = space_.obtain(kChunkBytes, kChunkBytes);
+  if (at == nullptr) return false;
+  auto index = static_cast<std::size_t>(at - space_.base()) / kChunkBytes;
+  chunks_[index] = {kAll, 0};
+  with_free_.insert(index);
+  ++empty_chunks_;
+  chunk_limit_ = std::max(chunk_limit_, index + 1);
+  return true;
+}
+
+std::size_t ChunkPool::obtain(unsigned count) noexcept {
+  std::lock_guard lock(mutex_);
+  std::size_t granule = take_lowest(count);
+  if (granule == kNone && add_chunk()) granule = take_lowest(count);
+  return granule;
+}
+
+void ChunkPool::note_free(std::size_t index, std::uint32_t granules, bool dirty) noexcept {
+  Chunk& chunk = chunks_[index];
+  if (chunk.free == 0) with_free_.insert(index);
+  chunk.free |= granules;
+  if (dirty) {
+    if (chunk.dirty == 0) with_dirty_.insert(index);
+    chunk.dirty |= granules;
+    dirty_granules_ += bits_in(granules);
+  }
+  if (chunk.free == kAll) ++empty_chunks_;
+}
+
+// Gives the chunk back if it is empty and there are more than `keep` of those. Returns with the lock released.
+void ChunkPool::give_back_if_spare(std::unique_lock<std::mutex> lock, std::size_t index, std::size_t keep) noexcept {
+  if (chunks_[index].free != kAll || empty_chunks_ <= keep) return;
+  withdraw(index, kAll);
+  lock.unlock();
+  space_.give_back(address(index, 0), kChunkBytes);
+}
+
+void ChunkPool::give_back(std::size_t granule, unsigned count) noexcept {
+  std::size_t index = granule / kGranulesPerChunk;
+  std::unique_lock lock(mutex_);
+  used_granules_ -= count;
+  note_free(index, row(static_cast<unsigned>(granule % kGranulesPerChunk), count), true);
+  std::size_t limit = dirty_limit();
+  bool too_many = dirty_granules_ > limit;
+  give_back_if_spare(std::move(lock), index, kKeptEmpty);
+  if (too_many) drop_down_to(limit / 2);
+}
+
+void ChunkPool::drop_down_to(std::size_t keep) noexcept {
+  std::unique_lock lock(mutex_);
+  while (dirty_granules_ > keep) {
+    std::size_t index = with_dirty_.lowest();
+    std::uint32_t dropping = chunks_[index].dirty;
+    withdraw(index, dropping);
+    lock.unlock();
+    for (std::uint32_t rest = dropping; rest != 0;) {
+      auto first = static_cast<unsigned>(std::countr_zero(rest));
+      auto count = static_cast<unsigned>(std::countr_one(rest >> first));
+      space_.discard(address(index, first), count * kGranuleBytes);
+      rest &= ~row(first, count);
+    }
+    lock.lock();
+    note_free(index, dropping, false);
+    give_back_if_spare(std::move(lock), index, kKeptEmpty);
+    lock = std::unique_lock(mutex_);
+  }
+}
+
+void ChunkPool::purge() noexcept {
+  drop_down_to(0);
+  std::unique_lock lock(mutex_);
+  for (std::size_t i = with_free_.lowest(); i != IndexSet::kNone && empty_chunks_ > 0; i = with_free_.lowest_from(i + 1)) {
+    give_back_if_spare(std::move(lock), i, 0);
+    lock = std::unique_lock(mutex_);
+  }
+}
+
+std::size_t ChunkPool::dirty_bytes() noexcept {
+  std::lock_guard lock(mutex_);
+  return dirty_granules_ * kGranuleBytes;
+}
+
+std::size_t ChunkPool::used_bytes() noexcept {
+  std::lock_guard lock(mutex_);
+  return used_granules_ * kGranuleBytes;
+}
+
+}  // namespace farheap::heap

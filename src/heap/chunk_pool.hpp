@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Granules (64 KiB) for slabs, cut from chunks (2 MiB, a huge page): what is needed together in time lies together.
+// A freed granule keeps its memory for a while ("dirty") and is the first to be used again; when too many wait,
+// their pages are dropped. A chunk that is all free goes back to the page space, except for one.
+//
+// Thread-safety: any thread. The page space is called with the lock released where pages are dropped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "heap/index_set.hpp"
+#include "heap/metadata.hpp"
+#include "heap/size_classes.hpp"
+#include "segment/page_space.hpp"
+
+namespace farheap::heap {
+
+class ChunkPool {
+ public:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  explicit ChunkPool(segment::PageSpace& space) noexcept;
+  [[nodiscard]] bool usable() const noexcept;
+
+  // The number of the first of `count` (1 to 8) granules in a row; kNone when the space is full.
+  [[nodiscard]] std::size_t obtain(unsigned count) noexcept;
+  void give_back(std::size_t granule, unsigned count) noexcept;
+
+  // Drops the pages of all free granules and gives all empty chunks back.
+  void purge() noexcept;
+
+  [[nodiscard]] std::size_t dirty_bytes() noexcept;
+  [[nodiscard]] std::size_t used_bytes() noexcept;
+  // No chunk at or above this number was ever used.
+  [[nodiscard]] std::size_t chunk_limit() const noexcept { return chunk_limit_; }
+
+  void lock_for_fork() noexcept { mutex_.lock(); }
+  void unlock_after_fork() noexcept { mutex_.unlock(); }
+
+ private:
+  // One bit a granule. dirty is a part of free; bits in neither mask are used, or just being dropped.
+  struct Chunk {
+    std::uint32_t free;
+    std::uint32_t dirty;
+  };
+  static constexpr std::uint32_t kAll = ~std::uint32_t{0};
+  static_assert(kGranulesPerChunk == 32);
+
+  [[nodiscard]] std::size_t take(std::size_t chunk, std::uint32_t from, unsigned count) noexcept;
+  [[nodiscard]] std::size_t take_lowest(unsigned count) noexcept;
+  [[nodiscard]] bool add_chunk() noexcept;
+  void note_free(std::size_t chunk, std::uint32_t granules, bool dirty) noexcept;
+  void withdraw(std::size_t chunk, std::uint32_t granules) noexcept;
+  void give_back_if_spare(std::unique_lock<std::mutex> lock, std::size_t chunk, std::size_t keep) noexcept;
+  void drop_down_to(std::size_t keep) noexcept;
+  [[nodiscard]] std::size_t dirty_limit() const noexcept;
+  [[nodiscard]] std::byte* address(std::size_t chunk, unsigned granule) const noexcept;
+
+  segment::PageSpace& space_;
+  std::mutex mutex_;  // guards all below
+  SparseTable<Chunk> chunks_;
+  IndexSet with_free_;
+  IndexSet with_dirty_;
+  std::size_t dirty_granules_ = 0;
+  std::size_t used_granules_ = 0;
+  std::size_t empty_chunks_ = 0;
+  std::size_t chunk_limit_ = 0;
+};
+
+}  // namespace farheap::heap

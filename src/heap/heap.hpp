@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The allocator. Bookkeeping is apart from the data: no call but allocate_zeroed() and reallocate() ever touches
+// the memory of an object, which may be far away.
+//
+//   thread cache   an array of pointers per size class          no lock
+//   bin            slabs of one size class, in one of a few arenas   a lock each
+//   chunk pool     granules of 64 KiB out of chunks of 2 MiB     one lock
+//   large runs     objects above 32 KiB                          one lock
+//   page space     where all addresses come from
+//
+// Results are aligned to 16 bytes for 16 bytes and more. A wrong free() is found where that is cheap (when slots
+// go back to their bin, not when they enter the cache) and stops the program with the pointer in the message.
+//
+// Thread-safety: any thread. Several heaps may live in one process; the first four have thread caches.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "heap/bin.hpp"
+#include "heap/chunk_pool.hpp"
+#include "heap/heap_map.hpp"
+#include "heap/large_runs.hpp"
+#include "heap/metadata.hpp"
+#include "heap/size_classes.hpp"
+#include "heap/statistics.hpp"
+#include "heap/thread_cache.hpp"
+#include "segment/page_space.hpp"
+
+namespace farheap::heap {
+
+class Heap {
+ public:
+  // Never calls malloc; may be placement-constructed before main.
+  // Requires: the space outlives the heap, and its base and capacity are multiples of 2 MiB.
+  explicit Heap(segment::PageSpace& space) noexcept;
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+  // Objects are not given back to the space. Requires: no other thread uses the heap, now or later.
+  ~Heap();
+
+  // False if the memory for the books could not be had; then every allocation returns nullptr.
+  [[nodiscard]] bool usable() const noexcept { return usable_; }
+
+  // nullptr when there is no room. Zero bytes get an object of their own.
+  [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
+  [[nodiscard]] void* allocate_zeroed(std::size_t bytes) noexcept;
+  // Requires: alignment is a power of two.
+  [[nodiscard]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+  // In place where it can be; otherwise the contents move. nullptr, with the object unchanged, when there is no room.
+  // Requires: pointer is nullptr or came from this heap.
+  [[nodiscard]] void* reallocate(void* pointer, std::size_t bytes) noexcept;
+  void free(void* pointer) noexcept;
+  // Requires: bytes is what was asked for, or up to usable_size(); the alignment was not more than 16.
+  void free_sized(void* pointer, std::size_t bytes) noexcept;
+
+  // 0 for nullptr. Stops the program if no object starts there (as far as that is cheap to see).
+  [[nodiscard]] std::size_t usable_size(const void* pointer) const noexcept;
+  // Whether the address lies in the heap's range.
+  [[nodiscard]] bool owns(const void* pointer) const noexcept {
+    return map_.offset_of(pointer) < map_.capacity_bytes();
+  }
+
+  // Gives this thread's cache back; what the thread does afterwards works without one. Happens by itself when a
+  // thread ends.
+  void thread_exit() noexcept;
+  // Gives this thread's cache back; it fills again by use.
+  void flush_thread_cache() noexcept;
+  // Gives all memory back that waits to be used again, but for what is in thread caches.
+  void purge() noexcept;
+
+  [[nodiscard]] Statistics statistics() noexcept;
+
+  // Calls visit(context, object, usable bytes) for every object, by address within its kind. Slots in thread caches
+  // are reported too: they count as used (see thread_cache.hpp). All other use of the heap waits meanwhile.
+  // Requires: visit does not use this heap.
+  using Visit = void (*)(void* context, void* object, std::size_t bytes);
+  void for_each_object(Visit visit, void* context) noexcept;
+
+  // Around fork(), before the space's own locks are taken. What the other threads had in their caches is lost to
+  // the child: they may have been in the middle of changing them.
+  void lock_for_fork() noexcept;
+  void unlock_after_fork_parent() noexcept;
+  void unlock_after_fork_child() noexcept;
+
+ private:
+  static constexpr unsigned kMostArenas = 32;
+
+  [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
+  [[nodiscard]] LargeRuns::Run obtain_large(std::size_t bytes, std::size_t alignment) noexcept;
+  [[nodiscard]] void* allocate_small_slow(unsigned size_class) noexcept;
+  void free_slow(void* pointer) noexcept;
+  void free_small_slow(void* pointer, unsigned size_class) noexcept;
+  [[nodiscard]] void* move(void* pointer, std::size_t old_bytes, std::size_t bytes) noexcept;
+
+  [[nodiscard]] Bin& bin(unsigned arena, unsigned size_class) const noexcept {
+    return bins_[arena * kClassCount + size_class];
+  }
+  void put_back(unsigned size_class, void** slots, unsigned count) noexcept;
+
+  [[nodiscard]] ThreadCache* this_thread() noexcept;
+  [[nodiscard]] ThreadCache* make_cache() noexcept;
+  [[nodiscard]] bool prepare(ThreadCache& cache) noexcept;
+  void look_for_idle(ThreadCache& cache) noexcept;
+  void flush(ThreadCache& cache) noexcept;
+  void retire(ThreadCache& cache) noexcept;
+  static void on_thread_end(void* cache) noexcept;
+
+  void walk_slabs(Visit visit, void* context) noexcept;
+  void walk_large(Visit visit, void* context) noexcept;
+
+  // Read by every call.
+  HeapMap map_;
+  std::uint64_t id_;
+  int binding_ = 0;  // which of the thread's bindings is this heap's
+  bool has_thread_caches_ = false;
+  bool usable_ = false;
+
+  unsigned arenas_ = 0;
+  Bin* bins_ = nullptr;
+  ChunkPool pool_;
+  LargeRuns large_;
+
+  pthread_key_t key_ = 0;
+  std::mutex threads_mutex_;  // guards all below
+  MetadataArena metadata_;
+  ThreadCache* living_ = nullptr;
+  ThreadCache* spare_ = nullptr;
+  unsigned arena_threads_[kMostArenas] = {};
+};
+
+inline void* Heap::allocate(std::size_t bytes) noexcept {
+  const ThreadBinding& mine = t_bindings[binding_];
+  if (bytes <= kLargestSmall && mine.heap_id == id_) [[likely]] {
+    if (void* slot = mine.cache->bins[class_of(bytes)].pop()) [[likely]] return slot;
+  }
+  return allocate_slow(bytes);
+}
+
+inline void Heap::free(void* pointer) noexcept {
+  std::size_t offset = map_.offset_of(pointer);
+  const ThreadBinding& mine = t_bindings[binding_];
+  if (offset < map_.capacity_bytes() && mine.heap_id == id_) [[likely]] {
+    unsigned size_class = map_.class_at(offset);
+    // Class 0 (no slab here) has no room in any cache.
+    if (mine.cache->bins[size_class].push(pointer)) [[likely]] return;
+  }
+  free_slow(pointer);
+}
+
+inline void Heap::free_sized(void* pointer, std::size_t) noexcept {
+  // The class of the address is at hand as fast as that of the size, and cannot be wrong.
+  free(pointer);
+}
+
+}  // namespace farheap::heap

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Looking at a whole heap: statistics, the walk over its objects, and standing still for fork().
+#include <algorithm>
+
+#include "heap/heap.hpp"
+
+namespace farheap::heap {
+
+void Heap::purge() noexcept {
+  pool_.purge();
+  large_.purge();
+}
+
+Statistics Heap::statistics() noexcept {
+  Statistics sum;
+  if (!usable_) return sum;
+  {
+    std::lock_guard lock(threads_mutex_);
+    for (ThreadCache* cache = living_; cache != nullptr; cache = cache->next) {
+      ++sum.thread_caches;
+      for (unsigned i = 1; i < kClassCount; ++i) {
+        sum.classes[i].cached += cache->bins[i].count.load(std::memory_order_relaxed);
+      }
+    }
+  }
+  for (unsigned i = 1; i < kClassCount; ++i) {
+    const SizeClass& sizes = kSizeClasses[i];
+    ClassStatistics& of_class = sum.classes[i];
+    of_class.slot_bytes = sizes.slot_bytes;
+    std::size_t used = 0;
+    for (unsigned arena = 0; arena < arenas_; ++arena) {
+      BinUse use = bin(arena, i).use();
+      of_class.slabs += use.slabs;
+      used += use.slots_used;
+    }
+    of_class.slots = of_class.slabs * sizes.slots;
+    of_class.live = used - std::min(used, of_class.cached);  // the two were read at different moments
+    sum.live_bytes += of_class.live * sizes.slot_bytes;
+    sum.cached_bytes += of_class.cached * sizes.slot_bytes;
+    sum.slab_bytes += of_class.slabs * sizes.granules * kGranuleBytes;
+  }
+  sum.large_bytes = large_.live_bytes();
+  sum.live_bytes += sum.large_bytes;
+  sum.waiting_bytes = pool_.dirty_bytes() + large_.waiting_bytes();
+  return sum;
+}
+
+void Heap::walk_slabs(Visit visit, void* context) noexcept {
+  std::size_t limit = pool_.chunk_limit() * kChunkBytes;
+  for (std::size_t offset = 0; offset < limit;) {
+    unsigned size_class = map_.class_at(offset);
+    if (size_class == 0) {
+      offset += kGranuleBytes;
+      continue;
+    }
+    const SizeClass& sizes = kSizeClasses[size_class];
+    const Slab& slab = map_.slab(map_.slab_at(offset));
+    for (std::uint32_t slot = 0; slot < sizes.slots; ++slot) {
+      if (!slab.is_free(slot)) visit(context, map_.base() + offset + slot * sizes.slot_bytes, sizes.slot_bytes);
+    }
+    offset += sizes.granules * kGranuleBytes;
+  }
+}
+
+void Heap::walk_large(Visit visit, void* context) noexcept {
+  std::size_t limit = large_.offset_limit();
+  for (std::size_t offset = 0; offset < limit;) {
+    std::size_t bytes = map_.run_pages(offset).load(std::memory_order_relaxed) * base::kPageBytes;
+    if (bytes > 0) visit(context, map_.base() + offset, bytes);
+    offset += std::max(bytes, base::kPageBytes);
+  }
+}
+
+void Heap::for_each_object(Visit visit, void* context) noexcept {
+  if (!usable_) return;
+  lock_for_fork();
+  walk_slabs(visit, context);
+  walk_large(visit, context);
+  unlock_after_fork_parent();
+}
+
+// The order in which locks are taken everywhere: threads, bins, chunk pool; large runs alone.
+void Heap::lock_for_fork() noexcept {
+  threads_mutex_.lock();
+  for (unsigned i = 0; usable_ && i < arenas_ * kClassCount; ++i) bins_[i].lock_for_fork();
+  pool_.lock_for_fork();
+  large_.lock_for_fork();
+}
+
+void Heap::unlock_after_fork_parent() noexcept {
+  large_.unlock_after_fork();
+  pool_.unlock_after_fork();
+  for (unsigned i = 0; usable_ && i < arenas_ * kClassCount; ++i) bins_[i].unlock_after_fork();
+  threads_mutex_.unlock();
+}
+
+// The child's only thread is the one that took the locks, so it may release them as the parent does. Pages that
+// another thread was just dropping stay unused in the child, as do the slots in the caches of the other threads.
+void Heap::unlock_after_fork_child() noexcept { unlock_after_fork_parent(); }
+
+}  // namespace farheap::heap

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A heap's beginning and end, and the caches of its threads.
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "heap/heap.hpp"
+
+namespace farheap::heap {
+
+thread_local constinit ThreadBinding t_bindings[kThreadBindings] __attribute__((tls_model("initial-exec"))) = {};
+
+namespace {
+
+// Which heap has which binding; 0: free. The heap at hand uses what it finds here, so ids are never used twice.
+constinit std::atomic<std::uint64_t> g_binding_owner[kThreadBindings] = {};
+constinit std::atomic<std::uint64_t> g_last_heap_id{0};
+
+constexpr std::uint32_t kFirstCapacity = 4;
+constexpr unsigned kSlowCallsPerLook = 32;
+
+[[nodiscard]] int claim_binding(std::uint64_t heap_id) {
+  for (int i = 0; i < kThreadBindings; ++i) {
+    std::uint64_t none = 0;
+    if (g_binding_owner[i].compare_exchange_strong(none, heap_id)) return i;
+  }
+  return -1;
+}
+
+// More arenas than processors, so that two threads seldom want the same lock; few, because each has half-full slabs.
+[[nodiscard]] unsigned arena_count(unsigned most) {
+  cpu_set_t set;
+  int processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::clamp(2 * static_cast<unsigned>(processors), 2u, most);
+}
+
+}  // namespace
+
+Heap::Heap(segment::PageSpace& space) noexcept
+    : map_(space.base(), space.capacity_bytes()),
+      id_(g_last_heap_id.fetch_add(1) + 1),
+      pool_(space),
+      large_(space, map_) {
+  arenas_ = arena_count(kMostArenas);
+  bins_ = static_cast<Bin*>(metadata_.obtain(sizeof(Bin) * arenas_ * kClassCount));
+  bool aligned = reinterpret_cast<std::uintptr_t>(space.base()) % kChunkBytes == 0 &&
+                 space.capacity_bytes() % kChunkBytes == 0 && space.base() != nullptr;
+  usable_ = map_.usable() && pool_.usable() && bins_ != nullptr && aligned;
+  if (!usable_) return;
+  for (unsigned i = 0; i < arenas_ * kClassCount; ++i) ::new (&bins_[i]) Bin;
+  int binding = claim_binding(id_);
+  if (binding < 0) return;
+  binding_ = binding;
+  has_thread_caches_ = pthread_key_create(&key_, &Heap::on_thread_end) == 0;
+  if (!has_thread_caches_) g_binding_owner[binding_].store(0);
+}
+
+Heap::~Heap() {
+  if (!has_thread_caches_) return;
+  pthread_key_delete(key_);
+  g_binding_owner[binding_].store(0);
+}
+
+// nullptr: this thread works without a cache.
+ThreadCache* Heap::this_thread() noexcept {
+  if (!has_thread_caches_) return nullptr;
+  ThreadBinding& mine = t_bindings[binding_];
+  if (mine.heap_id == id_) return mine.cache;
+  if (mine.ended_heap_id == id_) return nullptr;
+  ThreadCache* cache = make_cache();
+  if (cache == nullptr) return nullptr;
+  // Bound before the key is set, because pthread_setspecific may call malloc.
+  mine.cache = cache;
+  mine.heap_id = id_;
+  pthread_setspecific(key_, cache);
+  return cache;
+}
+
+ThreadCache* Heap::make_cache() noexcept {
+  std::lock_guard lock(threads_mutex_);
+  ThreadCache* cache = spare_;
+  if (cache != nullptr) {
+    spare_ = cache->next;
+  } else {
+    void* memory = metadata_.obtain(sizeof(ThreadCache));
+    if (memory == nullptr) return nullptr;
+    cache = ::new (memory) ThreadCache;
+    if (!prepare(*cache)) return nullptr;
+  }
+  cache->heap = this;
+  cache->arena = static_cast<unsigned>(std::min_element(arena_threads_, arena_threads_ + arenas_) - arena_threads_);
+  ++arena_threads_[cache->arena];
+  cache->previous = nullptr;
+  cache->next = living_;
+  if (living_ != nullptr) living_->previous = cache;
+  living_ = cache;
+  return cache;
+}
+
+bool Heap::prepare(ThreadCache& cache) noexcept {
+  for (unsigned i = 1; i < kClassCount; ++i) {
+    cache.bins[i].slots = static_cast<void**>(metadata_.obtain(sizeof(void*) * kSizeClasses[i].cache_slots));
+    if (cache.bins[i].slots == nullptr) return false;
+    cache.bins[i].capacity = kFirstCapacity;
+  }
+  return true;
+}
+
+// Called now and then, on a slow path: one class after the other gives half of its slots back if neither a refill
+// nor a flush has happened since the last look.
+void Heap::look_for_idle(ThreadCache& cache) noexcept {
+  if (++cache.slow_calls % kSlowCallsPerLook != 0) return;
+  unsigned size_class = cache.next_look;
+  cache.next_look = size_class + 1 < kClassCount ? size_class + 1 : 1;
+  CacheBin& idle = cache.bins[size_class];
+  bool used = idle.used;
+  idle.used = false;
+  std::uint32_t have = idle.count.load(std::memory_order_relaxed);
+  if (used || have < 2) return;
+  idle.capacity = std::max(idle.capacity / 2, kFirstCapacity);
+  std::uint32_t kept = std::min(have / 2, idle.capacity);
+  put_back(size_class, idle.slots + kept, have - kept);
+  idle.count.store(kept, std::memory_order_relaxed);
+}
+
+void Heap::flush(ThreadCache& cache) noexcept {
+  for (unsigned i = 1; i < kClassCount; ++i) {
+    CacheBin& mine = cache.bins[i];
+    put_back(i, mine.slots, mine.count.load(std::memory_order_relaxed));
+    mine.count.store(0, std::memory_order_relaxed);
+    mine.capacity = kFirstCapacity;
+  }
+}
+
+void Heap::flush_thread_cache() noexcept {
+  if (t_bindings[binding_].heap_id == id_) flush(*t_bindings[binding_].cache);
+}
+
+void Heap::retire(ThreadCache& cache) noexcept {
+  flush(cache);
+  std::lock_guard lock(threads_mutex_);
+  if (cache.previous != nullptr) {
+    cache.previous->next = cache.next;
+  } else {
+    living_ = cache.next;
+  }
+  if (cache.next != nullptr) cache.next->previous = cache.previous;
+  --arena_threads_[cache.arena];
+  cache.next = spare_;
+  spare_ = &cache;
+}
+
+void Heap::thread_exit() noexcept {
+  ThreadBinding& mine = t_bindings[binding_];
+  if (!has_thread_caches_ || mine.heap_id != id_) return;
+  ThreadCache* cache = mine.cache;
+  // From here on this thread works without a cache: other destructors may still allocate, after this one.
+  mine = {0, nullptr, id_};
+  pthread_setspecific(key_, nullptr);
+  retire(*cache);
+}
+
+void Heap::on_thread_end(void* cache) noexcept { static_cast<ThreadCache*>(cache)->heap->thread_exit(); }
+
+}  // namespace farheap::heap

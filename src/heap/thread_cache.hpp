@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What one thread keeps at hand of one heap: for each size class an array of pointers to free slots. The slots
+// themselves are never touched. In the books of the bins they count as used: a later commit that wants to know
+// from the bitmaps what is allocated has to subtract them.
+//
+// Thread-safety: its own thread only; counts may be read by others (statistics).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/size_classes.hpp"
+
+namespace farheap::heap {
+
+class Heap;
+
+struct CacheBin {
+  std::atomic<std::uint32_t> count{0};
+  std::uint32_t capacity = 0;  // grows with use, up to SizeClass::cache_slots
+  bool used = false;           // refilled or flushed since the last look
+  void** slots = nullptr;
+
+  [[nodiscard]] void* pop() {
+    std::uint32_t left = count.load(std::memory_order_relaxed);
+    if (left == 0) return nullptr;
+    count.store(left - 1, std::memory_order_relaxed);
+    return slots[left - 1];
+  }
+  [[nodiscard]] bool push(void* slot) {
+    std::uint32_t have = count.load(std::memory_order_relaxed);
+    if (have == capacity) return false;
+    slots[have] = slot;
+    count.store(have + 1, std::memory_order_relaxed);
+    return true;
+  }
+};
+
+struct ThreadCache {
+  Heap* heap = nullptr;
+  ThreadCache* next = nullptr;  // in the heap's list of living or of spare caches
+  ThreadCache* previous = nullptr;
+  unsigned arena = 0;
+  unsigned slow_calls = 0;
+  unsigned next_look = 1;  // the class whose idleness is looked at next
+  CacheBin bins[kClassCount];
+};
+
+// The few heaps of a process that have thread caches each own one of these in every thread.
+struct ThreadBinding {
+  std::uint64_t heap_id = 0;  // no heap, a heap that is gone, or the heap whose cache this is
+  ThreadCache* cache = nullptr;
+  std::uint64_t ended_heap_id = 0;  // this thread ended for that heap: no new cache
+};
+inline constexpr int kThreadBindings = 4;
+
+// initial-exec and without a constructor: reading it never calls the loader, which might call malloc.
+extern thread_local constinit ThreadBinding t_bindings[kThreadBindings] __attribute__((tls_model("initial-exec")));
+
+}  // namespace farheap::heap

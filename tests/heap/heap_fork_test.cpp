@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Forking while other threads are inside the heap: the child must be able to use it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "heap/heap.hpp"
+#include "segment/plain_space.hpp"
+
+namespace farheap::heap {
+namespace {
+
+void churn(Heap& heap, const std::atomic<bool>& stop, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<void*> objects(2000);
+  while (!stop) {
+    void*& object = objects[random() % objects.size()];
+    heap.free(object);
+    object = heap.allocate(1 + random() % (random() % 20 == 0 ? 100'000 : 1000));
+  }
+  for (void* object : objects) heap.free(object);
+}
+
+// What the child does; the number of the step that went wrong, or 0.
+[[nodiscard]] int use_in_child(Heap& heap, unsigned char* inherited) {
+  for (int i = 0; i < 5000; ++i) {
+    if (inherited[i] != 0x77) return 1;
+  }
+  heap.free(inherited);
+  std::vector<void*> objects;
+  for (std::size_t i = 0; i < 5000; ++i) {
+    void* object = heap.allocate(i * 20);
+    if (object == nullptr) return 2;
+    std::memset(object, 1, i * 20);
+    objects.push_back(object);
+  }
+  for (void* object : objects) heap.free(object);
+  int from_thread = 0;
+  std::thread([&] {
+    void* object = heap.allocate(10);
+    from_thread = object == nullptr ? 3 : 0;
+    heap.free(object);
+  }).join();
+  return from_thread;
+}
+
+TEST(HeapFork, TheChildUsesTheHeapInTheMiddleOfAStorm) {
+  segment::PlainSpace space(4 * base::kGiB);
+  Heap heap(space);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 3; ++seed) threads.emplace_back([&, seed] { churn(heap, stop, seed); });
+  for (int round = 0; round < 15; ++round) {
+    auto* inherited = static_cast<unsigned char*>(heap.allocate(5000));
+    std::memset(inherited, 0x77, 5000);
+    heap.lock_for_fork();
+    space.lock_for_fork();
+    pid_t child = fork();
+    space.unlock_after_fork();
+    if (child == 0) {
+      heap.unlock_after_fork_child();
+      alarm(60);  // a lock that stays held ends the child by a signal, and the test fails
+      _exit(use_in_child(heap, inherited));
+    }
+    heap.unlock_after_fork_parent();
+    ASSERT_GT(child, 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(inherited[i], 0x77);
+    heap.free(inherited);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(heap.statistics().live_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace farheap::heap

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "heap/heap.hpp"
+#include "spy_space.hpp"
+
+namespace farheap::heap {
+namespace {
+
+// An object that says at both ends what it is: whoever gets it checks it.
+class Sealed {
+ public:
+  static void* make(Heap& heap, std::size_t bytes, std::uint32_t seal) {
+    bytes = std::max<std::size_t>(bytes, 16);
+    void* object = heap.allocate(bytes);
+    std::uint32_t head[3] = {seal, static_cast<std::uint32_t>(bytes), ~seal};
+    std::memcpy(object, head, sizeof head);
+    std::memcpy(static_cast<char*>(object) + bytes - 4, &seal, 4);
+    return object;
+  }
+  static void check_and_free(Heap& heap, void* object) {
+    std::uint32_t head[3];
+    std::memcpy(head, object, sizeof head);
+    ASSERT_EQ(head[2], ~head[0]);
+    std::uint32_t tail = 0;
+    std::memcpy(&tail, static_cast<char*>(object) + head[1] - 4, 4);
+    ASSERT_EQ(tail, head[0]);
+    std::uint32_t none[3] = {};
+    std::memcpy(object, none, sizeof none);
+    heap.free(object);
+  }
+};
+
+class Exchange {  // objects cross from thread to thread here
+ public:
+  void put(std::vector<void*>& objects) {
+    std::lock_guard lock(mutex_);
+    waiting_.insert(waiting_.end(), objects.begin(), objects.end());
+    objects.clear();
+  }
+  std::vector<void*> take(std::size_t most) {
+    std::lock_guard lock(mutex_);
+    std::size_t count = std::min(most, waiting_.size());
+    std::vector<void*> taken(waiting_.end() - static_cast<long>(count), waiting_.end());
+    waiting_.resize(waiting_.size() - count);
+    return taken;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<void*> waiting_;
+};
+
+class HeapThreads : public testing::Test {
+ protected:
+  SpySpace space_;
+  Heap heap_{space_};
+};
+
+TEST_F(HeapThreads, ObjectsAllocatedHereAreFreedThere) {
+  Exchange exchange;
+  auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<void*> mine;
+    for (int round = 0; round < 150; ++round) {
+      for (int i = 0; i < 100; ++i) {
+        std::size_t bytes = 1 + random() % (random() % 50 == 0 ? 100'000 : 2000);
+        mine.push_back(Sealed::make(heap_, bytes, random()));
+      }
+      exchange.put(mine);
+      for (void* object : exchange.take(95)) Sealed::check_and_free(heap_, object);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 6; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(heap_.statistics().live_bytes, 0u);
+  for (void* object : exchange.take(1'000'000)) Sealed::check_and_free(heap_, object);
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+  heap_.flush_thread_cache();
+  heap_.purge();
+  std::size_t kept_slabs = 0;
+  for (const ClassStatistics& of_class : heap_.statistics().classes) kept_slabs += of_class.slabs;
+  EXPECT_LE(heap_.statistics().slab_bytes, 600 * kGranuleBytes) << kept_slabs;
+}
+
+TEST_F(HeapThreads, AThreadThatEndsLeavesNothingBehind) {
+  for (int round = 0; round < 20; ++round) {
+    std::thread([&] {
+      std::vector<void*> objects;
+      for (std::size_t i = 0; i < 3000; ++i) objects.push_back(heap_.allocate(i));
+      for (void* object : objects) heap_.free(object);
+      EXPECT_EQ(heap_.statistics().thread_caches, 1u);
+      EXPECT_GT(heap_.statistics().cached_bytes, 0u);
+    }).join();
+    Statistics after = heap_.statistics();
+    ASSERT_EQ(after.thread_caches, 0u);
+    ASSERT_EQ(after.cached_bytes, 0u);
+    ASSERT_EQ(after.live_bytes, 0u);
+  }
+}
+
+// Destructors of thread-specific data that run after the heap's own, and again and again.
+struct LateUser {
+  Heap* heap;
+  pthread_key_t key;
+  int rounds;
+  void* object;
+};
+
+void use_late(void* argument) {
+  auto* late = static_cast<LateUser*>(argument);
+  late->heap->free(late->object);
+  late->object = late->heap->allocate(200);
+  std::memset(late->object, 1, 200);
+  if (--late->rounds > 0) pthread_setspecific(late->key, late);
+  if (late->rounds == 0) late->heap->free(late->object);
+}
+
+TEST_F(HeapThreads, DestructorsMayAllocateAfterTheCacheIsGone) {
+  LateUser late{&heap_, 0, 3, nullptr};
+  ASSERT_EQ(pthread_key_create(&late.key, use_late), 0);  // a later key than the heap's: destroyed after it
+  std::thread([&] {
+    late.object = heap_.allocate(100);
+    pthread_setspecific(late.key, &late);
+  }).join();
+  EXPECT_EQ(late.rounds, 0);
+  EXPECT_EQ(heap_.statistics().thread_caches, 0u);
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+  pthread_key_delete(late.key);
+}
+
+TEST_F(HeapThreads, AfterThreadExitTheThreadWorksOn) {
+  void* object = heap_.allocate(50);
+  heap_.thread_exit();
+  EXPECT_EQ(heap_.statistics().thread_caches, 0u);
+  heap_.free(object);
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+  object = heap_.allocate(50);
+  EXPECT_EQ(heap_.statistics().live_bytes, 64u);
+  EXPECT_EQ(heap_.statistics().thread_caches, 0u);
+  heap_.free(object);
+}
+
+TEST_F(HeapThreads, TheWalkAndTheStatisticsRunBesideTheProgram) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    threads.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      while (!stop) {
+        std::vector<void*> objects;
+        for (int i = 0; i < 500; ++i) objects.push_back(heap_.allocate(1 + random() % 60'000));
+        for (void* object : objects) heap_.free(object);
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    std::size_t bytes = 0;
+    heap_.for_each_object(
+        [](void* context, void* object, std::size_t size) {
+          EXPECT_NE(object, nullptr);
+          *static_cast<std::size_t*>(context) += size;
+        },
+        &bytes);
+    EXPECT_LE(heap_.statistics().live_bytes, 500u * 2 * 65'536);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace farheap::heap
