@@ -3,7 +3,7 @@
 // The one table of engines and decorators. The parser's vocabulary, store_kinds() and open_store() derive from it.
 #include "store/kinds.hpp"
 
-#include <array>
+#include <cstdlib>
 #include <vector>
 
 namespace farheap {
@@ -20,11 +20,22 @@ struct Kind {
   DecoratorOpener decorator = nullptr;
 };
 
-constexpr std::array<Kind, 2> kKinds{{
+constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
+constexpr std::string_view kFaultyParameters[] = {"seed",  "error", "torn",    "lost",
+                                                  "short", "flip",  "unknown", "full_after"};
+
+constexpr Kind kKinds[] = {
     {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
     {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
      .engine = open_file},
-}};
+    {.shown = {"slow", "slow+...?delay_us=N&mb_s=N", "adds a delay to every call and limits the bandwidth", true},
+     .parameters = kSlowParameters,
+     .decorator = open_slow},
+    {.shown = {"faulty", "faulty+...?seed=N&error=RATE&torn=&lost=&short=&flip=&unknown=&full_after=SIZE",
+               "breaks its promises at given rates, repeatably, for tests", true},
+     .parameters = kFaultyParameters,
+     .decorator = open_faulty},
+};
 
 const Kind& find(std::string_view scheme) {
   for (const auto& kind : kKinds) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/decorator.hpp"
+
+namespace farheap::store {
+namespace {
+
+std::size_t bytes_of(const Get& get) { return get.into.size(); }
+std::size_t bytes_of(const Put& put) { return put.from.size(); }
+
+template <class Entry, class Call>
+void in_pieces(const Limits& limits, std::span<Entry> batch, Call call) {
+  while (!batch.empty()) {
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    while (count < batch.size() && count < limits.largest_batch_operations) {
+      bytes += bytes_of(batch[count]);
+      if (count != 0 && bytes > limits.largest_batch_bytes) break;
+      ++count;
+    }
+    call(batch.first(count));
+    batch = batch.subspan(count);
+  }
+}
+
+}  // namespace
+
+// The outcomes tell; the Status only repeats the first of them.
+void get_in_pieces(Store& store, std::span<Get> batch) {
+  in_pieces(store.limits(), batch, [&](std::span<Get> piece) { (void)store.get(piece).has_value(); });
+}
+void put_in_pieces(Store& store, std::span<Put> batch) {
+  in_pieces(store.limits(), batch, [&](std::span<Put> piece) { (void)store.put(piece).has_value(); });
+}
+
+}  // namespace farheap::store
