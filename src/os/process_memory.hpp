@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How much memory this process uses, as its control group would count it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace farheap::os {
+
+// Anonymous resident memory of this process in bytes: /proc/self/statm, resident less shared. About 2 us.
+// Safe in any thread; allocates nothing. 0 if /proc is not mounted.
+class ProcessMemory {
+ public:
+  ProcessMemory() = default;
+  ~ProcessMemory();
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
+
+  [[nodiscard]] std::uint64_t anonymous_bytes();
+  void reopen();  // in a forked child, whose /proc/self is another
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace farheap::os

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/contents.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "base/units.hpp"
+
+namespace farheap::pager {
+
+PageHash hash_page(const std::byte* page) {
+  const XXH128_hash_t hash = XXH3_128bits(page, base::kPageBytes);
+  return {hash.low64, hash.high64};
+}
+
+bool is_zero_page(const std::byte* page) {
+  std::uint64_t first;
+  std::memcpy(&first, page, sizeof first);
+  return first == 0 && std::memcmp(page, page + sizeof first, base::kPageBytes - sizeof first) == 0;
+}
+
+void KnownContents::prepare_hashes(std::uint32_t pages) {
+  if (pages > 1) many_ = std::make_unique<PageHash[]>(pages);
+  kind_ = Kind::kHashes;
+}
+
+void KnownContents::set_hashes(const std::byte* bytes, std::uint32_t pages) {
+  prepare_hashes(pages);
+  for (std::uint32_t i = 0; i < pages; ++i) set_hash(i, hash_page(bytes + i * base::kPageBytes));
+}
+
+}  // namespace farheap::pager

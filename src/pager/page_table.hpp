@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the pager knows of every page, and of the groups of pages that move together.
+//
+// Page states, and who may change them (always under the pager's mutex):
+//
+//   state       in view  memory    store        leaves to
+//   kFresh      no       -         -            kFilling (first touch)
+//   kFilling    no       incoming  maybe        kPresent | kProbation (read-ahead marker) | back, when a read fails
+//   kPresent    yes      view      maybe stale  kProbation (taken out) | kFresh (discarded, or dropped by the program)
+//   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
+//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (write failed)
+//   kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
+//
+// A page in kFilling or kWriting belongs to the thread that put it there; everybody else waits or goes round it.
+//
+// Thread-safety: none of its own; the pager's mutex guards all of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/units.hpp"
+#include "os/mapping.hpp"
+#include "pager/contents.hpp"
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+enum class PageState : std::uint8_t { kFresh = 0, kFilling, kPresent, kProbation, kWriting, kStored };
+
+inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
+
+using BlockId = std::uint32_t;  // 0: none
+enum class Queue : std::uint8_t { kNone, kSmall, kMain, kKeep, kProbation };
+
+// Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
+// of [first, first + count) whose table entry names it; discarded ones have left it.
+struct Block {
+  PageNumber first = 0;
+  BlockId older = 0, newer = 0;  // in its queue
+  std::uint16_t count = 0;       // pages it was made with; all in one extent
+  std::uint16_t pages = 0;       // pages it still has
+  Queue queue = Queue::kNone;
+  bool busy = false;    // its staging is being read by the writer: it may not be taken out again yet
+  bool marker = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
+  bool leave_first = false;
+  KnownContents known;  // as the store (or a fresh page) has it
+};
+
+// 2 MiB of pages. Exists from the first touch on.
+struct Extent {
+  PageState state[kExtentPages] = {};
+  // In memory: the page's block. Not in memory: when it left, for the ghost queue (see Policy).
+  std::uint32_t tag[kExtentPages] = {};
+  std::uint8_t order = 0;       // pages to fetch at a miss: 1 << order, learned from where misses fall
+  std::uint8_t dirty_bias = 0;  // 0..3; from 2 on its pages are taken as written without asking
+  std::uint8_t sample = 0;      // ... except for one fetch in sixteen
+  std::uint8_t hint = 0;        // farheap_hint_kind of the last hint about all of it
+  PageNumber last_miss = 0;
+  std::uint64_t last_miss_time = 0;  // in misses of the whole pager
+};
+
+class PageTable {
+ public:
+  [[nodiscard]] static Result<PageTable> make(std::uint64_t capacity_pages);
+  PageTable(PageTable&& other) noexcept = default;
+  PageTable& operator=(PageTable&&) = delete;
+  ~PageTable();
+
+  [[nodiscard]] std::uint64_t capacity_pages() const { return capacity_pages_; }
+  // nullptr where nothing was ever touched.
+  [[nodiscard]] Extent* find(PageNumber page) const { return extents_[page / kExtentPages].get(); }
+  [[nodiscard]] Extent& extent(PageNumber page);
+
+  [[nodiscard]] PageState state(PageNumber page) const {
+    const Extent* extent = find(page);
+    return extent == nullptr ? PageState::kFresh : extent->state[page % kExtentPages];
+  }
+  void set_state(PageNumber page, PageState state) { extent(page).state[page % kExtentPages] = state; }
+  [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
+
+  [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
+  [[nodiscard]] BlockId new_block(PageNumber first, std::uint32_t count);
+  void free_block(BlockId id);
+
+  // The longest run of pages in `state` that holds `page` (which must be in it) and stays inside `within`.
+  [[nodiscard]] PageRun run_around(PageNumber page, PageState state, PageRun within) const;
+  // The first run of pages in `state`, belonging to `owner` unless that is 0, at or after `from` and before `end`;
+  // count 0 when there is none. Runs never cross an extent.
+  [[nodiscard]] PageRun next_run(PageNumber from, PageNumber end, PageState state, BlockId owner = 0) const;
+
+ private:
+  PageTable() = default;
+  std::uint64_t capacity_pages_ = 0;
+  std::uint64_t extents_end_ = 0;  // none was made at or after this one
+  os::ReservedArray<std::unique_ptr<Extent>> extents_;
+  os::ReservedArray<Block> blocks_;
+  BlockId blocks_made_ = 0;
+  BlockId free_blocks_ = 0;  // linked by Block::newer
+};
+
+}  // namespace farheap::pager

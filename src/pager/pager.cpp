@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/pager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "base/log.hpp"
+
+namespace farheap::pager {
+
+Result<std::unique_ptr<Pager>> Pager::make(View& view, Backing& backing, Budget& budget, base::RunCounters& counters,
+                                           PagerOptions options) {
+  auto table = PageTable::make(options.capacity_pages);
+  if (!table) return fail(std::move(table.error()));
+  return std::unique_ptr<Pager>(new Pager(view, backing, budget, counters, std::move(options), std::move(*table)));
+}
+
+Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
+             PageTable table)
+    : view_(view),
+      backing_(backing),
+      budget_(budget),
+      counters_(counters),
+      options_(std::move(options)),
+      table_(std::move(table)),
+      policy_(options_.policy, table_),
+      probation_(table_, Queue::kProbation),
+      streams_(options_.block_max_pages),
+      fresh_streams_(options_.block_max_pages) {
+  limit_ = budget_.page_limit(0);
+}
+
+void Pager::adopt(PageRun run) {
+  constexpr std::uint32_t kPages = 64;  // memory filled before the pager came leaves in pieces of 256 KiB
+  Lock lock(mutex_);
+  while (run.count != 0) {
+    const std::uint32_t to_boundary = kPages - static_cast<std::uint32_t>(run.first % kPages);
+    const std::uint32_t count = std::min(run.count, to_boundary);
+    const BlockId id = table_.new_block(run.first, count);
+    begin_filling({run.first, count}, id);
+    finish_filling({run.first, count}, id, false);
+    run = {run.first + count, run.count - count};
+  }
+}
+
+void Pager::leave_block(BlockId id, std::uint32_t pages) {
+  Block& block = table_.block(id);
+  block.pages -= pages;
+  const bool in_probation = block.queue == Queue::kProbation;
+  in_probation ? probation_.shrink(pages) : policy_.shrink(id, pages);
+  resident_ -= pages;
+  if (block.pages != 0) return;
+  in_probation ? probation_.remove(id) : policy_.remove(id);
+  table_.free_block(id);
+}
+
+void Pager::drop_from_memory(PageRun run, PageState state) {
+  if (state == PageState::kPresent) {
+    view_.drop_view(run);
+  } else {
+    view_.drop_staging(run);
+  }
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const BlockId id = table_.tag(run.first + i);
+    table_.set_state(run.first + i, PageState::kFresh);
+    table_.tag(run.first + i) = 0;
+    leave_block(id, 1);
+  }
+}
+
+void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
+  for (PageNumber page = first; page < end;) {
+    const PageState state = table_.state(page);
+    const PageRun run = table_.run_around(page, state, {page, static_cast<std::uint32_t>(end - page)});
+    switch (state) {
+      case PageState::kFilling:
+      case PageState::kWriting: room_.wait(lock); continue;  // on its way: look again when it has come to rest
+      case PageState::kPresent:
+      case PageState::kProbation: {
+        const auto busy = [&](PageNumber one) { return table_.block(table_.tag(one)).busy; };
+        if (busy(page)) {
+          room_.wait(lock);
+          continue;
+        }
+        PageRun idle{page, 1};
+        while (idle.count < run.count && !busy(page + idle.count)) ++idle.count;
+        drop_from_memory(idle, state);
+        page += idle.count;
+        continue;
+      }
+      case PageState::kStored:
+        for (std::uint32_t i = 0; i < run.count; ++i) {
+          table_.set_state(run.first + i, PageState::kFresh);
+          table_.tag(run.first + i) = 0;
+        }
+        break;
+      case PageState::kFresh: break;
+    }
+    page += run.count;
+  }
+}
+
+void Pager::discard(PageNumber first, std::uint64_t count) {
+  const PageNumber end = first + count;
+  for (PageNumber from = first; from < end;) {
+    const PageNumber stop = std::min<PageNumber>((from / kExtentPages + 1) * kExtentPages, end);
+    {
+      Lock lock(mutex_);
+      room_.wait(lock, [&] { return !frozen_; });
+      if (table_.find(from) != nullptr) {
+        discard_in_extent(lock, from, stop);
+        lock.unlock();
+        backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
+      }
+    }
+    from = stop;
+  }
+  room_.notify_all();
+}
+
+void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
+  Lock lock(mutex_);
+  const PageNumber end = std::min(first + count, table_.capacity_pages());
+  if (kind == HintKind::kWillNeed) {
+    if (count == 0) return;
+    requests_.push_back({{first, static_cast<std::uint32_t>(std::min<std::uint64_t>(end - first, limit_ / 2))}});
+    requests_there_.notify_one();
+    return;
+  }
+  for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
+    if (Extent* extent = table_.find(page)) extent->hint = static_cast<std::uint8_t>(kind);
+  }
+  if (kind == HintKind::kStream) return;
+  for (auto run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
+       run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
+    BlockId last = 0;
+    for (std::uint32_t i = 0; i < run.count && !frozen_; ++i) {
+      const BlockId id = table_.tag(run.first + i);
+      if (id == last || table_.state(run.first + i) != PageState::kPresent || table_.block(id).busy) continue;
+      last = id;
+      if (kind == HintKind::kKeep) {
+        policy_.keep(id);
+      } else if (table_.block(id).first >= first && table_.block(id).first + table_.block(id).count <= end) {
+        table_.block(id).leave_first = true;
+        policy_.remove(id);
+        take_out(id);
+      }
+    }
+  }
+  wake_evictor();
+}
+
+// A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
+static Status patiently(const std::function<Status()>& attempt) {
+  Status status = attempt();
+  for (int tries = 0; !status && tries < 5; ++tries) {
+    const ErrorCode code = status.error().code;
+    if (code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace) break;
+    base::log(base::LogLevel::kWarn, "{}; trying again", status.error().message());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 << (2 * tries)));
+    status = attempt();
+  }
+  return status;
+}
+
+Status Pager::read_patiently(const Backing::Read& read) {
+  return patiently([&] { return backing_.read({&read, 1}); });
+}
+
+Status Pager::write_patiently(std::span<const Backing::Write> writes) {
+  return patiently([&] { return backing_.write(writes); });
+}
+
+void Pager::end_io() {
+  --in_flight_;
+  if (frozen_ || waiting_for_room_ != 0 || in_flight_ == 0) room_.notify_all();
+}
+
+void Pager::pause_eviction(bool on) {
+  Lock lock(mutex_);
+  eviction_paused_ = on;
+}
+
+void Pager::freeze() {
+  fork_lock_ = Lock(mutex_);
+  frozen_ = true;
+  room_.wait(fork_lock_, [&] { return in_flight_ == 0; });
+}
+
+void Pager::thaw() {
+  frozen_ = false;
+  eviction_paused_ = false;
+  Lock lock = std::move(fork_lock_);
+  room_.notify_all();
+}
+
+void Pager::thaw_in_child() {
+  frozen_ = false;
+  eviction_paused_ = false;
+  waiting_for_room_ = 0;
+  evictor_waits_ = false;
+  requests_.clear();
+  // The parent's waiting threads are part of these; they are not here.
+  fork_lock_.release();
+  new (&mutex_) std::mutex;
+  new (&room_) std::condition_variable;
+  new (&work_) std::condition_variable;
+  new (&requests_there_) std::condition_variable;
+}
+
+std::uint64_t Pager::resident_pages() const {
+  Lock lock(mutex_);
+  return resident_;
+}
+
+std::uint64_t Pager::page_limit() const {
+  Lock lock(mutex_);
+  return limit_;
+}
+
+PageState Pager::state(PageNumber page) const {
+  Lock lock(mutex_);
+  return table_.state(page);
+}
+
+std::string Pager::check() const {
+  Lock lock(mutex_);
+  std::uint64_t in_memory = 0, probation = 0;
+  for (PageNumber page = 0; page < table_.capacity_pages(); ++page) {
+    const Extent* extent = table_.find(page);
+    if (extent == nullptr) {
+      page += kExtentPages - 1;
+      continue;
+    }
+    const PageState state = extent->state[page % kExtentPages];
+    if (state == PageState::kFilling || state == PageState::kWriting) {
+      return fmt::format("page {} is on its way (state {}), though nothing moves", page, static_cast<int>(state));
+    }
+    if (state != PageState::kPresent && state != PageState::kProbation) continue;
+    ++in_memory;
+    const Block& block = table_.block(extent->tag[page % kExtentPages]);
+    if (page < block.first || page >= block.first + block.count) return fmt::format("page {} names a strange block", page);
+    const bool in_probation = block.queue == Queue::kProbation;
+    if (block.queue == Queue::kNone || in_probation != (state == PageState::kProbation)) {
+      return fmt::format("page {} has state {} in queue {}", page, static_cast<int>(state), static_cast<int>(block.queue));
+    }
+    probation += in_probation;
+  }
+  if (in_memory != resident_) return fmt::format("{} pages in memory, {} counted", in_memory, resident_);
+  if (probation != probation_.pages()) return fmt::format("{} pages in probation, {} counted", probation, probation_.pages());
+  if (policy_.pages() + probation != resident_) return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, resident_);
+  return {};
+}
+
+}  // namespace farheap::pager

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pager decides which pages are in memory and moves them. It knows nothing of what is allocated in them, of
+// stores or of the kernel: what the program sees is behind View, where bytes rest behind Backing, how much may stay
+// behind Budget.
+//
+// The invariant: at every moment the bytes of a page are in exactly the places that its state names (see
+// page_table.hpp), and a page whose only up-to-date copy is in memory leaves memory only after the store has
+// acknowledged it.
+//
+// Who calls what:
+//   fault()          fault handler threads, one call a fault
+//   evict_once()     the evictor: moves victims to probation, writes what has to be written, drops
+//   read_ahead_once() the reader: carries out read-ahead and WILL_NEED hints
+//   the rest         any thread
+//
+// Thread-safety: all calls may be made at the same time; one mutex guards the state, and it is never held while a
+// store is asked or a buffer is filled.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "base/run_page.hpp"
+#include "pager/budget.hpp"
+#include "pager/page_table.hpp"
+#include "pager/policy.hpp"
+#include "pager/streams.hpp"
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+struct PagerOptions {
+  std::uint64_t capacity_pages = 0;
+  PolicyKind policy = PolicyKind::kS3Fifo;
+  std::uint32_t block_min_pages = 1;
+  std::uint32_t block_max_pages = 512;      // of blocks fetched or written in one piece
+  std::uint64_t read_ahead_pages = 1024;    // how far ahead of a stream; 0: never
+  std::uint32_t probation_percent = 5;      // of the memory there is
+  bool wait_when_full = true;               // a full store: wait for space, or give up
+  // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
+  std::function<void(const Error&)> lost;
+};
+
+enum class HintKind : int { kWillNeed = 1, kDoneWith = 2, kStream = 3, kKeep = 4 };
+
+class Pager {
+ public:
+  // The three must outlive the pager. kNoSpace if the tables' addresses cannot be reserved.
+  [[nodiscard]] static Result<std::unique_ptr<Pager>> make(View& view, Backing& backing, Budget& budget,
+                                                           base::RunCounters& counters, PagerOptions options);
+
+  // ---- program side
+  // Pages that were in view before the pager came to life. Requires: they are kFresh in the table.
+  void adopt(PageRun run);
+  // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
+  // that nobody touches them meanwhile (as with munmap).
+  void discard(PageNumber first, std::uint64_t count);
+  void hint(HintKind kind, PageNumber first, std::uint64_t count);
+
+  // ---- runtime threads
+  // Brings `page` into view, or finds that somebody else is about to. `buffer`: block_max_pages pages, the
+  // caller's own, aligned to the page size.
+  void fault(PageNumber page, bool write, std::byte* buffer);
+
+  enum class Evicted { kIdle, kWorked, kStoreFull };
+  // One round. kIdle: nothing to do until the next fault (wait_for_work()).
+  [[nodiscard]] Evicted evict_once();
+  void wait_for_eviction_work(int at_most_ms);
+  // One request, if there is one; waits for one for a while.
+  void read_ahead_once(std::byte* buffer, int wait_ms);
+
+  // ---- fork: nothing is on its way and nothing changes between freeze() and thaw().
+  void pause_eviction(bool on);
+  void freeze();
+  void thaw();
+  // In the child, instead of thaw(): the mutexes are made anew, the parent's threads are not there.
+  void thaw_in_child();
+
+  // ---- facts
+  [[nodiscard]] std::uint64_t resident_pages() const;
+  [[nodiscard]] std::uint64_t page_limit() const;
+  [[nodiscard]] PageState state(PageNumber page) const;
+  // The invariants of the tables; empty if they hold. Slow; for tests. Requires: frozen or quiet.
+  [[nodiscard]] std::string check() const;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
+        PageTable table);
+
+  // pager_fault.cpp
+  void fill_fresh(Lock& lock, PageNumber page, std::byte* buffer);
+  void fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer);
+  void rescue(BlockId id);
+  std::uint32_t learn_fetch_pages(PageNumber page, const Streams::Advice& advice);
+  PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
+  // Waits until at least one page more may come in; returns how many of `wanted` may.
+  std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
+  void begin_filling(PageRun run, BlockId id);
+  void finish_filling(PageRun run, BlockId id, bool ghost);
+  void undo_filling(PageRun run, BlockId id);
+  bool keep_hashes(Extent& extent, bool write);
+
+  // pager_evict.cpp
+  void fill_probation(Lock& lock, std::uint64_t wanted_pages);
+  std::uint32_t take_out(BlockId id);  // pages that left the view
+  struct Leaving;
+  std::vector<BlockId> choose_leaving(std::uint64_t pages);
+  void examine(Leaving& leaving);
+  void settle(Lock& lock, Leaving& leaving, bool written);
+  void refresh_limit();
+  [[nodiscard]] std::uint64_t reserve_pages() const;
+  [[nodiscard]] std::uint64_t probation_target() const;
+
+  // pager_read_ahead.cpp
+  struct ReadAhead {
+    PageRun run;
+    bool stream = false;    // hold one page out of view as a marker
+    bool backward = false;  // ... the last one instead of the first
+  };
+  void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
+  bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, std::byte* buffer);
+
+  // pager.cpp
+  void discard_in_extent(Lock& lock, PageNumber first, PageNumber end);
+  void drop_from_memory(PageRun run, PageState state);
+  void leave_block(BlockId id, std::uint32_t pages);
+  void begin_io() { ++in_flight_; }
+  void end_io();
+  Status read_patiently(const Backing::Read& read);
+  Status write_patiently(std::span<const Backing::Write> writes);
+  void wake_evictor();
+
+  View& view_;
+  Backing& backing_;
+  Budget& budget_;
+  base::RunCounters& counters_;
+  const PagerOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;      // memory was freed, or a page came to rest
+  std::condition_variable work_;      // the evictor has something to do
+  std::condition_variable requests_there_;
+  PageTable table_;
+  Policy policy_;
+  BlockList probation_;
+  Streams streams_;
+  Streams fresh_streams_;
+  std::deque<ReadAhead> requests_;
+  std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
+  std::uint64_t limit_ = 0;
+  std::uint64_t leaving_ = 0;   // pages being written: they will be free soon
+  std::uint64_t misses_ = 0;
+  std::uint64_t in_flight_ = 0;
+  std::uint32_t waiting_for_room_ = 0;
+  bool evictor_waits_ = false;
+  bool eviction_paused_ = false;
+  bool frozen_ = false;
+  bool stuck_ = false;  // the evictor found nothing that may leave
+  Lock fork_lock_;
+};
+
+}  // namespace farheap::pager

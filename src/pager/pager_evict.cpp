@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way out: from view to probation, from probation to the store. Runs ahead of need, between a high and a low
+// water mark, so that a fault finds room without waiting for a write.
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "base/log.hpp"
+#include "pager/pager.hpp"
+
+namespace farheap::pager {
+
+namespace {
+constexpr std::uint64_t kBatchPages = 1024;      // written in one go
+constexpr std::uint32_t kPagesUnderLock = 128;   // taken out before the mutex is let go for a moment
+}  // namespace
+
+// What is about to leave: blocks, and what became of each of their pages.
+struct Pager::Leaving {
+  struct Page {
+    PageNumber page;
+    BlockId block;
+    PageHash hash;
+    enum : std::uint8_t { kClean, kZero, kDirty } found;
+  };
+  std::vector<BlockId> blocks;
+  std::vector<Page> pages;
+  std::vector<Backing::Write> writes;
+  std::uint64_t dirty_pages = 0;
+};
+
+std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 64, 16, 2048); }
+
+std::uint64_t Pager::probation_target() const { return limit_ * options_.probation_percent / 100; }
+
+void Pager::refresh_limit() { limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_), 64); }
+
+void Pager::wake_evictor() {
+  if (evictor_waits_) work_.notify_one();
+}
+
+void Pager::wait_for_eviction_work(int at_most_ms) {
+  Lock lock(mutex_);
+  if (resident_ + reserve_pages() > limit_) return;
+  evictor_waits_ = true;
+  work_.wait_for(lock, std::chrono::milliseconds(at_most_ms));
+  evictor_waits_ = false;
+}
+
+Pager::Evicted Pager::evict_once() {
+  Lock lock(mutex_);
+  refresh_limit();
+  if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  const std::uint64_t high = limit_ - std::min(limit_, reserve_pages());
+  const std::uint64_t staying = resident_ - leaving_;
+  if (staying <= high) {
+    if (limit_ > resident_) room_.notify_all();
+    return Evicted::kIdle;
+  }
+  const std::uint64_t low = limit_ - std::min(limit_, 2 * reserve_pages());
+  const std::uint64_t excess = std::min(staying - low, kBatchPages);
+
+  const std::uint64_t wanted = probation_target() + excess;
+  if (probation_.pages() < wanted) fill_probation(lock, wanted - probation_.pages());
+  if (frozen_ || eviction_paused_) return Evicted::kIdle;
+
+  Leaving leaving;
+  leaving.blocks = choose_leaving(excess);
+  stuck_ = leaving.blocks.empty();
+  if (stuck_) return Evicted::kIdle;
+  begin_io();
+  lock.unlock();
+  examine(leaving);
+  const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
+  lock.lock();
+  settle(lock, leaving, written.has_value());
+  end_io();
+  room_.notify_all();
+  if (written) return Evicted::kWorked;
+  lock.unlock();
+  if (written.error().code == ErrorCode::kNoSpace && options_.wait_when_full) {
+    counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
+    base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
+    return Evicted::kStoreFull;
+  }
+  options_.lost(written.error());
+  return Evicted::kStoreFull;
+}
+
+void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
+  std::uint64_t taken = 0;
+  std::uint32_t since_break = 0;
+  std::uint64_t tried = 0;
+  const std::uint64_t all = policy_.pages();  // when each was tried once, the rest is refused by the kernel
+  while (taken < wanted_pages && tried < all) {
+    const BlockId id = policy_.take_victim(limit_);
+    if (id == 0) break;
+    const std::uint32_t pages = table_.block(id).pages;
+    tried += pages;
+    since_break += pages;
+    taken += take_out(id);
+    if (since_break >= kPagesUnderLock) {  // let faults through
+      since_break = 0;
+      lock.unlock();
+      lock.lock();
+      if (frozen_ || eviction_paused_) break;
+    }
+  }
+}
+
+// Requires: the block is on no list.
+std::uint32_t Pager::take_out(BlockId id) {
+  Block& block = table_.block(id);
+  const PageNumber end = block.first + block.count;
+  View::Taken answers[kExtentPages];
+  std::uint32_t taken = 0;
+  std::vector<PageNumber> refused;
+  for (auto run = table_.next_run(block.first, end, PageState::kPresent, id); run.count != 0;
+       run = table_.next_run(run.first + run.count, end, PageState::kPresent, id)) {
+    view_.take_out(run, {answers, run.count});
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const PageNumber page = run.first + i;
+      switch (answers[i]) {
+        case View::Taken::kTaken:
+          table_.set_state(page, PageState::kProbation);
+          ++taken;
+          break;
+        case View::Taken::kGone:
+          table_.set_state(page, PageState::kFresh);
+          table_.tag(page) = 0;
+          backing_.forget({page, 1});
+          --block.pages;
+          --resident_;
+          break;
+        case View::Taken::kRefused: refused.push_back(page); break;
+      }
+    }
+  }
+  // What the kernel holds on to becomes blocks of their own, tried again only when they are old again.
+  for (const PageNumber page : refused) {
+    const BlockId single = table_.new_block(page, 1);
+    table_.tag(page) = single;
+    --block.pages;
+    policy_.refused(single);
+  }
+  if (taken != 0) {
+    block.leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
+  } else {
+    table_.free_block(id);
+  }
+  return taken;
+}
+
+std::vector<BlockId> Pager::choose_leaving(std::uint64_t pages) {
+  std::vector<BlockId> chosen;
+  std::uint64_t sum = 0;
+  while (sum < pages && probation_.oldest() != 0) {
+    const BlockId id = probation_.oldest();
+    probation_.remove(id);
+    Block& block = table_.block(id);
+    block.busy = true;
+    for (auto run = table_.next_run(block.first, block.first + block.count, PageState::kProbation, id); run.count != 0;
+         run = table_.next_run(run.first + run.count, block.first + block.count, PageState::kProbation, id)) {
+      for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);
+    }
+    sum += block.pages;
+    chosen.push_back(id);
+  }
+  leaving_ += sum;
+  return chosen;
+}
+
+// Outside the mutex: the pages are kWriting, so their staging places do not change (a page touched meanwhile is
+// copied back, not moved).
+void Pager::examine(Leaving& leaving) {
+  for (const BlockId id : leaving.blocks) {
+    const Block& block = table_.block(id);
+    // The tags tell which pages are this block's; those of a busy block change only by discard(), which waits.
+    for (PageNumber page = block.first; page < block.first + block.count; ++page) {
+      leaving.pages.push_back({page, id, {}, Leaving::Page::kDirty});
+    }
+  }
+  std::sort(leaving.pages.begin(), leaving.pages.end(), [](auto& a, auto& b) { return a.page < b.page; });
+  Lock lock(mutex_);
+  std::erase_if(leaving.pages, [&](const Leaving::Page& one) {
+    const PageState state = table_.state(one.page);
+    const bool mine = table_.tag(one.page) == one.block;
+    return !mine || (state != PageState::kWriting && !(state == PageState::kPresent && table_.block(one.block).busy));
+  });
+  lock.unlock();
+  for (Leaving::Page& one : leaving.pages) {
+    const std::byte* bytes = view_.staging(one.page);
+    const Block& block = table_.block(one.block);
+    if (is_zero_page(bytes)) {
+      one.found = Leaving::Page::kZero;
+      continue;
+    }
+    if (block.known.kind() == KnownContents::Kind::kHashes) {
+      one.hash = hash_page(bytes);
+      if (block.known.is_stored(static_cast<std::uint32_t>(one.page - block.first), one.hash)) {
+        one.found = Leaving::Page::kClean;
+        continue;
+      }
+    }
+    ++leaving.dirty_pages;
+    auto& writes = leaving.writes;
+    if (!writes.empty() && writes.back().run.first + writes.back().run.count == one.page &&
+        writes.back().from + writes.back().run.count * base::kPageBytes == bytes &&
+        writes.back().run.count < options_.block_max_pages) {
+      ++writes.back().run.count;
+    } else {
+      writes.push_back({{one.page, 1}, bytes});
+    }
+  }
+}
+
+void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
+  std::uint64_t gone = 0, zero = 0;
+  std::uint32_t since_break = 0;
+  std::vector<BlockId> rescued;
+  for (std::size_t i = 0; i < leaving.pages.size();) {
+    // Pages of one block that follow each other and stay or go together.
+    const auto& first = leaving.pages[i];
+    const bool back = table_.state(first.page) == PageState::kPresent;
+    const bool stays = !written && first.found == Leaving::Page::kDirty && !back;
+    PageRun run{first.page, 0};
+    for (; i < leaving.pages.size(); ++i, ++run.count) {
+      const auto& one = leaving.pages[i];
+      if (one.page != run.first + run.count || one.block != first.block) break;
+      if ((table_.state(one.page) == PageState::kPresent) != back) break;
+      if ((!written && one.found == Leaving::Page::kDirty && !back) != stays) break;
+    }
+    const std::size_t from = i - run.count;
+    Block& block = table_.block(first.block);
+    if (stays) {
+      for (std::uint32_t k = 0; k < run.count; ++k) table_.set_state(run.first + k, PageState::kProbation);
+      continue;
+    }
+    view_.drop_staging(run);
+    resident_ -= run.count;
+    if (back) continue;  // touched meanwhile: its copy in view goes on; what is known of it may be out of date
+    for (std::uint32_t k = 0; k < run.count; ++k) {
+      const auto& one = leaving.pages[from + k];
+      Extent& extent = table_.extent(one.page);
+      if (one.found == Leaving::Page::kZero) {
+        backing_.forget({one.page, 1});
+        table_.set_state(one.page, PageState::kFresh);
+        ++zero;
+      } else {
+        table_.set_state(one.page, PageState::kStored);
+        if (block.known.kind() == KnownContents::Kind::kHashes) {
+          const bool dirty = one.found == Leaving::Page::kDirty;
+          if (dirty && extent.dirty_bias < 3) ++extent.dirty_bias;
+          if (!dirty && extent.dirty_bias > 0) --extent.dirty_bias;
+        }
+      }
+      table_.tag(one.page) = policy_.stamp();
+    }
+    block.pages -= run.count;
+    gone += run.count;
+    since_break += run.count;
+    if (since_break >= kPagesUnderLock) {
+      since_break = 0;
+      lock.unlock();
+      room_.notify_all();
+      lock.lock();
+    }
+  }
+  leaving_ = 0;  // one evictor at a time
+  for (const BlockId id : leaving.blocks) {
+    Block& block = table_.block(id);
+    block.busy = false;
+    if (block.queue != Queue::kNone) {
+      block.known.forget();  // rescued: the store may have got newer bytes than the hashes tell of
+      continue;
+    }
+    if (block.pages == 0) {
+      table_.free_block(id);
+    } else {
+      probation_.push_oldest(id);
+    }
+  }
+  if (written) {
+    counters_.bytes_written.fetch_add(leaving.dirty_pages * base::kPageBytes, std::memory_order_relaxed);
+  }
+  counters_.pages_dropped_clean.fetch_add(leaving.pages.size() - leaving.dirty_pages - zero, std::memory_order_relaxed);
+}
+
+}  // namespace farheap::pager

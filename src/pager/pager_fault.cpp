@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way in: from a fault to a page in view.
+#include <algorithm>
+#include <chrono>
+
+#include "pager/pager.hpp"
+
+namespace farheap::pager {
+
+namespace {
+
+constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
+
+// Zeros to copy from: never written, so the kernel backs it with its one zero page.
+alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
+
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
+  counter.fetch_add(by, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
+  count(counters_.faults);
+  Lock lock(mutex_);
+  room_.wait(lock, [&] { return !frozen_; });
+  switch (table_.state(page)) {
+    case PageState::kPresent:
+      // It came while the fault was on its way to us.
+      view_.wake({page, 1});
+      return;
+    case PageState::kFilling: {
+      // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
+      count(counters_.faults_waited);
+      const auto advice = streams_.touched(page);
+      if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+      return;
+    }
+    case PageState::kProbation:
+    case PageState::kWriting: {
+      count(counters_.faults_probation);
+      Block& block = table_.block(table_.tag(page));
+      const bool marker = block.marker;
+      rescue(table_.tag(page));
+      if (!marker) return;
+      const auto advice = streams_.touched(page);
+      if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+      return;
+    }
+    case PageState::kFresh: return fill_fresh(lock, page, buffer);
+    case PageState::kStored: return fill_stored(lock, page, write, buffer);
+  }
+}
+
+// Back into view, the whole block: one page of it was touched.
+void Pager::rescue(BlockId id) {
+  Block& block = table_.block(id);
+  const PageNumber end = block.first + block.count;
+  if (block.queue == Queue::kProbation) probation_.remove(id);
+  for (auto run = table_.next_run(block.first, end, PageState::kProbation, id); run.count != 0;
+       run = table_.next_run(run.first + run.count, end, PageState::kProbation, id)) {
+    view_.put_back(run);
+    for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
+  }
+  for (auto run = table_.next_run(block.first, end, PageState::kWriting, id); run.count != 0;
+       run = table_.next_run(run.first + run.count, end, PageState::kWriting, id)) {
+    // The writer still reads the staging place: for a while there are two copies.
+    view_.copy_back(run);
+    resident_ += run.count;
+    for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
+  }
+  block.marker = false;
+  block.leave_first = false;
+  policy_.proven(id);
+  room_.notify_all();
+  wake_evictor();
+}
+
+std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
+  const auto room = [&] { return resident_ < limit_ ? limit_ - resident_ : 0; };
+  if (room() == 0) {
+    const auto since = std::chrono::steady_clock::now();
+    ++waiting_for_room_;
+    for (int rounds = 0; room() == 0; ++rounds) {
+      wake_evictor();
+      room_.wait_for(lock, std::chrono::milliseconds(20));
+      // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
+      // are being written, or wait for a full store, are not a reason.
+      if (rounds >= 10 && stuck_ && leaving_ == 0) break;
+    }
+    --waiting_for_room_;
+    const auto waited = std::chrono::steady_clock::now() - since;
+    count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
+  }
+  if (resident_ + reserve_pages() > limit_) wake_evictor();
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room(), 1, wanted));
+}
+
+void Pager::begin_filling(PageRun run, BlockId id) {
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    table_.set_state(run.first + i, PageState::kFilling);
+    table_.tag(run.first + i) = id;
+  }
+  resident_ += run.count;
+  begin_io();
+}
+
+void Pager::finish_filling(PageRun run, BlockId id, bool ghost) {
+  for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
+  policy_.entered(id, ghost);
+  end_io();
+}
+
+void Pager::undo_filling(PageRun run, BlockId id) {
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    table_.set_state(run.first + i, PageState::kStored);
+    table_.tag(run.first + i) = 0;
+  }
+  resident_ -= run.count;
+  table_.free_block(id);
+  end_io();
+  view_.wake(run);
+}
+
+PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward) const {
+  // Inside one extent: ahead of the page for a stream, the aligned block around it otherwise.
+  const PageNumber extent = page / kExtentPages * kExtentPages;
+  PageNumber first = page;
+  PageNumber end = page + pages;
+  if (backward) {
+    end = page + 1;
+    first = page + 1 >= pages ? page + 1 - pages : 0;
+  }
+  first = std::max(first, extent);
+  end = std::min<PageNumber>({end, extent + kExtentPages, table_.capacity_pages()});
+  return {first, static_cast<std::uint32_t>(end - first)};
+}
+
+void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
+  count(counters_.faults_fresh);
+  const auto advice = fresh_streams_.touched(page);
+  const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
+  const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
+  const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
+  if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
+    view_.wake({page, 1});
+    return;
+  }
+  const PageRun run = table_.run_around(page, PageState::kFresh, fetch_window(page, granted, advice.backward));
+  fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
+  const BlockId id = table_.new_block(run.first, run.count);
+  begin_filling(run, id);
+  lock.unlock();
+  view_.put_in(run, g_zeros);
+  lock.lock();
+  finish_filling(run, id, false);
+}
+
+// Random access fetches the page alone, a stream its window; what lies between is learned per extent: misses that
+// fall near the one before raise the number of pages fetched around a miss, others lower it.
+std::uint32_t Pager::learn_fetch_pages(PageNumber page, const Streams::Advice& advice) {
+  Extent& extent = table_.extent(page);
+  ++misses_;
+  const std::uint64_t since = misses_ - extent.last_miss_time;
+  const PageNumber distance = page > extent.last_miss ? page - extent.last_miss : extent.last_miss - page;
+  const bool near = since <= 32 && distance <= 32;
+  if (advice.sequential) {
+    extent.order = std::min<std::uint8_t>(extent.order + 2, 6);
+  } else if (near) {
+    extent.order = std::min<std::uint8_t>(extent.order + 1, 5);
+  } else if (extent.order > 0) {
+    --extent.order;
+  }
+  extent.last_miss = page;
+  extent.last_miss_time = misses_;
+  const std::uint32_t hinted = extent.hint == static_cast<int>(HintKind::kStream) ? 64u : 1u;
+  const std::uint32_t pages = std::max({1u << extent.order, advice.pages, hinted, options_.block_min_pages});
+  return std::min(pages, options_.block_max_pages);
+}
+
+// Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
+bool Pager::keep_hashes(Extent& extent, bool write) {
+  if (write) return false;
+  return extent.dirty_bias < 2 || (++extent.sample & 15) == 0;
+}
+
+void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer) {
+  count(counters_.faults_store);
+  const auto advice = streams_.touched(page);
+  const std::uint32_t wanted = learn_fetch_pages(page, advice);
+  const std::uint32_t granted = wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
+  if (frozen_ || table_.state(page) != PageState::kStored) {
+    view_.wake({page, 1});
+    return;
+  }
+  PageRun window = fetch_window(page, granted, advice.backward);
+  if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
+    const PageNumber first = page / granted * granted;
+    window = fetch_window(first, granted, false);
+    if (page >= window.first + window.count) window = {page, 1};
+  }
+  const PageRun run = table_.run_around(page, PageState::kStored, window);
+  const bool ghost = policy_.is_ghost(table_.tag(page), limit_);
+  const BlockId id = table_.new_block(run.first, run.count);
+  begin_filling(run, id);
+  if (advice.sequential) {
+    plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
+  } else {
+    streams_.continues_at(run.first + run.count);
+  }
+  const bool hash = keep_hashes(table_.extent(page), write && run.count == 1);
+  lock.unlock();
+
+  const Status status = read_patiently({run, buffer});
+  if (status) {
+    view_.put_in(run, buffer);
+    if (hash) table_.block(id).known.set_hashes(buffer, run.count);
+    count(counters_.bytes_read, run.count * base::kPageBytes);
+  }
+  lock.lock();
+  if (status) return finish_filling(run, id, ghost);
+  undo_filling(run, id);
+  lock.unlock();
+  options_.lost(status.error());
+}
+
+}  // namespace farheap::pager

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pages brought in before they are touched: windows ahead of streams, and WILL_NEED hints.
+#include <algorithm>
+#include <chrono>
+
+#include "pager/pager.hpp"
+
+namespace farheap::pager {
+
+namespace {
+constexpr std::size_t kMostRequests = 64;  // older ones are no longer ahead of anything
+}
+
+// A stream was noticed; `from` is the next page it will touch that was not fetched at once.
+void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) {
+  const std::uint64_t reach = std::min(options_.read_ahead_pages, limit_ / 8);
+  if (reach < Streams::kFirstPages) return streams_.continues_at(from);
+  const std::uint32_t window = std::min<std::uint32_t>({pages, options_.block_max_pages, static_cast<std::uint32_t>(reach)});
+  PageRun ahead;
+  if (backward) {
+    if (from == 0) return;
+    const PageNumber end = from;
+    ahead = {end > window ? end - window : 0, static_cast<std::uint32_t>(std::min<PageNumber>(end, window))};
+    streams_.continues_at(end - 1);
+    if (table_.next_run(ahead.first, end, PageState::kStored).count == 0) return;
+  } else {
+    // Pages that are in memory already are skipped, so that the stream finds the far side of them filled, too.
+    const PageNumber end = std::min<PageNumber>(from + reach, table_.capacity_pages());
+    const PageRun stored = table_.next_run(from, end, PageState::kStored);
+    streams_.continues_at(stored.count != 0 ? stored.first : from);
+    if (stored.count == 0) return;
+    ahead = {stored.first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - stored.first))};
+  }
+  if (requests_.size() >= kMostRequests) requests_.pop_front();
+  requests_.push_back({ahead, true, backward});
+  requests_there_.notify_one();
+}
+
+void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
+  Lock lock(mutex_);
+  requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return !requests_.empty() && !frozen_; });
+  if (requests_.empty() || frozen_) return;
+  const ReadAhead request = requests_.front();
+  requests_.pop_front();
+  PageNumber from = request.run.first;
+  const PageNumber end = request.run.first + request.run.count;
+  bool marked = !request.stream;
+  while (true) {
+    PageRun run = table_.next_run(from, end, PageState::kStored);
+    if (run.count == 0) return;
+    run.count = std::min(run.count, options_.block_max_pages);
+    from = run.first + run.count;
+    PageRun marker{0, 0};
+    if (request.backward ? request.stream && from == end : !marked) {
+      marker = {request.backward ? from - 1 : run.first, 1};
+      marked = true;
+    }
+    if (!fetch_ahead(lock, run, marker, buffer)) return;
+  }
+}
+
+// False when there is no room: read-ahead never takes what a fault may need.
+bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, std::byte* buffer) {
+  const auto fits = [&] { return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_; };
+  if (!fits()) {
+    wake_evictor();
+    room_.wait_for(lock, std::chrono::milliseconds(20), fits);
+    if (!fits()) return false;
+  }
+  if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||
+      table_.state(run.first) != PageState::kStored) {
+    return true;  // somebody was faster
+  }
+  const bool ghost = policy_.is_ghost(table_.tag(run.first), limit_);
+  const PageRun before{run.first, marker.count != 0 ? static_cast<std::uint32_t>(marker.first - run.first) : run.count};
+  const PageRun after{marker.first + 1, marker.count != 0 ? run.count - before.count - 1 : 0};
+  BlockId ids[3] = {};
+  const PageRun parts[3] = {before, marker, after};
+  for (int i = 0; i < 3; ++i) {
+    if (parts[i].count == 0) continue;
+    ids[i] = table_.new_block(parts[i].first, parts[i].count);
+    begin_filling(parts[i], ids[i]);
+  }
+  const bool hash = keep_hashes(table_.extent(run.first), false);
+  if (resident_ + reserve_pages() > limit_) wake_evictor();
+  lock.unlock();
+
+  const Backing::Read read{run, buffer};
+  const Status status = backing_.read({&read, 1});
+  const auto bytes_of = [&](PageRun part) { return buffer + (part.first - run.first) * base::kPageBytes; };
+  if (status) {
+    for (int i = 0; i < 3; ++i) {
+      if (parts[i].count == 0) continue;
+      if (i == 1) {
+        view_.stage(parts[i], bytes_of(parts[i]));
+      } else {
+        view_.put_in(parts[i], bytes_of(parts[i]));
+      }
+      if (hash) table_.block(ids[i]).known.set_hashes(bytes_of(parts[i]), parts[i].count);
+    }
+    counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
+    counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
+  }
+  lock.lock();
+  for (int i = 0; i < 3; ++i) {
+    if (parts[i].count == 0) continue;
+    if (!status) {
+      undo_filling(parts[i], ids[i]);  // a fault will read it again, and say what is wrong
+    } else if (i == 1) {
+      table_.set_state(marker.first, PageState::kProbation);
+      table_.block(ids[i]).marker = true;
+      probation_.push_newest(ids[i]);
+      end_io();
+      view_.wake(marker);  // who touched it while it was on its way tries again, and is noticed
+    } else {
+      finish_filling(parts[i], ids[i], ghost);
+    }
+  }
+  return true;
+}
+
+}  // namespace farheap::pager

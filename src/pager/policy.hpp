@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which block leaves memory next. A user-space pager sees only misses, so recency comes from elsewhere: a victim
+// first goes to probation (out of view, still in memory), and touching it there proves that it is in use; what left
+// is remembered for a while by a stamp in the page table (a ghost), and coming back while it is remembered proves
+// the same.
+//
+// Thread-safety: none of its own; the pager's mutex guards it.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "pager/page_table.hpp"
+
+namespace farheap::pager {
+
+// A doubly linked list of blocks through Block::older / newer, with a count of pages.
+class BlockList {
+ public:
+  BlockList(PageTable& table, Queue name) : table_(table), name_(name) {}
+  void push_newest(BlockId id);
+  void push_oldest(BlockId id);
+  void remove(BlockId id);
+  // Pages left the block while it is in the list.
+  void shrink(std::uint32_t pages) { pages_ -= pages; }
+  [[nodiscard]] BlockId oldest() const { return oldest_; }
+  [[nodiscard]] std::uint64_t pages() const { return pages_; }
+
+ private:
+  PageTable& table_;
+  Queue name_;
+  BlockId oldest_ = 0, newest_ = 0;
+  std::uint64_t pages_ = 0;
+};
+
+// The two policies differ in where a block enters and which list gives the victim:
+//
+// clock   one list. New and proven blocks enter at its young end, the old end leaves. With probation this is the
+//         second-chance algorithm. Simple, and right where the recent past tells the near future.
+//
+// s3fifo  two lists, after "FIFO queues are all you need for cache eviction" (SOSP'23): new blocks enter a small
+//         list (a tenth of memory); only those that were proven, in probation or as ghosts, enter the main list.
+//         Scan-resistant: a sweep passes through the small list and leaves the main one alone, and a sweep larger
+//         than memory that comes round again keeps most of the main list resident instead of none.
+enum class PolicyKind : std::uint8_t { kClock, kS3Fifo };
+
+class Policy {
+ public:
+  Policy(PolicyKind kind, PageTable& table)
+      : kind_(kind), table_(table), small_(table, Queue::kSmall), main_(table, Queue::kMain), keep_(table, Queue::kKeep) {}
+
+  // The block came into memory; `ghost`: it had left not long ago.
+  void entered(BlockId id, bool ghost);
+  // The block was touched in probation.
+  void proven(BlockId id);
+  // The user or a plan says: evict last.
+  void keep(BlockId id);
+  // The kernel did not let go of it; it is tried again after all others.
+  void refused(BlockId id) { keep_.push_newest(id); }
+  // The next to leave, taken off its list; 0 when there is none. `memory_pages`: all the pages there is room for.
+  [[nodiscard]] BlockId take_victim(std::uint64_t memory_pages);
+  // Off its list, wherever that is (not probation).
+  void remove(BlockId id);
+  void shrink(BlockId id, std::uint32_t pages);
+  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + main_.pages() + keep_.pages(); }
+
+  // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
+  // holds have left after it.
+  [[nodiscard]] std::uint32_t stamp() { return ++left_; }
+  [[nodiscard]] bool is_ghost(std::uint32_t stamp, std::uint64_t memory_pages) const {
+    return stamp != 0 && left_ - stamp < memory_pages;
+  }
+
+ private:
+  [[nodiscard]] BlockList* list_of(BlockId id);
+  [[nodiscard]] BlockId take_oldest(BlockList& list);
+
+  PolicyKind kind_;
+  PageTable& table_;
+  BlockList small_, main_, keep_;
+  std::uint32_t left_ = 0;
+};
+
+}  // namespace farheap::pager

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Recognises sequential access, several streams at a time, from the misses alone, and says how much to fetch and
+// what to read ahead. A stream's window doubles each time it goes on, from kFirstPages to the largest block.
+//
+// How a stream is followed once its pages arrive before they are touched: the first page of every window read
+// ahead is held out of view (a marker); touching it costs a fault without I/O and asks for the next window.
+//
+// Thread-safety: none of its own; the pager's mutex guards it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+class Streams {
+ public:
+  static constexpr std::uint32_t kFirstPages = 4;
+  static constexpr std::uint32_t kSlackPages = 2;  // a stream may skip this many pages
+
+  struct Advice {
+    bool sequential = false;
+    bool backward = false;
+    std::uint32_t pages = 1;  // to fetch at once, the touched page included
+  };
+
+  explicit Streams(std::uint32_t largest_pages) : largest_pages_(largest_pages) {}
+
+  // A page was touched that was not in view. Tells whether it continues a stream.
+  [[nodiscard]] Advice touched(PageNumber page);
+  // The stream that touched() matched last will next be noticed at `page` (after what was fetched or read ahead).
+  void continues_at(PageNumber page);
+
+ private:
+  struct Stream {
+    PageNumber next = 0;
+    PageNumber last = 0;
+    std::uint32_t pages = 0;  // window; 0: unused
+    std::int8_t direction = 0;
+    std::uint64_t used = 0;
+  };
+  [[nodiscard]] bool continues(Stream& stream, PageNumber page) const;
+
+  std::uint32_t largest_pages_;
+  std::array<Stream, 16> streams_{};
+  Stream* matched_ = nullptr;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace farheap::pager

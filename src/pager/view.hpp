@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The two seams of the pager: what the program sees (View) and where bytes rest when they are not in memory
+// (Backing). With the kernel's page tables behind View and a store behind Backing the pager serves a program;
+// with plain arrays behind both, the same pager runs inside a test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <farheap/result.hpp>
+#include <span>
+
+namespace farheap::pager {
+
+using PageNumber = std::uint64_t;  // counted from the start of the segment
+
+struct PageRun {
+  PageNumber first = 0;
+  std::uint32_t count = 0;
+};
+
+// The program's view of its pages. Every page has one staging place of its own, where its bytes are while it is
+// out of view but still in memory.
+//
+// Thread-safety: calls for different pages may be made at the same time; calls for one page are serialised by
+// the pager (a page is in exactly one state).
+class View {
+ public:
+  virtual ~View() = default;
+
+  enum class Taken : std::uint8_t {
+    kTaken,    // now in its staging place; whoever touches it faults
+    kGone,     // the program dropped it behind our back (madvise): it reads as zeros
+    kRefused,  // the kernel will not let go of it now: it stays in view
+  };
+
+  // Takes pages out of view, atomically with respect to the program's writes: what it wrote before is in the
+  // staging place, what it writes after faults first. One answer a page. Requires: answers.size() == run.count.
+  virtual void take_out(PageRun run, std::span<Taken> answers) = 0;
+  // Puts pages from their staging places back into view and wakes who waits for them.
+  virtual void put_back(PageRun run) = 0;
+  // The same, but the staging place is still being read (written to the store): its bytes stay there.
+  virtual void copy_back(PageRun run) = 0;
+  // Puts bytes into view (pages that were in neither place) and wakes who waits for them.
+  virtual void put_in(PageRun run, const std::byte* bytes) = 0;
+  // Puts bytes into the staging places; the pages stay out of view.
+  virtual void stage(PageRun run, const std::byte* bytes) = 0;
+
+  [[nodiscard]] virtual const std::byte* staging(PageNumber page) const = 0;
+  virtual void drop_staging(PageRun run) = 0;
+  // Drops pages in view; the next touch faults.
+  virtual void drop_view(PageRun run) = 0;
+  // Wakes who waits for these pages without changing anything: the touch is tried again.
+  virtual void wake(PageRun run) = 0;
+};
+
+// Where the contents of pages rest. Thread-safety: as View; calls block until the store has answered.
+class Backing {
+ public:
+  virtual ~Backing() = default;
+
+  struct Read {
+    PageRun run;
+    std::byte* into;  // aligned to the page size
+  };
+  struct Write {
+    PageRun run;
+    const std::byte* from;  // aligned to the page size; must not change until the call returns
+  };
+  // On error some of the pages may have arrived; none may be relied on.
+  [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
+  // On error the pages' former contents may be gone: keep the bytes and try again.
+  [[nodiscard]] virtual Status write(std::span<const Write> runs) = 0;
+  // The contents are not needed any more.
+  virtual void forget(PageRun run) = 0;
+};
+
+}  // namespace farheap::pager

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A world of plain arrays around the pager: the program's view with a lock a page in place of the kernel's page
+// tables, and a store that can be slow, fail, and lie about nothing. Every byte is compared.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.hpp"
+#include "pager/pager.hpp"
+
+namespace farheap::pager::testing {
+
+using base::kPageBytes;
+using PageBytes = std::array<std::byte, kPageBytes>;
+
+class ArrayView : public View {
+ public:
+  explicit ArrayView(std::size_t pages) : pages_(pages), staging_(pages), view_(pages) {}
+
+  // What the processor does: touch the page if it is in view.
+  template <class Touch>
+  bool try_touch(PageNumber page, Touch&& touch) {
+    std::lock_guard lock(pages_[page].mutex);
+    if (!pages_[page].in_view) return false;
+    touch(view_[page]);
+    return true;
+  }
+  // Pages the kernel refuses to move for a while (pinned).
+  void refuse(PageNumber page, bool on) { pages_[page].refused = on; }
+  // The program drops a page behind the pager's back.
+  void vanish(PageNumber page) {
+    std::lock_guard lock(pages_[page].mutex);
+    pages_[page].in_view = false;
+  }
+
+  void take_out(PageRun run, std::span<Taken> answers) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      Page& page = pages_[run.first + i];
+      std::lock_guard lock(page.mutex);
+      if (page.refused) {
+        answers[i] = Taken::kRefused;
+      } else if (!page.in_view) {
+        answers[i] = Taken::kGone;
+      } else {
+        claim(page.staged, false, true);
+        staging_[run.first + i] = view_[run.first + i];
+        page.in_view = false;
+        answers[i] = Taken::kTaken;
+      }
+    }
+  }
+  void put_back(PageRun run) override {
+    copy_back(run);
+    drop_staging(run);
+  }
+  void copy_back(PageRun run) override { put(run, staging_[run.first].data()); }
+  void put_in(PageRun run, const std::byte* bytes) override { put(run, bytes); }
+  void stage(PageRun run, const std::byte* bytes) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      claim(pages_[run.first + i].staged, false, true);
+      std::memcpy(staging_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
+    }
+  }
+  const std::byte* staging(PageNumber page) const override { return staging_[page].data(); }
+  void drop_staging(PageRun run) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      claim(pages_[run.first + i].staged, true, false);
+      staging_[run.first + i].fill(std::byte{0xdb});
+    }
+  }
+  void drop_view(PageRun run) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      std::lock_guard lock(pages_[run.first + i].mutex);
+      pages_[run.first + i].in_view = false;
+    }
+  }
+  void wake(PageRun) override {}
+
+  std::atomic<int> broken_rules{0};
+
+ private:
+  struct Page {
+    std::mutex mutex;
+    bool in_view = false;
+    std::atomic<bool> refused{false};
+    std::atomic<bool> staged{false};
+  };
+  void claim(std::atomic<bool>& flag, bool from, bool to) {
+    if (flag.exchange(to) != from) ++broken_rules;
+  }
+  void put(PageRun run, const std::byte* bytes) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      Page& page = pages_[run.first + i];
+      std::lock_guard lock(page.mutex);
+      if (page.in_view) ++broken_rules;  // a page that is there must never be overwritten
+      std::memcpy(view_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
+      page.in_view = true;
+    }
+  }
+
+  std::vector<Page> pages_;
+  std::vector<PageBytes> staging_, view_;
+};
+
+struct Faults {
+  double read_error = 0, write_error = 0, full = 0;
+  int delay_us = 0;
+};
+
+class MapBacking : public Backing {
+ public:
+  MapBacking(Faults faults, std::uint64_t seed) : faults_(faults), random_(seed) {}
+
+  Status read(std::span<const Read> runs) override {
+    pause();
+    if (strikes(faults_.read_error)) return fail(ErrorCode::kIo, "cannot read", "test", "injected");
+    std::lock_guard lock(mutex_);
+    for (const Read& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        auto found = pages_.find(one.run.first + i);
+        if (found == pages_.end()) return fail(ErrorCode::kCorrupt, "cannot read", "test", "never written");
+        std::memcpy(one.into + i * kPageBytes, found->second.data(), kPageBytes);
+      }
+    }
+    return {};
+  }
+  Status write(std::span<const Write> runs) override {
+    pause();
+    const bool error = strikes(faults_.write_error);
+    const bool full = strikes(faults_.full);
+    std::size_t left = error || full ? 1 : SIZE_MAX;  // a failing write tears: the first page arrives, the rest is rubbish
+    std::unique_lock lock(mutex_);
+    for (const Write& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        auto& page = pages_[one.run.first + i];
+        if (left-- > 0) {
+          std::memcpy(page.data(), one.from + i * kPageBytes, kPageBytes);
+        } else {
+          page.fill(std::byte{0xee});
+          left = 0;
+        }
+        ++pages_written;
+      }
+    }
+    if (full) return fail(ErrorCode::kNoSpace, "cannot write", "test", "injected full disk");
+    if (error) return fail(ErrorCode::kIo, "cannot write", "test", "injected");
+    return {};
+  }
+  void forget(PageRun run) override {
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 0; i < run.count; ++i) pages_.erase(run.first + i);
+  }
+  std::size_t pages() const {
+    std::lock_guard lock(mutex_);
+    return pages_.size();
+  }
+
+  std::atomic<std::uint64_t> pages_written{0};
+
+ private:
+  void pause() {
+    if (faults_.delay_us == 0) return;
+    std::unique_lock lock(mutex_);
+    const int delay = static_cast<int>(random_() % faults_.delay_us);
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(delay));
+  }
+  bool strikes(double probability) {
+    std::lock_guard lock(mutex_);
+    return std::uniform_real_distribution<>()(random_) < probability;
+  }
+  const Faults faults_;
+  mutable std::mutex mutex_;
+  std::mt19937_64 random_;
+  std::unordered_map<PageNumber, PageBytes> pages_;
+};
+
+class FixedBudget : public Budget {
+ public:
+  explicit FixedBudget(std::uint64_t pages) : pages(pages) {}
+  std::uint64_t page_limit(std::uint64_t) override { return pages; }
+  std::atomic<std::uint64_t> pages;
+};
+
+struct WorldOptions {
+  std::uint64_t pages = 4096;
+  std::uint64_t memory_pages = 1024;
+  PolicyKind policy = PolicyKind::kS3Fifo;
+  Faults faults;
+  std::uint64_t seed = 1;
+  std::uint64_t read_ahead_pages = 256;
+};
+
+// The pager with its evictor and reader threads; the test's own threads are the program and the fault handlers.
+class World {
+ public:
+  explicit World(const WorldOptions& options)
+      : view(options.pages), backing(options.faults, options.seed), budget(options.memory_pages) {
+    PagerOptions pager_options;
+    pager_options.capacity_pages = options.pages;
+    pager_options.policy = options.policy;
+    pager_options.read_ahead_pages = options.read_ahead_pages;
+    pager_options.lost = [this](const Error& error) {
+      std::lock_guard lock(lost_mutex);
+      lost.push_back(error.message());
+    };
+    pager = Pager::make(view, backing, budget, counters, pager_options).value();
+    threads_.emplace_back([this] {
+      while (!stop_) {
+        switch (pager->evict_once()) {
+          case Pager::Evicted::kIdle: pager->wait_for_eviction_work(1); break;
+          case Pager::Evicted::kStoreFull: std::this_thread::sleep_for(std::chrono::microseconds(200)); break;
+          case Pager::Evicted::kWorked: break;
+        }
+      }
+    });
+    threads_.emplace_back([this] {
+      std::vector<PageBytes> buffer(512);
+      while (!stop_) pager->read_ahead_once(buffer[0].data(), 1);
+    });
+  }
+  ~World() { stop(); }
+  void stop() {
+    stop_ = true;
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  // One access of the program. `buffer`: the calling thread's, 512 pages.
+  template <class Touch>
+  void touch(PageNumber page, bool write, std::byte* buffer, Touch&& touch) {
+    while (!view.try_touch(page, touch)) {
+      pager->fault(page, write, buffer);
+      std::this_thread::yield();
+    }
+  }
+
+  ArrayView view;
+  MapBacking backing;
+  FixedBudget budget;
+  base::RunCounters counters;
+  std::unique_ptr<Pager> pager;
+  std::mutex lost_mutex;
+  std::vector<std::string> lost;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace farheap::pager::testing

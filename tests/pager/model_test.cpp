@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The whole pager without userfaultfd against a simple model: each page of the program holds one number in all its
+// words; threads read, write, sweep and discard at random while the store is slow and stumbles.
+#include <gtest/gtest.h>
+
+#include "array_world.hpp"
+
+namespace farheap::pager::testing {
+namespace {
+
+constexpr std::size_t kWords = kPageBytes / 8;
+
+struct Program {
+  explicit Program(World& world, std::uint64_t pages) : world(world), model(pages) {}
+  World& world;
+  struct Cell {
+    std::mutex mutex;
+    std::uint64_t value = 0;  // 0: fresh or discarded
+  };
+  std::vector<Cell> model;
+  std::atomic<std::uint64_t> wrong{0};
+
+  void read(PageNumber page, std::byte* buffer) {
+    std::lock_guard lock(model[page].mutex);
+    world.touch(page, false, buffer, [&](PageBytes& bytes) {
+      std::uint64_t words[kWords];
+      std::memcpy(words, bytes.data(), kPageBytes);
+      for (const auto word : words) wrong += word != model[page].value;
+    });
+  }
+  void write(PageNumber page, std::uint64_t value, std::byte* buffer) {
+    std::lock_guard lock(model[page].mutex);
+    model[page].value = value;
+    // Word by word, as a program does: between two words the page may have left.
+    for (std::size_t half = 0; half < 2; ++half) {
+      world.touch(page, true, buffer, [&](PageBytes& bytes) {
+        for (std::size_t i = half * kWords / 2; i < (half + 1) * kWords / 2; ++i) {
+          std::memcpy(bytes.data() + i * 8, &value, 8);
+        }
+      });
+    }
+  }
+  void discard(PageNumber first, std::uint64_t count) {
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (std::uint64_t i = 0; i < count; ++i) locks.emplace_back(model[first + i].mutex);
+    world.pager->discard(first, count);
+    for (std::uint64_t i = 0; i < count; ++i) model[first + i].value = 0;
+  }
+};
+
+void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed, int steps) {
+  std::mt19937_64 random(seed);
+  std::vector<PageBytes> buffer(512);
+  for (int step = 0; step < steps; ++step) {
+    const auto dice = random() % 100;
+    const PageNumber page = random() % pages;
+    if (dice < 40) {
+      program.read(page, buffer[0].data());
+    } else if (dice < 75) {
+      program.write(page, random() % 5 == 0 ? 0 : random(), buffer[0].data());
+    } else if (dice < 85) {  // a sweep, either way
+      const std::uint64_t length = random() % 200;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        const PageNumber at = dice < 82 ? (page + i) % pages : (page + pages - i) % pages;
+        dice % 2 == 0 ? program.read(at, buffer[0].data()) : program.write(at, random(), buffer[0].data());
+      }
+    } else if (dice < 90) {
+      const std::uint64_t count = 1 + random() % 40;
+      if (page + count <= pages) program.discard(page, count);
+    } else if (dice < 97) {
+      const auto kind = static_cast<HintKind>(1 + random() % 4);
+      program.world.pager->hint(kind, page, std::min<std::uint64_t>(1 + random() % 300, pages - page));
+    } else if (dice < 98) {
+      program.world.view.refuse(page, random() % 2 == 0);
+    } else {
+      program.world.budget.pages = 300 + random() % 600;
+    }
+  }
+}
+
+struct Case {
+  const char* name;
+  WorldOptions options;
+  int threads;
+};
+
+class ModelTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
+  const auto& [name, options, threads] = GetParam();
+  World world(options);
+  Program program(world, options.pages);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, 3000); });
+  }
+  for (auto& worker : workers) worker.join();
+
+  std::vector<PageBytes> buffer(512);
+  for (PageNumber page = 0; page < options.pages; ++page) program.read(page, buffer[0].data());
+  EXPECT_EQ(program.wrong, 0u);
+  EXPECT_EQ(world.view.broken_rules, 0);
+  EXPECT_TRUE(world.lost.empty()) << world.lost[0];
+  EXPECT_GT(world.counters.bytes_written, 0u) << "nothing ever left: the test tested nothing";
+  EXPECT_GT(world.counters.faults_store, 0u);
+  world.stop();
+  world.pager->freeze();
+  world.pager->thaw();
+  EXPECT_EQ(world.pager->check(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Pager, ModelTest,
+    ::testing::Values(
+        Case{"one_thread", {.pages = 2048, .memory_pages = 500, .seed = 1}, 1},
+        Case{"clock", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kClock, .seed = 2}, 3},
+        Case{"s3fifo", {.pages = 4096, .memory_pages = 800, .seed = 3}, 3},
+        Case{"slow_store", {.pages = 2048, .memory_pages = 400, .faults = {.delay_us = 300}, .seed = 4}, 4},
+        Case{"errors", {.pages = 2048, .memory_pages = 400, .faults = {.read_error = 0.02, .write_error = 0.02}, .seed = 5}, 3},
+        Case{"full_disk", {.pages = 2048, .memory_pages = 400, .faults = {.full = 0.2, .delay_us = 50}, .seed = 6}, 3},
+        Case{"no_read_ahead", {.pages = 2048, .memory_pages = 400, .seed = 7, .read_ahead_pages = 0}, 3}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace farheap::pager::testing
