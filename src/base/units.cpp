@@ -15,7 +15,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   };
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc() || number < 0) return wrong();
+  if (error != std::errc() || !(number >= 0)) return wrong();
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   int shift = 0;
   if (!unit.empty()) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "base/run_page.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+
+namespace farheap::base {
+namespace {
+
+class RunPageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = memfd_create("run-page-test", MFD_CLOEXEC);
+    ASSERT_GE(file_, 0);
+    auto page = create_run_page(file_, 1000);
+    ASSERT_TRUE(page) << page.error().message();
+    page_ = *page;
+  }
+  void TearDown() override {
+    if (page_ != nullptr) munmap(page_, sizeof *page_);
+    close(file_);
+  }
+  // The id of a process that is gone.
+  static pid_t dead_process() {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    return child;
+  }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+  int file_ = -1;
+  RunPage* page_ = nullptr;
+};
+
+TEST_F(RunPageTest, IsOneForAllWhoOpenIt) {
+  auto other = open_run_page(path());
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_EQ((*other)->budget_bytes.load(), 1000U);
+  (*other)->counters.faults += 7;
+  EXPECT_EQ(page_->counters.faults.load(), 7U);
+  munmap(*other, sizeof(RunPage));
+}
+
+TEST_F(RunPageTest, RefusesWhatIsNoRunPage) {
+  EXPECT_EQ(open_run_page("/no/such/page").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(open_run_page("/dev/null").error().code, ErrorCode::kCorrupt);
+  page_->format = kRunPageFormat + 1;
+  EXPECT_EQ(open_run_page(path()).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(RunPageTest, SumsTheLivingAndForgetsTheDead) {
+  page_->claim(getpid()).bytes = 300;
+  page_->claim(dead_process()).bytes = 5000;
+  EXPECT_EQ(page_->total_bytes(), 300U);
+  EXPECT_EQ(page_->counters.peak_bytes.load(), 300U);
+  page_->claim(getpid()).bytes = 200;
+  EXPECT_EQ(page_->total_bytes(), 200U);
+  EXPECT_EQ(page_->counters.peak_bytes.load(), 300U) << "the peak stays";
+}
+
+TEST_F(RunPageTest, ASlotIsKeptAcrossExecAndReusedAfterRelease) {
+  RunSlot& own = page_->claim(getpid());
+  EXPECT_EQ(&page_->claim(getpid()), &own);
+  RunSlot& other = page_->claim(getppid());
+  EXPECT_NE(&other, &own);
+  own.bytes = 10;
+  page_->release(own);
+  EXPECT_EQ(own.bytes.load(), 0U);
+  EXPECT_EQ(&page_->claim(getpid()), &own);
+}
+
+TEST_F(RunPageTest, SlotsOfTheDeadAreTakenOver) {
+  const pid_t dead = dead_process();
+  for (auto& slot : page_->slots) slot.pid = dead, slot.bytes = 1;
+  RunSlot& own = page_->claim(getpid());
+  EXPECT_EQ(own.pid.load(), getpid());
+  EXPECT_EQ(own.bytes.load(), 0U);
+}
+
+}  // namespace
+}  // namespace farheap::base
