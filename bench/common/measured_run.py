@@ -33,6 +33,14 @@ class Run:
         return not self.timed_out and self.kills == 0
 
 
+def unwind_on_signals():
+    """SIGINT, SIGTERM and SIGHUP end the script through every `finally`, so that no run outlives it."""
+    def unwind(number, _frame):
+        raise SystemExit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, unwind)
+
+
 def children_of(process):
     found = []
     try:

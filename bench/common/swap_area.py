@@ -7,8 +7,9 @@ Needs root. Not thread-safe.
 import atexit
 import os
 import shutil
-import signal
 import subprocess
+import sys
+import time
 
 PAGE_CLUSTER = "/proc/sys/vm/page-cluster"
 
@@ -50,7 +51,10 @@ def write_page_cluster(value):
 
 
 class SwapArea:
-    """Made and switched on by the constructor; off() undoes all, also at exit and on SIGINT, SIGTERM, SIGHUP."""
+    """Made and switched on by the constructor; off() undoes all, and is called at exit whatever happens.
+
+    Requires: measured_run.unwind_on_signals(), so that signals come to an exit.
+    """
 
     def __init__(self, folder, size_bytes):
         self.path = os.path.join(folder, f"farheap-bench-swap-{os.getpid()}")
@@ -59,8 +63,6 @@ class SwapArea:
         self._on = False
         self._owner = os.getpid()
         atexit.register(self.off)
-        self._old_handlers = {number: signal.signal(number, self._on_signal)
-                              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
             self._make(size_bytes)
         except BaseException:
@@ -83,18 +85,24 @@ class SwapArea:
         _run("swapon", self.path)
         self._on = True
 
-    def _on_signal(self, number, _frame):
-        raise SystemExit(128 + number)  # unwinds through every `finally`, then atexit
+    def _switch_off(self):
+        """Fails while another limited control group still has pages there: its processes may be on their way out."""
+        for attempt in range(20):
+            try:
+                _run("swapoff", self.path)
+                return True
+            except OSError as error:
+                if attempt == 19:
+                    print(f"STILL ON: {error}\n  later: swapoff {self.path} && rm {self.path}", file=sys.stderr)
+                time.sleep(0.5)
+        return False
 
     def off(self):
-        if os.getpid() != self._owner:
+        if os.getpid() != self._owner or not self._made:
             return
-        if self._on:
-            self._on = False
-            _run("swapoff", self.path)
-        if self._made:
-            self._made = False
-            os.unlink(self.path)
-            write_page_cluster(self._page_cluster)
-            for number, handler in self._old_handlers.items():
-                signal.signal(number, handler)
+        write_page_cluster(self._page_cluster)
+        if self._on and not self._switch_off():
+            return
+        self._on = False
+        self._made = False
+        os.unlink(self.path)

@@ -315,6 +315,7 @@ def run_all(bench, options, build, data):
 
 def main(arguments):
     options = parse_options(arguments)
+    measured_run.unwind_on_signals()
     build = farheap_command.find_build(options.build)
     tool = farheap_command.find_tool(build)
     why_no_group, why_no_swap = left_out(options, tool, build)

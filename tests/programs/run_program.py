@@ -158,6 +158,7 @@ def parse_options():
 
 def main():
     options = parse_options()
+    measured_run.unwind_on_signals()
     folder = os.path.abspath(options.folder or
                              os.path.join(farheap_command.find_build(options.build), "programs-data"))
     if options.clear:
