@@ -116,16 +116,17 @@ Check check_control_group(const base::Options& options) {
   Check check{"memory", CheckState::kOk, "", "the kernel ends programs that go over their control group's limit", {}};
   const auto group = os::MemoryGroup::of_this_process();
   const auto limit = group ? group->limit_bytes() : std::nullopt;
+  const std::uint64_t most = limit ? os::budget_below(*limit) : UINT64_MAX;
   check.found = (limit ? "control group limit " + format_size(*limit) : std::string("no control group limit")) +
                 ", budget " + format_size(budget);
   if (budget < base::kLeastBudgetBytes) {
     check.state = CheckState::kMissing;
     check.found += ", the least is " + format_size(base::kLeastBudgetBytes);
     check.mend = {fmt::format("farheap run --memory {}M -- ...", base::kLeastBudgetBytes / base::kMiB)};
-  } else if (limit && budget > os::budget_below(*limit)) {
+  } else if (budget > most) {
     check.state = CheckState::kWarn;
     check.found += ": that leaves too little for the rest of the program";
-    check.mend = {fmt::format("farheap run --memory {}M -- ...", os::budget_below(*limit) / base::kMiB)};
+    check.mend = {fmt::format("farheap run --memory {}M -- ...", most / base::kMiB)};
   }
   return check;
 }
