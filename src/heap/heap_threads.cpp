@@ -20,7 +20,7 @@ constinit std::atomic<std::uint64_t> g_binding_owner[kThreadBindings] = {};
 constinit std::atomic<std::uint64_t> g_last_heap_id{0};
 
 constexpr std::uint32_t kFirstCapacity = 4;
-constexpr unsigned kSlowCallsPerLook = 32;
+constexpr unsigned kSlowCallsPerLook = 16;
 
 [[nodiscard]] int claim_binding(std::uint64_t heap_id) {
   for (int i = 0; i < kThreadBindings; ++i) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The sizes that small objects are rounded up to: 8, every 16 bytes up to 128, then four a doubling up to 32 KiB.
-// A slot wastes at most a quarter of itself for requests above 48 bytes, at most 15 bytes below. A slab is the
+// The sizes that small objects are rounded up to: 8, every 16 bytes up to 128, then four a doubling up to 32 KiB,
+// but eight from 512 bytes to 8 KiB: there the rounding would be the largest part of what a heap wastes. A slot
+// wastes at most a quarter of itself for requests above 48 bytes, at most 15 bytes below. A slab is the
 // piece of 1 to 8 granules (64 KiB) that slots of one size are cut from; its tail wastes at most 1/16.
 //
 // Thread-safety: constants.
@@ -23,7 +24,7 @@ inline constexpr std::size_t kGranulesPerChunk = kChunkBytes / kGranuleBytes;
 static_assert(kChunkBytes == base::kHugePageBytes);
 
 inline constexpr std::size_t kLargestSmall = 32 * base::kKiB;
-inline constexpr unsigned kClassCount = 42;  // class 0 means "no slab": the sizes are 1 .. kClassCount - 1
+inline constexpr unsigned kClassCount = 58;  // class 0 means "no slab": the sizes are 1 .. kClassCount - 1
 
 struct SizeClass {
   std::uint32_t slot_bytes = 0;
@@ -62,8 +63,9 @@ namespace detail {
   classes[next++] = make_size_class(8);
   for (std::uint32_t bytes = 16; bytes <= 128; bytes += 16) classes[next++] = make_size_class(bytes);
   for (std::uint32_t doubling = 128; doubling < kLargestSmall; doubling *= 2) {
-    for (std::uint32_t quarter = 1; quarter <= 4; ++quarter) {
-      classes[next++] = make_size_class(doubling + quarter * doubling / 4);
+    std::uint32_t steps = doubling >= 512 && doubling < 8192 ? 8 : 4;
+    for (std::uint32_t step = 1; step <= steps; ++step) {
+      classes[next++] = make_size_class(doubling + step * doubling / steps);
     }
   }
   return classes;
@@ -76,7 +78,7 @@ static_assert(kSizeClasses.back().slot_bytes == kLargestSmall);
 
 namespace detail {
 
-// Two tables: steps of 8 bytes up to 1 KiB, steps of 128 above (every class above 1 KiB is a multiple of 256).
+// Two tables: steps of 8 bytes up to 1 KiB, steps of 128 above (every class above 1 KiB is a multiple of 128).
 inline constexpr std::size_t kFineLimit = 1024;
 
 template <std::size_t kCount, std::size_t kStep>

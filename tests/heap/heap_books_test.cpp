@@ -150,7 +150,7 @@ TEST_F(HeapBooks, IdleClassesLeaveTheThreadCache) {
   for (void* object : objects) heap_.free(object);
   std::size_t filled = heap_.statistics().classes[class_of(1000)].cached;
   ASSERT_GT(filled, 20u);
-  for (int round = 0; round < 2000; ++round) {  // another class is busy
+  for (int round = 0; round < 4000; ++round) {  // another class is busy
     std::vector<void*> others;
     for (int i = 0; i < 300; ++i) others.push_back(heap_.allocate(64));
     for (void* object : others) heap_.free(object);

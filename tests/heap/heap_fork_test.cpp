@@ -36,9 +36,9 @@ void churn(Heap& heap, const std::atomic<bool>& stop, unsigned seed) {
   heap.free(inherited);
   std::vector<void*> objects;
   for (std::size_t i = 0; i < 5000; ++i) {
-    void* object = heap.allocate(i * 20);
+    void* object = heap.allocate(i * 10);
     if (object == nullptr) return 2;
-    std::memset(object, 1, i * 20);
+    std::memset(object, 1, i);
     objects.push_back(object);
   }
   for (void* object : objects) heap.free(object);
