@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Installs into an empty prefix and builds programs of others against it: by find_package and by pkg-config."""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+
+
+def run(*command, **more):
+    print("+", *command, flush=True)
+    done = subprocess.run([str(word) for word in command], check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **more)
+    print(done.stdout, end="", flush=True)
+    if done.returncode != 0:
+        sys.exit(f"failed with status {done.returncode}: {command[0]}")
+    return done.stdout
+
+
+def expect(what, holds):
+    if not holds:
+        sys.exit(f"FAILED: {what}")
+
+
+def by_find_package(arguments, prefix, work):
+    run(arguments.cmake, "-G", arguments.generator, "-S", CONSUMER, "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={arguments.cxx}", f"-DCMAKE_C_COMPILER={arguments.cc}")
+    run(arguments.cmake, "--build", work)
+    expect("the C++ consumer runs", "stored and read back" in run(work / "consumer"))
+    expect("the C consumer finds no runtime", run(work / "consumer_c") == "no runtime\n")
+
+
+def by_pkg_config(arguments, prefix, work):
+    work.mkdir()
+    folders = ":".join(str(path.parent) for path in prefix.rglob("farheap.pc"))
+    environment = dict(os.environ, PKG_CONFIG_PATH=folders)
+    flags = run("pkg-config", "--cflags", "--libs", "farheap", env=environment).split()
+    run(arguments.cxx, "-std=c++20", CONSUMER / "consumer.cpp", "-o", work / "consumer", *flags)
+    expect("the C++ consumer runs", "stored and read back" in run(work / "consumer"))
+    run(arguments.cc, CONSUMER / "consumer.c", "-o", work / "consumer_c", *flags)
+    expect("the C consumer finds no runtime", run(work / "consumer_c") == "no runtime\n")
+
+
+def the_command(prefix):
+    run(prefix / "bin" / "farheap", "--version")
+    manual = list(prefix.rglob("farheap.1"))
+    expect("the manual page is installed", manual and "FARHEAP_MEMORY" in manual[0].read_text(encoding="utf-8"))
+    expect("the completion is installed", any(prefix.rglob("completions/farheap")))
+    if any(prefix.rglob("libfarheap-preload.so")):
+        doctor = subprocess.run([prefix / "bin" / "farheap", "doctor"], capture_output=True, text=True, check=False)
+        expect("the installed command finds its runtime\n" + doctor.stdout,
+               f"preload library {prefix.resolve()}" in " ".join(doctor.stdout.split()))
+    else:
+        print("SKIPPED, NOT TESTED: the runtime is not part of this build")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("build", "cmake", "generator", "cxx", "cc"):
+        parser.add_argument(f"--{name}", required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="farheap-consumer-") as folder:
+        prefix = pathlib.Path(folder, "prefix")
+        run(arguments.cmake, "--install", arguments.build, "--prefix", prefix)
+        by_find_package(arguments, prefix, pathlib.Path(folder, "cmake"))
+        by_pkg_config(arguments, prefix, pathlib.Path(folder, "pkg-config"))
+        the_command(prefix)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks the include order: a folder of src/ includes only those before it, public headers nothing of src/.
+
+  include_law.py [ROOT]     exit status 0 if the law holds, else 1 with one line for every violation
+"""
+
+import pathlib
+import re
+import sys
+
+# From the bottom to the top. A folder that is not listed breaks the law as well.
+ORDER = ("base", "os", "store", "pager", "segment", "heap", "preload", "api")
+SOURCES = {".c", ".cpp", ".h", ".hpp", ".inc"}
+# Known in one place only, so that users and the runtime need not compile or link them.
+ONLY_IN = {"CLI/": ("tool",), "nlohmann/": ("tool", "plan")}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+
+
+def includes_of(path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if found:
+            yield number, found.group(1), found.group(2)
+
+
+def files_below(folder):
+    return sorted(path for path in folder.rglob("*") if path.suffix in SOURCES)
+
+
+def folder_of(root, path, quote, included):
+    """The folder of src/ an include leads to; None when it leads elsewhere."""
+    if quote == '"' and (path.parent / included).exists():
+        resolved = (path.parent / included).resolve()
+        source = (root / "src").resolve()
+        return resolved.relative_to(source).parts[0] if source in resolved.parents else None
+    first = included.split("/")[0]
+    return first if "/" in included and (root / "src" / first).is_dir() else None
+
+
+def public_header_violations(root):
+    for path in files_below(root / "include"):
+        for number, quote, included in includes_of(path):
+            if folder_of(root, path, quote, included) is not None:
+                yield f"{path.relative_to(root)}:{number}: a public header includes {included} of src/"
+
+
+def source_violations(root):
+    for path in files_below(root / "src"):
+        own = path.relative_to(root / "src").parts[0]
+        if own not in ORDER:
+            yield f"{path.relative_to(root)}: src/{own} has no place in the include order"
+            continue
+        for number, quote, included in includes_of(path):
+            other = folder_of(root, path, quote, included)
+            where = f"{path.relative_to(root)}:{number}"
+            if other is not None and other not in ORDER:
+                yield f"{where}: src/{other} has no place in the include order"
+            elif other is not None and ORDER.index(other) > ORDER.index(own):
+                yield f"{where}: {own} includes {included}, which is behind it in the include order"
+            if included.startswith(("tool/", "tests/", "bench/", "../")):
+                yield f"{where}: includes {included}"
+            for prefix, folders in ONLY_IN.items():
+                if included.startswith(prefix) and own not in folders:
+                    yield f"{where}: {included} is for {' and '.join(folders)} only"
+
+
+def tool_violations(root):
+    for path in files_below(root / "tool"):
+        for number, _, included in includes_of(path):
+            if included.startswith("CLI/") and path.name != "main.cpp":
+                yield f"{path.relative_to(root)}:{number}: {included} is for the tool's main only"
+
+
+def violations(root):
+    yield from public_header_violations(root)
+    yield from source_violations(root)
+    yield from tool_violations(root)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    found = list(violations(root))
+    print("\n".join(found) if found else "the include law holds")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line's contract: exit statuses, what goes where, and what is refused with which words."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL = RUNTIME = STATIC = ""
+
+
+def tool(*words, **variables):
+    """Runs the command; variables with None are taken out of the environment."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
+    environment["FARHEAP_PRELOAD"] = RUNTIME
+    for key, value in variables.items():
+        environment.pop(key, None)
+        if value is not None:
+            environment[key] = value
+    return subprocess.run([TOOL, *words], capture_output=True, text=True, env=environment, check=False, timeout=60)
+
+
+def is_gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(condition, what):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"never came: {what}")
+
+
+class Overview(unittest.TestCase):
+    def test_bare_command_lists_every_verb_with_an_example(self):
+        done = tool()
+        self.assertEqual(done.returncode, 0)
+        for verb in ("run", "doctor", "options", "store bench", "store kinds"):
+            self.assertIn(f"farheap {verb}", done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_help_starts_with_examples(self):
+        for words in (("run",), ("doctor",), ("options",), ("store", "bench"), ("store", "kinds")):
+            done = tool(*words, "--help")
+            self.assertEqual(done.returncode, 0, words)
+            self.assertTrue(done.stdout.startswith("Examples:"), done.stdout)
+
+    def test_version(self):
+        self.assertRegex(tool("--version").stdout, r"^farheap \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_is_2_and_leaves_standard_output_alone(self):
+        for words in (("stor",), ("run",), ("run", "--mem", "1G", "--", "true"), ("options", "--set"),
+                      ("options", "--set", "memry=1G"), ("run", "--memory", "12Q", "--", "true"), ("store",),
+                      ("run", "--memory", "1M", "--", "true"), ("store", "bench", "nonsense"), ("--",)):
+            done = tool(*words)
+            self.assertEqual(done.returncode, 2, (words, done.stderr))
+            self.assertEqual(done.stdout, "", words)
+            self.assertNotEqual(done.stderr, "", words)
+
+    def test_manual_and_completion_know_every_option(self):
+        keys = [row["key"] for row in json.loads(tool("options", "--json").stdout)["options"]]
+        manual, completion = tool("manual").stdout, tool("completion").stdout
+        for key in keys:
+            self.assertIn(f"FARHEAP_{key.upper()}", manual)
+            self.assertIn(f"{key}=", completion)
+
+    def test_completion_completes(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".bash") as script:
+            script.write(tool("completion").stdout)
+            script.flush()
+            for words, want in ((["farheap", "ru"], "run"), (["farheap", "run", "--mem"], "--memory"),
+                                (["farheap", "run", "--set", "policy", "=", "cl"], "clock"),
+                                (["farheap", "run", "--stats", "=", "js"], "json"),
+                                (["farheap", "store", "be"], "bench")):
+                listed = " ".join(f"'{word}'" for word in words)
+                done = subprocess.run(
+                    ["bash", "-c", f"source {script.name}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
+                     "_farheap; echo \"${COMPREPLY[*]}\""], capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout.split(), [want], words)
+
+
+class Options(unittest.TestCase):
+    def row(self, key, *words, **variables):
+        rows = json.loads(tool("options", "--json", *words, **variables).stdout)["options"]
+        return next(row for row in rows if row["key"] == key)
+
+    def test_values_and_where_they_came_from(self):
+        self.assertEqual(self.row("policy")["source"], "default")
+        self.assertEqual(self.row("policy", FARHEAP_POLICY="clock")["source"], "environment")
+        row = self.row("policy", "--set", "policy=s3fifo", FARHEAP_POLICY="clock")
+        self.assertEqual((row["value"], row["source"]), ("s3fifo", "command line"))
+
+    def test_json_has_a_format_number(self):
+        self.assertEqual(json.loads(tool("options", "--json").stdout)["format"], 1)
+        self.assertEqual(json.loads(tool("doctor", "--json").stdout)["format"], 1)
+        self.assertEqual(json.loads(tool("store", "kinds", "--json").stdout)["format"], 1)
+
+    def test_unknown_variable_is_reported_and_does_not_stop(self):
+        done = tool("options", FARHEAP_MEMROY="1G")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("did you mean FARHEAP_MEMORY?", done.stderr)
+
+    def test_no_colour_in_a_pipe(self):
+        self.assertNotIn("\033", tool("doctor").stdout)
+
+
+class Doctor(unittest.TestCase):
+    def test_forbidden_userfaultfd_is_missing_with_its_grants(self):
+        done = tool("doctor", "--set", "disable=kernel_faults")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing userfaultfd", done.stdout)
+        self.assertIn("sysctl vm.unprivileged_userfaultfd=1", done.stdout)
+        self.assertIn("/dev/userfaultfd", done.stdout)
+
+    def test_missing_runtime_and_bad_store_are_named(self):
+        checks = json.loads(tool("doctor", "--json", "--set", "store=file:/no/such/folder/x",
+                                 FARHEAP_PRELOAD="/no/such.so").stdout)
+        self.assertFalse(checks["run_works"])
+        states = {check["name"]: check for check in checks["checks"]}
+        self.assertEqual(states["preload library"]["state"], "missing")
+        self.assertEqual(states["store"]["state"], "missing")
+
+    def test_a_store_in_memory_is_warned_about(self):
+        checks = json.loads(tool("doctor", "--json", "--set", "store=file:/dev/shm").stdout)["checks"]
+        disk = next(check for check in checks if check["name"] == "store's disk")
+        self.assertEqual(disk["state"], "warn")
+
+
+class Stores(unittest.TestCase):
+    def test_kinds_hold_the_built_in_ones(self):
+        schemes = {kind["scheme"] for kind in json.loads(tool("store", "kinds", "--json").stdout)["kinds"]}
+        self.assertLessEqual({"mem", "file"}, schemes)
+
+    def test_bench_measures(self):
+        done = tool("store", "bench", "mem:", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads(done.stdout)["results"]
+        self.assertTrue(results)
+        for row in results:
+            self.assertLessEqual(row["min"], row["median"])
+            self.assertLessEqual(row["median"], row["max"])
+
+    def test_bench_of_a_place_that_is_not_there_fails(self):
+        done = tool("store", "bench", "file:/no/such/folder/x")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+
+class RunPlainly(unittest.TestCase):
+    def test_status_is_the_programs(self):
+        for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)):
+            self.assertEqual(tool("run", "--plain", "--", "sh", "-c", script).returncode, status, script)
+
+    def test_shell_statuses(self):
+        self.assertEqual(tool("run", "--plain", "--", "no-such-program").returncode, 127)
+        self.assertEqual(tool("run", "--plain", "--", "/etc/passwd").returncode, 126)
+        self.assertEqual(tool("run", "--", "no-such-program").returncode, 127)
+
+    def test_words_behind_the_dashes_are_the_programs(self):
+        done = tool("run", "--plain", "--", "printf", "%s|", "--memory", "1", "--", "--help", "")
+        self.assertEqual(done.stdout, "--memory|1|--|--help||")
+        done = tool("run", "--plain", "printf", "%s|", "--quiet", "--", "x")
+        self.assertEqual(done.stdout, "--quiet|--|x|", "without dashes the program begins at the first word")
+
+    def test_plain_leaves_everything_out(self):
+        self.assertEqual(tool("run", "--plain", "--", "sh", "-c", "echo $LD_PRELOAD$FARHEAP_RUN_PAGE").stdout, "\n")
+
+    def test_a_script_without_first_line_is_run_by_the_shell(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "script")
+            script.write_text("exit 9\n", encoding="utf-8")
+            script.chmod(0o755)
+            self.assertEqual(tool("run", "--plain", "--", str(script)).returncode, 9)
+
+
+class RunRefuses(unittest.TestCase):
+    def refused(self, words, *texts, **variables):
+        done = tool("run", *words, **variables)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for text in texts:
+            self.assertIn(text, done.stderr)
+
+    def test_forbidden_userfaultfd(self):
+        self.refused(["--set", "disable=kernel_faults", "--", "echo", "ran"], "sysctl vm.unprivileged_userfaultfd=1",
+                     "--plain runs the program without Farheap")
+
+    def test_static_program(self):
+        self.refused(["--", STATIC], "statically linked", "--plain")
+
+    def test_store_that_cannot_be_opened(self):
+        self.refused(["--store", "file:/no/such/folder/x", "--", "echo", "ran"], "/no/such/folder")
+
+    def test_missing_runtime(self):
+        self.refused(["--", "echo", "ran"], "preload library", FARHEAP_PRELOAD="/no/such.so")
+
+    def test_budget_too_small_names_the_least(self):
+        done = tool("run", "--memory", "1M", "--", "echo", "ran")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("the least is", done.stderr)
+
+
+class RunWithRuntime(unittest.TestCase):
+    """With a runtime that only reports in: what the tool itself does around a program."""
+
+    def setUp(self):
+        checks = json.loads(tool("doctor", "--json").stdout)
+        if not checks["run_works"]:
+            self.skipTest("SKIPPED, NOT TESTED: `farheap doctor` says that programs cannot be run here")
+
+    def test_report_goes_to_standard_error(self):
+        done = tool("run", "--memory", "64M", "--", "echo", "output")
+        self.assertEqual((done.returncode, done.stdout), (0, "output\n"))
+        self.assertIn("32.0 MiB of 64.0 MiB", done.stderr)
+        self.assertIn("next: ", done.stderr)
+
+    def test_quiet_is_quiet_and_json_is_one_object(self):
+        self.assertEqual(tool("run", "--quiet", "--", "true").stderr, "")
+        done = tool("run", "--memory", "64M", "--stats=json", "--", "sh", "-c", "exit 5")
+        self.assertEqual(done.returncode, 5)
+        stats = json.loads(done.stderr)
+        self.assertEqual((stats["format"], stats["exit_status"], stats["budget_bytes"]), (1, 5, 64 << 20))
+        self.assertEqual(stats["faults"] // stats["processes"], 1000)
+
+    def test_options_and_the_library_reach_the_program(self):
+        done = tool("run", "--memory", "64M", "--store", "mem:", "--set", "policy=clock", "--quiet", "--", "env",
+                    LD_PRELOAD="libc.so.6", FARHEAP_READ_AHEAD="1M")
+        lines = done.stdout.splitlines()
+        for line in ("FARHEAP_MEMORY=64M", "FARHEAP_STORE=mem:", "FARHEAP_POLICY=clock", "FARHEAP_READ_AHEAD=1M",
+                     f"LD_PRELOAD={os.path.realpath(RUNTIME)}:libc.so.6"):
+            self.assertIn(line, lines)
+        self.assertEqual(len([line for line in lines if line.startswith("FARHEAP_RUN_PAGE=/proc/")]), 1)
+
+    def test_a_program_that_drops_the_library_is_told_loudly(self):
+        done = tool("run", "--quiet", "--", "true", FARHEAP_PRELOAD="/etc/passwd")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("RAN WITHOUT FARHEAP", done.stderr)
+
+    def start(self, script):
+        """A run whose program says its process id and then waits."""
+        environment = dict(os.environ, FARHEAP_PRELOAD=RUNTIME)
+        run = subprocess.Popen([TOOL, "run", "--quiet", "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
+                               env=environment)
+        return run, int(run.stdout.readline())
+
+    def test_signals_reach_the_program(self):
+        for name in ("TERM", "INT", "HUP", "USR1"):
+            run, _ = self.start(f"trap 'exit 42' {name}; echo $$; while :; do sleep 0.05; done")
+            run.send_signal(getattr(signal, "SIG" + name))
+            run.communicate(timeout=30)
+            self.assertEqual(run.returncode, 42, name)
+
+    def test_a_killed_tool_takes_its_program_with_it(self):
+        run, pid = self.start("echo $$; while :; do sleep 0.05; done")
+        run.kill()
+        run.communicate(timeout=30)
+        wait_until(lambda: is_gone(pid), "the end of the program")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--runtime", required=True)
+    parser.add_argument("--static", required=True)
+    known, rest = parser.parse_known_args()
+    TOOL, RUNTIME, STATIC = known.tool, known.runtime, known.static
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

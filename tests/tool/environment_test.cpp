@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tool/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace farheap::tool {
+namespace {
+
+TEST(AbsoluteStore, OnlyPathsBecomeAbsolute) {
+  EXPECT_EQ(absolute_store("file:data", "/here"), "file:/here/data");
+  EXPECT_EQ(absolute_store("checksum+compress+file:data?size=1G", "/here"),
+            "checksum+compress+file:/here/data?size=1G");
+  EXPECT_EQ(absolute_store("lmdb:./x.mdb", "/here"), "lmdb:/here/./x.mdb");
+  for (const char* uri : {"file:/var/tmp", "mem:", "slow+mem:?delay_us=100", "redis:localhost", "file:", "file", ""}) {
+    EXPECT_EQ(absolute_store(uri, "/here"), uri);
+  }
+}
+
+TEST(CheckUserfault, NamesEveryGrantWhenSystemCallsAreNotServed) {
+  os::KernelFeatures kernel;
+  kernel.userfault = os::UserfaultAccess::kUserModeOnly;
+  kernel.userfault_errno = EPERM;
+  kernel.write_protect = true;
+  const auto refused = check_userfault(kernel);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermission);
+  for (const auto& grant : userfault_grants()) {
+    EXPECT_NE(refused.error().message().find(grant.command), std::string::npos) << grant.command;
+  }
+}
+
+TEST(CheckUserfault, EitherWayOfEvictionIsEnough) {
+  os::KernelFeatures kernel;
+  kernel.kernel_faults = true;
+  EXPECT_EQ(check_userfault(kernel).error().code, ErrorCode::kUnavailable);
+  kernel.write_protect = true;
+  EXPECT_TRUE(check_userfault(kernel)) << "Linux 6.1";
+  kernel.write_protect = false;
+  kernel.move = true;
+  EXPECT_TRUE(check_userfault(kernel));
+}
+
+}  // namespace
+}  // namespace farheap::tool

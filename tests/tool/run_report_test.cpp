@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tool/run_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/options.hpp"
+#include "base/units.hpp"
+
+namespace farheap::tool {
+namespace {
+
+using base::kMiB;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+RunSummary paged_run() {
+  RunSummary run;
+  run.command = {"python3", "my index.py", "it's"};
+  run.store = "file:/var/tmp";
+  run.seconds = 10;
+  run.budget_bytes = 400 * kMiB;
+  run.peak_bytes = 399 * kMiB;
+  run.processes = 2;
+  run.paging_processes = 1;
+  run.faults = 1000;
+  run.faults_store = 600;
+  run.bytes_read = 3 * kMiB;
+  run.stall_seconds = 1;
+  return run;
+}
+
+std::string text_of(const RunSummary& run) {
+  std::string text;
+  for (const auto& line : report_lines(run)) text += line + "\n";
+  return text;
+}
+
+TEST(RunReport, SaysWhatHappened) {
+  EXPECT_THAT(
+      text_of(paged_run()),
+      AllOf(HasSubstr("python3 ended well after 10.0 s"), HasSubstr("399.0 MiB of 400.0 MiB"),
+            HasSubstr("2 processes, 1 of them paged"), HasSubstr("1000 faults"), HasSubstr("600 from the store"),
+            HasSubstr("3.0 MiB read"), HasSubstr("10 % of the time"), HasSubstr("next: ")));
+}
+
+TEST(RunReport, SaysHowItEnded) {
+  RunSummary run = paged_run();
+  run.exit_status = 137;
+  run.signal = 9;
+  EXPECT_THAT(text_of(run), HasSubstr("was ended by signal 9 (Killed)"));
+  run.exit_status = 3;
+  run.signal = 0;
+  EXPECT_THAT(text_of(run), HasSubstr("ended with status 3"));
+}
+
+TEST(RunReport, IsLoudWhenTheRuntimeNeverCameUp) {
+  RunSummary run = paged_run();
+  run.processes = 0;
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("WARNING"), HasSubstr("WITHOUT FARHEAP")));
+  EXPECT_EQ(next_step(run), "");
+}
+
+TEST(NextStep, AskedForWhatDominates) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(next_step(run), HasSubstr("farheap options"));
+  run.stall_seconds = 8;
+  EXPECT_THAT(next_step(run), HasSubstr("farheap store bench file:/var/tmp"));
+  run.stall_no_room_seconds = 7;
+  EXPECT_THAT(next_step(run), HasSubstr("farheap run --memory 600M -- python3 'my index.py' 'it'\\''s'"));
+  run.stall_seconds = run.stall_no_room_seconds = 0.1;
+  EXPECT_THAT(next_step(run), HasSubstr("--memory 300M"));
+  run.store_full_waits = 1;
+  EXPECT_THAT(next_step(run), HasSubstr("--store file:DIR"));
+}
+
+TEST(NextStep, SuggestsLessWhereNothingWasPaged) {
+  RunSummary run = paged_run();
+  run.paging_processes = 0;
+  run.peak_bytes = 200 * kMiB;
+  EXPECT_THAT(next_step(run), HasSubstr("--memory 100M"));
+  run.peak_bytes = 40 * kMiB;
+  EXPECT_THAT(next_step(run), HasSubstr("--memory 32M")) << "never below the least budget";
+  run.peak_bytes = base::kLeastBudgetBytes;
+  EXPECT_THAT(next_step(run), HasSubstr("nothing"));
+}
+
+TEST(RunReport, WaitsOfManyThreadsAreNoMoreThanTheWholeTime) {
+  RunSummary run = paged_run();
+  run.stall_seconds = 40;
+  EXPECT_THAT(text_of(run), HasSubstr("(100 % of the time)"));
+}
+
+TEST(RunReport, JsonHoldsEveryFigure) {
+  RunSummary run = paged_run();
+  run.command.push_back("\xff");  // arguments need not be UTF-8
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["peak_bytes"], 399 * kMiB);
+  EXPECT_EQ(json["faults_store"], 600);
+  EXPECT_EQ(json["stall_seconds"], 1.0);
+  EXPECT_EQ(json["command"][1], "my index.py");
+}
+
+TEST(RunReport, TakesTheCountersOver) {
+  base::RunCounters counters;
+  counters.stall_ns = 2'500'000'000;
+  counters.faults_waited = 5;
+  RunSummary run;
+  add_counters(run, counters);
+  EXPECT_DOUBLE_EQ(run.stall_seconds, 2.5);
+  EXPECT_EQ(run.faults_waited, 5U);
+}
+
+}  // namespace
+}  // namespace farheap::tool
