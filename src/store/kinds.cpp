@@ -24,10 +24,32 @@ constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
 constexpr std::string_view kFaultyParameters[] = {"seed",  "error", "torn",    "lost",
                                                   "short", "flip",  "unknown", "full_after"};
 
+constexpr std::string_view kLmdbParameters[] = {"sync"};
+constexpr std::string_view kCompressParameters[] = {"codec", "level"};
+#if defined(FARHEAP_HAVE_ZSTD) || defined(FARHEAP_HAVE_LZ4)
+constexpr DecoratorOpener kOpenCompress = open_compress;
+#else
+constexpr DecoratorOpener kOpenCompress = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_LMDB
+constexpr EngineOpener kOpenLmdb = open_lmdb;
+#else
+constexpr EngineOpener kOpenLmdb = nullptr;
+#endif
+
 constexpr Kind kKinds[] = {
     {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
     {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
      .engine = open_file},
+    {.shown = {"lmdb", "lmdb:DIR | lmdb:FILE", "an LMDB database, shared by the processes of one machine if kept"},
+     .parameters = kLmdbParameters,
+     .engine = kOpenLmdb},
+    {.shown = {"checksum", "checksum+...", "finds blocks whose bytes are not those that were written", true},
+     .decorator = open_checksum},
+    {.shown = {"compress", "compress+...?codec=zstd|lz4&level=N", "packs blocks closely, so that fewer bytes move",
+               true},
+     .parameters = kCompressParameters,
+     .decorator = kOpenCompress},
     {.shown = {"slow", "slow+...?delay_us=N&mb_s=N", "adds a delay to every call and limits the bandwidth", true},
      .parameters = kSlowParameters,
      .decorator = open_slow},

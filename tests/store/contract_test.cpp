@@ -227,7 +227,7 @@ TEST_P(StoreContract, OneOfManyThreadsWinsEveryCompareAndSwap) {
 }
 
 TEST_P(StoreContract, ErasedBlocksAreAbsentAndOthersAreNot) {
-  (void)put_blocks(*store_, 100, blocks(100, 200));
+  for (std::uint64_t block = 100; block < 300; block += 50) (void)put_blocks(*store_, block, blocks(block, 50));
   ASSERT_TRUE(store_->erase(110, 1));
   EXPECT_EQ(expect_blocks(*store_, 110, 1), Outcome::kAbsent);
   EXPECT_EQ(expect_blocks(*store_, 109, 3), Outcome::kAbsent);
@@ -478,6 +478,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Subject{"KeptFolder", "file:@", kKept},
                     Subject{"KeptPlain", "file:@/blocks", {.lifetime = Lifetime::kKeep, .use_io_uring = false}},
                     Subject{"KeptSectors", "file:@/blocks", {.block_bytes = 512, .lifetime = Lifetime::kKeep}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(Lmdb, StoreContract,
+                         testing::Values(Subject{"Scratch", "lmdb:@", {}},
+                                         Subject{"ScratchSectors", "lmdb:@", {.block_bytes = 512}},
+                                         Subject{"ScratchLarge", "lmdb:@", {.block_bytes = 65536}},
+                                         Subject{"Kept", "lmdb:@/blocks.mdb?sync=asked", kKept},
+                                         Subject{"KeptFolder", "lmdb:@?sync=asked", kKept}),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Decorated, StoreContract,
+    testing::Values(Subject{"ChecksumMem", "checksum+mem:", {}}, Subject{"ChecksumFile", "checksum+file:@", {}},
+                    Subject{"ChecksumKept", "checksum+file:@/blocks", kKept},
+                    Subject{"ChecksumKeptLarge",
+                            "checksum+file:@/blocks",
+                            {.block_bytes = 65536, .lifetime = Lifetime::kKeep}},
+                    Subject{"ChecksumKeptLmdb", "checksum+lmdb:@/blocks?sync=asked", kKept},
+                    Subject{"CompressMem", "compress+mem:", {}}, Subject{"CompressFile", "compress+file:@", {}},
+                    Subject{"CompressLz4File", "compress+file:@?codec=lz4", {}},
+                    Subject{"CompressLmdb", "compress+lmdb:@?level=3", {}},
+                    Subject{"CompressLarge", "compress+file:@", {.block_bytes = 65536}},
+                    Subject{"ChecksumCompress", "checksum+compress+mem:", {}},
+                    Subject{"CompressChecksum", "compress+checksum+file:@", {}},
+                    Subject{"All", "checksum+compress+slow+faulty+mem:?delay_us=1&mb_s=10000&seed=3", {}},
+                    Subject{"Reversed", "faulty+slow+compress+checksum+file:@?delay_us=0", {}}),
     name_of);
 
 }  // namespace

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// lmdb: blocks in an LMDB database. A batch is one transaction, so it happens as a whole or not at all.
+//
+// Values (format 1). LMDB puts a long value into whole pages less 16 bytes, so a value of one 4096-byte block would
+// waste a page. A value therefore holds a group of blocks, 32 KiB of them (one block where blocks are larger): first
+// the versions of all blocks of the group, 8 bytes each, 0 for absent; then the bytes of those present, in order.
+// Eight blocks of 4 KiB take nine pages; writing one of them rewrites the group, which costs a copy of 32 KiB.
+// Databases: "blocks" (integer key: group), "counters" (name -> int64), "meta" ("format", "block_bytes", "present").
+//
+// The version of a block is the number of the transaction that wrote it.
+//
+// The map is as large as the address space gives (1 TiB), because it can only grow while nobody reads; the file is
+// only as large as its contents.
+#include <fmt/format.h>
+#include <lmdb.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/units.hpp"
+#include "store/batch.hpp"
+#include "store/kinds.hpp"
+
+namespace farheap::store {
+namespace {
+
+constexpr char kWhat[] = "cannot open the store";
+constexpr std::uint64_t kFormat = 1;
+
+struct CloseEnvironment {
+  void operator()(MDB_env* env) const { mdb_env_close(env); }
+};
+using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
+
+struct AbortTransaction {
+  void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
+};
+using Transaction = std::unique_ptr<MDB_txn, AbortTransaction>;
+
+int begin(MDB_env* env, unsigned flags, Transaction& into) {
+  MDB_txn* txn = nullptr;
+  const int error = mdb_txn_begin(env, nullptr, flags, &txn);
+  into.reset(txn);
+  return error;
+}
+int commit(Transaction& txn) { return mdb_txn_commit(txn.release()); }
+
+MDB_val value_of(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
+
+int read_number(MDB_txn* txn, MDB_dbi dbi, std::string_view name, std::uint64_t& number) {
+  MDB_val key = value_of(name);
+  MDB_val value;
+  const int error = mdb_get(txn, dbi, &key, &value);
+  if (error == MDB_NOTFOUND) return number = 0, 0;
+  if (error == 0 && value.mv_size != sizeof number) return MDB_CORRUPTED;
+  if (error == 0) std::memcpy(&number, value.mv_data, sizeof number);
+  return error;
+}
+int write_number(MDB_txn* txn, MDB_dbi dbi, std::string_view name, std::uint64_t number) {
+  MDB_val key = value_of(name);
+  MDB_val value{sizeof number, &number};
+  return mdb_put(txn, dbi, &key, &value, 0);
+}
+
+Error lmdb_error(int error, std::string what, std::string subject) {
+  if (error > 0) return errno_error(error, std::move(what), std::move(subject));
+  auto code = ErrorCode::kIo;
+  if (error == MDB_MAP_FULL) code = ErrorCode::kNoSpace;
+  if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND || error == MDB_INVALID) code = ErrorCode::kCorrupt;
+  return {code, std::move(what), std::move(subject), mdb_strerror(error), {}};
+}
+
+Outcome outcome_of(int error) {
+  if (error == 0) return Outcome::kOk;
+  if (error == MDB_MAP_FULL || error == ENOSPC || error == EDQUOT || error == EFBIG) return Outcome::kNoSpace;
+  if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND) return Outcome::kCorrupt;
+  return Outcome::kFailed;
+}
+
+class LmdbStore final : public Store {
+ public:
+  LmdbStore(std::string place, Environment env, const StoreOptions& options, bool syncs_each)
+      : place_(std::move(place)), env_(std::move(env)) {
+    kept_ = options.lifetime == Lifetime::kKeep;
+    syncs_each_ = syncs_each;
+    limits_ = {.block_bytes = options.block_bytes,
+               .largest_value_bytes = 4 * base::kMiB,
+               .largest_batch_bytes = 64 * base::kMiB,
+               .largest_batch_operations = 1024,
+               .best_run_bytes = 64 * base::kKiB};
+    per_group_ = std::max<std::size_t>(32 * base::kKiB / options.block_bytes, 1);
+  }
+
+  Status set_up() {
+    Transaction txn;
+    int error = begin(env_.get(), 0, txn);
+    if (error == 0) error = mdb_dbi_open(txn.get(), "blocks", MDB_CREATE | MDB_INTEGERKEY, &blocks_);
+    if (error == 0) error = mdb_dbi_open(txn.get(), "counters", MDB_CREATE, &counters_);
+    if (error == 0) error = mdb_dbi_open(txn.get(), "meta", MDB_CREATE, &meta_);
+    std::uint64_t format = 0;
+    std::uint64_t block_bytes = 0;
+    if (error == 0) error = read_number(txn.get(), meta_, "format", format);
+    if (error == 0) error = read_number(txn.get(), meta_, "block_bytes", block_bytes);
+    if (error == 0 && format == 0) {
+      format = kFormat;
+      block_bytes = limits_.block_bytes;
+      error = write_number(txn.get(), meta_, "format", format);
+      if (error == 0) error = write_number(txn.get(), meta_, "block_bytes", block_bytes);
+    }
+    if (error == 0 && format > kFormat) {
+      return fail(ErrorCode::kCorrupt, kWhat, describe(), fmt::format("it has format {}", format),
+                  "open it with the newer Farheap that made it");
+    }
+    if (error == 0 && block_bytes != limits_.block_bytes) {
+      return fail(ErrorCode::kInvalidArgument, kWhat, describe(),
+                  fmt::format("it holds blocks of {} bytes, not of {}", block_bytes, limits_.block_bytes),
+                  "open it with the block size it was made with");
+    }
+    if (error == 0) error = commit(txn);
+    if (error != 0) return fail(lmdb_error(error, kWhat, describe()));
+    return {};
+  }
+
+  std::string describe() const override { return "lmdb:" + place_; }
+  Limits limits() const override { return limits_; }
+  Capabilities capabilities() const override {
+    auto all = static_cast<Capabilities>(Capability::kVersions) | static_cast<Capabilities>(Capability::kCounters) |
+               static_cast<Capabilities>(Capability::kLinearisable) |
+               static_cast<Capabilities>(Capability::kAtomicBatch) | static_cast<Capabilities>(Capability::kSparse);
+    if (kept_) all |= static_cast<Capabilities>(Capability::kManyProcesses);
+    if (kept_ && syncs_each_) all |= static_cast<Capabilities>(Capability::kDurable);
+    return all;
+  }
+
+  Status get(std::span<Get> batch) override {
+    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+    Transaction txn;
+    const int error = begin(env_.get(), MDB_RDONLY, txn);
+    for (auto& entry : batch) entry.outcome = error == 0 ? get_one(txn.get(), entry) : outcome_of(error);
+    return summary(batch, *this, error == 0 ? "" : mdb_strerror(error));
+  }
+
+  Status put(std::span<Put> batch) override {
+    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+    Transaction txn;
+    int error = begin(env_.get(), 0, txn);
+    std::int64_t more = 0;
+    for (auto& entry : batch) {
+      if (error == 0) error = put_one(txn.get(), entry, more);
+    }
+    if (error == 0) error = count_present(txn.get(), more);
+    if (error == 0) error = commit(txn);
+    if (error == 0) return {};
+    for (auto& entry : batch) entry.outcome = outcome_of(error), entry.version = 0;
+    return summary(batch, *this, mdb_strerror(error));
+  }
+
+  Status erase(std::uint64_t first, std::uint64_t count) override {
+    if (count == 0) return {};
+    const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
+    Transaction txn;
+    int error = begin(env_.get(), 0, txn);
+    std::int64_t more = 0;
+    if (error == 0) error = erase_range(txn.get(), first, last, more);
+    if (error == 0) error = count_present(txn.get(), more);
+    if (error == 0) error = commit(txn);
+    if (error != 0) return fail(lmdb_error(error, "cannot erase blocks", describe()));
+    return {};
+  }
+
+  Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
+    Transaction txn;
+    int error = begin(env_.get(), delta == 0 ? MDB_RDONLY : 0, txn);
+    std::uint64_t value = 0;
+    if (error == 0) error = read_number(txn.get(), counters_, counter, value);
+    value += static_cast<std::uint64_t>(delta);
+    if (error == 0 && delta != 0) {
+      error = write_number(txn.get(), counters_, counter, value);
+      if (error == 0) error = commit(txn);
+    }
+    if (error != 0) return fail(lmdb_error(error, "cannot count", describe()));
+    return static_cast<std::int64_t>(value);
+  }
+
+  Status sync() override {
+    if (!kept_ || syncs_each_) return {};
+    const int error = mdb_env_sync(env_.get(), 1);
+    if (error != 0) return fail(lmdb_error(error, "cannot make it durable", describe()));
+    return {};
+  }
+
+  Result<StoreUsage> usage() override {
+    Transaction txn;
+    StoreUsage usage;
+    int error = begin(env_.get(), MDB_RDONLY, txn);
+    if (error == 0) error = read_number(txn.get(), meta_, "present", usage.blocks);
+    MDB_stat stat{};
+    if (error == 0) error = mdb_stat(txn.get(), blocks_, &stat);
+    if (error != 0) return fail(lmdb_error(error, "cannot look at the store", describe()));
+    usage.space_bytes = (stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * stat.ms_psize;
+    return usage;
+  }
+
+ private:
+  // A group as the database has it.
+  struct Group {
+    std::span<const std::byte> bytes;  // empty: no block of it is there
+    std::size_t per_group;
+    [[nodiscard]] Version version(std::size_t index) const {
+      Version version = 0;
+      if (!bytes.empty()) std::memcpy(&version, bytes.data() + index * sizeof version, sizeof version);
+      return version;
+    }
+  };
+
+  int find(MDB_txn* txn, std::uint64_t number, Group& group) const {
+    MDB_val key{sizeof number, &number};
+    MDB_val value{0, nullptr};
+    const int error = mdb_get(txn, blocks_, &key, &value);
+    group = {{}, per_group_};
+    if (error == MDB_NOTFOUND) return 0;
+    if (error != 0) return error;
+    group.bytes = {static_cast<const std::byte*>(value.mv_data), value.mv_size};
+    std::size_t wanted = per_group_ * sizeof(Version);
+    if (group.bytes.size() < wanted) return MDB_CORRUPTED;
+    for (std::size_t i = 0; i < per_group_; ++i) wanted += group.version(i) != 0 ? limits_.block_bytes : 0;
+    return group.bytes.size() == wanted ? 0 : MDB_CORRUPTED;
+  }
+
+  // Calls visit(group number, first index, count, bytes before) for the part of a run in each group, until non-zero.
+  template <class Visit>
+  int each_part(std::uint64_t block, std::size_t count, Visit visit) const {
+    std::size_t done = 0;
+    while (done < count) {
+      const std::size_t index = (block + done) % per_group_;
+      const std::size_t here = std::min(count - done, per_group_ - index);
+      if (const int error = visit((block + done) / per_group_, index, here, done * limits_.block_bytes)) return error;
+      done += here;
+    }
+    return 0;
+  }
+
+  Outcome get_one(MDB_txn* txn, Get& entry) {
+    entry.version = 0;
+    const std::size_t count = entry.into.size() / limits_.block_bytes;
+    Outcome outcome = Outcome::kOk;
+    const int error = each_part(entry.block, count, [&](auto number, auto index, auto here, auto at) {
+      Group group;
+      if (const int broken = find(txn, number, group)) return broken;
+      const auto* from = group.bytes.data() + per_group_ * sizeof(Version);
+      for (std::size_t i = 0; i < index; ++i) from += group.version(i) != 0 ? limits_.block_bytes : 0;
+      for (std::size_t i = index; i < index + here; ++i) {
+        const auto version = group.version(i);
+        if (version == 0) return outcome = Outcome::kAbsent, MDB_NOTFOUND;
+        if (count == 1) entry.version = version;
+        if (entry.known == version) return outcome = Outcome::kSame, MDB_NOTFOUND;
+        std::memcpy(entry.into.data() + at, from, limits_.block_bytes);
+        from += limits_.block_bytes, at += limits_.block_bytes;
+      }
+      return 0;
+    });
+    return error == 0 || error == MDB_NOTFOUND ? outcome : outcome_of(error);
+  }
+
+  int put_one(MDB_txn* txn, Put& entry, std::int64_t& more) {
+    const Version version = mdb_txn_id(txn);
+    entry.outcome = Outcome::kOk;
+    entry.version = 0;
+    const std::size_t count = entry.from.size() / limits_.block_bytes;
+    if (count == 1) {
+      Group group;
+      if (const int error = find(txn, entry.block / per_group_, group)) return error;
+      const auto present = group.version(entry.block % per_group_);
+      entry.version = version;
+      if (entry.expected && *entry.expected != present) {
+        entry.outcome = Outcome::kConflict;
+        entry.version = present;
+        return 0;
+      }
+    }
+    return each_part(entry.block, count, [&](auto number, auto index, auto here, auto at) {
+      return rewrite(txn, number, index, here, entry.from.data() + at, version, more);
+    });
+  }
+
+  // Puts `count` blocks from `index` on into a group, or takes them out (version 0).
+  int rewrite(MDB_txn* txn, std::uint64_t number, std::size_t index, std::size_t count, const std::byte* from,
+              Version version, std::int64_t& more) {
+    Group old;
+    if (const int error = find(txn, number, old)) return error;
+    // A copy, because putting the new value may reuse the old one's pages.
+    const std::vector<std::byte> copy(old.bytes.begin(), old.bytes.end());
+    old.bytes = copy;
+    std::vector<Version> versions(per_group_);
+    std::size_t present = 0;
+    for (std::size_t i = 0; i < per_group_; ++i) {
+      const bool ours = i >= index && i < index + count;
+      versions[i] = ours ? version : old.version(i);
+      present += versions[i] != 0 ? 1 : 0;
+      more += (versions[i] != 0 ? 1 : 0) - (old.version(i) != 0 ? 1 : 0);
+    }
+    MDB_val key{sizeof number, &number};
+    if (present == 0) return old.bytes.empty() ? 0 : mdb_del(txn, blocks_, &key, nullptr);
+    MDB_val value{per_group_ * sizeof(Version) + present * limits_.block_bytes, nullptr};
+    if (const int error = mdb_put(txn, blocks_, &key, &value, MDB_RESERVE)) return error;
+    auto* to = static_cast<std::byte*>(value.mv_data);
+    std::memcpy(to, versions.data(), per_group_ * sizeof(Version));
+    to += per_group_ * sizeof(Version);
+    const auto* kept = old.bytes.data() + per_group_ * sizeof(Version);
+    for (std::size_t i = 0; i < per_group_; ++i) {
+      const bool ours = i >= index && i < index + count;
+      const bool was_there = old.version(i) != 0;
+      if (versions[i] != 0) {
+        std::memcpy(to, ours ? from + (i - index) * limits_.block_bytes : kept, limits_.block_bytes);
+        to += limits_.block_bytes;
+      }
+      if (was_there) kept += limits_.block_bytes;
+    }
+    return 0;
+  }
+
+  // Only the groups that are there are visited, however wide the range.
+  int erase_range(MDB_txn* txn, std::uint64_t first, std::uint64_t last, std::int64_t& more) {
+    std::uint64_t number = first / per_group_;
+    for (;;) {
+      MDB_cursor* cursor = nullptr;
+      if (const int error = mdb_cursor_open(txn, blocks_, &cursor)) return error;
+      MDB_val key{sizeof number, &number};
+      MDB_val value;
+      const int error = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+      if (error == 0) std::memcpy(&number, key.mv_data, sizeof number);
+      mdb_cursor_close(cursor);
+      if (error == MDB_NOTFOUND || number > last / per_group_) return 0;
+      if (error != 0) return error;
+      const std::size_t low = number == first / per_group_ ? first % per_group_ : 0;
+      const std::size_t high = number == last / per_group_ ? last % per_group_ : per_group_ - 1;
+      if (const int broken = rewrite(txn, number, low, high - low + 1, nullptr, 0, more)) return broken;
+      if (number == ~std::uint64_t{0}) return 0;
+      ++number;
+    }
+  }
+
+  int count_present(MDB_txn* txn, std::int64_t more) {
+    if (more == 0) return 0;
+    std::uint64_t present = 0;
+    if (const int error = read_number(txn, meta_, "present", present)) return error;
+    return write_number(txn, meta_, "present", present + static_cast<std::uint64_t>(more));
+  }
+
+  std::string place_;
+  Environment env_;
+  Limits limits_;
+  std::size_t per_group_ = 1;
+  bool kept_ = false;
+  bool syncs_each_ = false;
+  MDB_dbi blocks_ = 0;
+  MDB_dbi counters_ = 0;
+  MDB_dbi meta_ = 0;
+};
+
+Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject) {
+  int error = 0;
+  // As much of the address space as there is; less where a limit forbids it.
+  for (std::size_t bytes = base::kTiB; bytes >= base::kGiB; bytes /= 4) {
+    MDB_env* raw = nullptr;
+    error = mdb_env_create(&raw);
+    if (error != 0) break;
+    Environment env(raw);
+    error = mdb_env_set_maxdbs(raw, 3);
+    if (error == 0) error = mdb_env_set_maxreaders(raw, 1024);
+    if (error == 0) error = mdb_env_set_mapsize(raw, bytes);
+    if (error == 0) error = mdb_env_open(raw, path.c_str(), flags | MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0600);
+    if (error == 0) return env;
+    if (error != ENOMEM) break;
+  }
+  auto wrong = lmdb_error(error, kWhat, subject);
+  wrong.remedy = "choose a folder you may write, on a local disk";
+  return fail(std::move(wrong));
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Unlinked as soon as it is open, so that nothing stays whatever ends the process.
+Result<Environment> open_scratch(const std::string& place, const std::string& subject) {
+  if (!is_folder(place)) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "it is not a folder",
+                "name a folder, as lmdb:/tmp, for a store that does not outlive its process");
+  }
+  std::string folder = place + "/.farheap-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, subject));
+  const std::string path = folder + "/blocks";
+  auto env = open_environment(path, MDB_NOSYNC | MDB_NOMETASYNC, subject);
+  unlink(path.c_str());
+  unlink((path + "-lock").c_str());
+  rmdir(folder.c_str());
+  return env;
+}
+
+}  // namespace
+
+StoreResult open_lmdb(const std::string& place, const Parameters& parameters, const StoreOptions& options) {
+  const std::string subject = "lmdb:" + place;
+  if (place.empty()) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
+                "write it as lmdb:DIR or lmdb:FILE");
+  }
+  if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));
+  const auto sync = parameters.word("sync", "each");
+  if (sync != "each" && sync != "asked") {
+    return parameters.wrong("sync", "it is not known", "write sync=each (every put is durable) or sync=asked");
+  }
+  const bool kept = options.lifetime == Lifetime::kKeep;
+  const unsigned flags = sync == "each" ? 0 : MDB_NOSYNC;
+  const std::string path = is_folder(place) ? place + "/farheap.mdb" : place;
+  auto env = kept ? open_environment(path, flags, subject) : open_scratch(place, subject);
+  if (!env) return fail(std::move(env.error()));
+  auto store = std::make_unique<LmdbStore>(place, std::move(*env), options, sync == "each");
+  if (auto ok = store->set_up(); !ok) return fail(std::move(ok.error()));
+  return store;
+}
+
+}  // namespace farheap::store
