@@ -37,6 +37,7 @@ class Level:
         self.seconds = {}  # way -> [seconds]
         self.bounded = set()  # ways with a run that was killed or timed out: its time is a lower bound
         self.kills = {}  # way -> number
+        self.cluster = None  # page-cluster of the baseline: what the first round found the better one
         self.peaks = []  # of the farheap runs
         self.stats = []  # of the farheap runs
 
@@ -48,7 +49,6 @@ class Bench:
         self.groups = why_no_group is None
         self.swap = why_no_group is None and why_no_swap is None
         self.default_cluster = swap_area.read_page_cluster() if self.swap else None
-        self.cluster = None  # decided by the first round of each program
         self.wrong = []
 
     def run_once(self, subject, command, limit=None):
@@ -116,10 +116,10 @@ class Bench:
                 timed = [way for way in clusters if level.seconds.get(way)]
                 best = min(timed, key=lambda way: (way in level.bounded, level.seconds[way][0]), default="swap")
                 clusters = {best: clusters[best]}
-                self.cluster = clusters[best]
             if self.tool:
                 self.farheap(subject, level, "farheap", checksum)
-        for way in list(clusters):
+        for way in clusters:
+            level.cluster = clusters[way]
             level.seconds["baseline"] = level.seconds.get(way, [])
             level.kills["baseline"] = level.kills.get(way, 0)
             if way in level.bounded:
@@ -168,6 +168,7 @@ def level_results(name, percent, level):
                                          bound="lower" if way in level.bounded else None))
     if level.seconds.get("baseline"):
         results.append(report.result(name, f"oom_kills_swap_{percent}", level.kills.get("baseline", 0), "kills"))
+        results.append(report.result(name, f"swap_page_cluster_{percent}", level.cluster, "log2 pages"))
     if level.seconds.get("baseline") and level.seconds.get("farheap") and "farheap" not in level.bounded:
         results.append(ratio(name, f"speedup_over_swap_{percent}", level.seconds["baseline"], level.seconds["farheap"],
                              "lower" if "baseline" in level.bounded else None))
@@ -301,6 +302,10 @@ def run_all(bench, options, build, data):
             bench.wrong.append(f"{subject.name}: {error}")
             complain(f"FAILED without any limit: {bench.wrong[-1]}")
             continue
+        except SystemExit as stop:
+            bench.wrong.append(f"{subject.name}: stopped with status {stop.code}")
+            complain("STOPPED: what follows is what was measured until now")
+            break
         results.append(report.result(subject.name, "peak_plain", peak / MIB, "MiB"))
         results += program_results(subject.name, levels, full)
         rows += table_rows(subject.name, peak, levels, full)

@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
   program.name = "sweep";
   program.summary = "cyclic read-modify-write of an array; --steps is the number of sweeps";
   program.defaults.size = std::uint64_t{512} << 20;
-  program.defaults.steps = 10;
+  program.defaults.steps = 4;
   program.cases = {{"sweep", {}, {"--size", "128M", "--steps", "4"}}};
   program.prepare = [](const Flags& flags) -> Workload* { return new Sweep(flags); };
   return benchmark_main(count, arguments, program);
