@@ -62,6 +62,21 @@ inline std::unique_ptr<Store> open_or_fail(const std::string& uri, const StoreOp
   return std::move(*opened);
 }
 
+// False if the URI names an engine or decorator that this build lacks.
+inline bool is_in_build(const std::string& uri) {
+  const auto has_kind = [](std::string_view scheme) {
+    for (const auto& kind : store_kinds()) {
+      if (kind.scheme == scheme) return true;
+    }
+    return false;
+  };
+  for (const std::string scheme : {"lmdb", "compress"}) {
+    const bool named = uri.starts_with(scheme) || uri.find("+" + scheme) != std::string::npos;
+    if (named && !has_kind(scheme)) return false;
+  }
+  return true;
+}
+
 inline Put put_blocks(Store& store, std::uint64_t block, const Bytes& bytes,
                       std::optional<Version> expected = std::nullopt) {
   Put entry{.block = block, .from = bytes, .expected = expected};

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What file: promises beyond the contract.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "base/units.hpp"
+#include "tests/store/store_fixture.hpp"
+
+namespace farheap::test {
+namespace {
+
+constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+
+bool is_empty(const std::string& folder) { return std::filesystem::is_empty(folder); }
+
+TEST(FileStore, ScratchHasNoName) {
+  TemporaryFolder folder;
+  auto by_folder = open_or_fail("file:" + folder.path());
+  EXPECT_TRUE(is_empty(folder.path()));
+  auto by_name = open_or_fail("file:" + folder.path() + "/blocks");
+  (void)put_blocks(*by_name, 0, make_blocks(0, 8, 4096));
+  EXPECT_TRUE(is_empty(folder.path()));
+  EXPECT_EQ(expect_blocks(*by_name, 0, 8), Outcome::kOk);
+}
+
+TEST(FileStore, NothingRemainsAfterAKill) {
+  TemporaryFolder folder;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto file = open_or_fail("file:" + folder.path());
+    auto lmdb = open_or_fail((is_in_build("lmdb:") ? "lmdb:" : "file:") + folder.path());
+    (void)put_blocks(*file, 0, make_blocks(0, 100, 4096));
+    (void)put_blocks(*lmdb, 0, make_blocks(0, 100, 4096));
+    (void)!write(ready[1], "x", 1);
+    pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(is_empty(folder.path()));
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(FileStore, KeptFilesAreForTheirOwnerOnly) {
+  TemporaryFolder folder;
+  const mode_t before = umask(0);
+  auto store = open_or_fail("file:" + folder.path() + "/blocks", kKept);
+  umask(before);
+  for (const char* name : {"/blocks", "/blocks.versions"}) {
+    struct stat status {};
+    ASSERT_EQ(stat((folder.path() + name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0600u) << name;
+  }
+}
+
+TEST(FileStore, AFileOfSomebodyElseIsNotTouched) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/letter";
+  std::ofstream(path) << "dear reader";
+  for (const auto& options : {StoreOptions{}, kKept}) {
+    auto opened = open_store("file:" + path, options);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+  }
+  std::string text;
+  std::getline(std::ifstream(path) >> std::ws, text);
+  EXPECT_EQ(text, "dear reader");
+}
+
+TEST(FileStore, AnotherBlockSizeIsRefused) {
+  TemporaryFolder folder;
+  const std::string uri = "file:" + folder.path() + "/blocks";
+  (void)open_or_fail(uri, kKept);
+  auto other = open_store(uri, {.block_bytes = 8192, .lifetime = Lifetime::kKeep});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(other.error().message(), testing::HasSubstr("4096"));
+}
+
+TEST(FileStore, ADamagedTableIsRefused) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/blocks";
+  (void)open_or_fail("file:" + path, kKept);
+  std::fstream(path + ".versions", std::ios::in | std::ios::out | std::ios::binary) << "BROKEN";
+  auto opened = open_store("file:" + path, kKept);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kCorrupt);
+}
+
+class FileSpace : public testing::TestWithParam<StoreOptions> {};
+
+TEST_P(FileSpace, ErasedBlocksGiveTheirSpaceBack) {
+  TemporaryFolder folder;
+  auto store = open_or_fail("file:" + folder.path() + "/blocks", GetParam());
+  if (!has(store->capabilities(), Capability::kSparse)) GTEST_SKIP() << "NO HOLES on the file system of " << folder.path();
+  const std::size_t block_bytes = GetParam().block_bytes;
+  const std::size_t count = 4 * base::kMiB / block_bytes;
+  (void)put_blocks(*store, 0, make_blocks(0, count, block_bytes));
+  ASSERT_TRUE(store->sync());
+  const auto full = store->usage()->space_bytes;
+  EXPECT_GE(full, 4 * base::kMiB);
+  ASSERT_TRUE(store->erase(count / 4, count / 2));
+  EXPECT_LE(store->usage()->space_bytes, full - 2 * base::kMiB + 64 * base::kKiB);
+  EXPECT_EQ(expect_blocks(*store, 0, count / 4), Outcome::kOk);
+  EXPECT_EQ(expect_blocks(*store, count / 4 * 3, count / 4), Outcome::kOk);
+  // One by one, as a pager drops pages: blocks smaller than a page make their hole when the last of it goes.
+  for (std::size_t block = 0; block < count / 4; ++block) ASSERT_TRUE(store->erase(block, 1));
+  EXPECT_LE(store->usage()->space_bytes, full - 3 * base::kMiB + 64 * base::kKiB);
+  EXPECT_EQ(expect_blocks(*store, count / 4 * 3, count / 4), Outcome::kOk);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, FileSpace,
+                         testing::Values(StoreOptions{}, StoreOptions{.block_bytes = 512},
+                                         StoreOptions{.block_bytes = 512, .lifetime = Lifetime::kKeep}, kKept));
+
+TEST(FileStore, ALimitOnTheFilesSizeIsNoSpace) {
+  TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 20, 1 << 20};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    auto store = open_or_fail("file:" + folder.path());
+    const auto bytes = make_blocks(0, 64, 4096);
+    bool ok = put_blocks(*store, 0, bytes).outcome == Outcome::kOk;
+    Put beyond{.block = 1000, .from = bytes};
+    auto status = store->put({&beyond, 1});
+    ok = ok && !status && status.error().code == ErrorCode::kNoSpace && beyond.outcome == Outcome::kNoSpace;
+    ok = ok && expect_blocks(*store, 0, 64) == Outcome::kOk && expect_blocks(*store, 1000, 1) == Outcome::kAbsent;
+    _exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// A file system of 4 MiB that fills up and empties again.
+TEST(FileStore, AFullDiskIsNoSpaceAndPassesWhenThereIsRoomAgain) {
+  TemporaryFolder folder;
+  const std::string disk = folder.path() + "/disk";
+  std::filesystem::create_directory(disk);
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=4M") != 0) {
+    std::cerr << "NOT TESTED: a full disk: mounting one needs root\n";
+    GTEST_SKIP() << "mounting a small file system needs root";
+  }
+  for (const auto& options : {StoreOptions{}, kKept}) {
+    auto store = open_or_fail("file:" + disk, options);
+    const auto bytes = make_blocks(0, 256, 4096);
+    Put first{.block = 0, .from = bytes};
+    ASSERT_TRUE(store->put({&first, 1}));
+    std::vector<Put> rest;
+    for (std::uint64_t i = 1; i < 6; ++i) rest.push_back({.block = i * 256, .from = bytes});
+    auto status = store->put(rest);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kNoSpace) << status.error().message();
+    EXPECT_EQ(rest.back().outcome, Outcome::kNoSpace);
+    EXPECT_EQ(expect_blocks(*store, 0, 256), Outcome::kOk);
+    ASSERT_TRUE(store->erase(0, 256 * 6));
+    rest.resize(1);
+    EXPECT_TRUE(store->put(rest));
+    store.reset();
+    std::filesystem::remove(disk + "/farheap.store");
+    std::filesystem::remove(disk + "/farheap.store.versions");
+  }
+  EXPECT_EQ(umount(disk.c_str()), 0);
+}
+
+// A writer is killed again and again; whatever is found afterwards was written whole, or its version is a new one.
+TEST(FileStore, AKilledWriterLeavesNoLockAndNoFalseVersion) {
+  TemporaryFolder folder;
+  const std::string uri = "file:" + folder.path() + "/blocks";
+  auto store = open_or_fail(uri, kKept);
+  (void)put_blocks(*store, 0, Bytes(65536));
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto mine = open_or_fail(uri, kKept);
+      for (unsigned i = 0;; ++i) (void)put_blocks(*mine, i % 16, Bytes(4096, static_cast<std::byte>(i % 251)));
+    }
+    usleep(3000);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (std::uint64_t block = 0; block < 16; ++block) {
+      Bytes into(4096);
+      const auto got = get_blocks(*store, block, into);
+      ASSERT_EQ(got.outcome, Outcome::kOk);
+      EXPECT_EQ(into, Bytes(4096, into[0])) << "torn";
+      EXPECT_EQ(put_blocks(*store, block, into, got.version).outcome, Outcome::kOk);
+    }
+  }
+}
+
+TEST(FileStore, DirectBlocksAreNotInThePageCache) {
+  TemporaryFolder folder;
+  auto store = open_or_fail("file:" + folder.path() + "/blocks", kKept);
+  (void)put_blocks(*store, 0, make_blocks(0, 256, 4096));
+  (void)expect_blocks(*store, 0, 256);
+  const int file = open((folder.path() + "/blocks").c_str(), O_RDONLY | O_DIRECT);
+  if (file < 0) {
+    std::cerr << "NOT TESTED: direct I/O: the file system of " << folder.path() << " has none\n";
+    GTEST_SKIP() << "no direct I/O here";
+  }
+  Bytes into(256 * 4096);
+  iovec part{into.data(), into.size()};
+  close(file);
+  const int buffered = open((folder.path() + "/blocks").c_str(), O_RDONLY);
+  // Only what is cached can be read without waiting.
+  const ssize_t cached = preadv2(buffered, &part, 1, 0, RWF_NOWAIT);
+  EXPECT_LE(cached, 0) << cached << " bytes were in the page cache";
+  close(buffered);
+}
+
+}  // namespace
+}  // namespace farheap::test

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/uri.hpp"
+
+#include <gmock/gmock.h>
+
+#include "store/kinds.hpp"
+#include "tests/store/store_fixture.hpp"
+
+namespace farheap::test {
+namespace {
+
+using testing::HasSubstr;
+
+Error refusal(const std::string& uri) {
+  auto opened = open_store(uri);
+  EXPECT_FALSE(opened) << uri;
+  if (opened) return {};
+  EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument) << opened.error().message();
+  return opened.error();
+}
+
+TEST(StoreUri, IsTakenApart) {
+  auto uri = store::parse_uri("checksum+slow+file:/mnt/a:b+c?delay_us=5&slow.mb_s=7", store::vocabulary());
+  ASSERT_TRUE(uri) << uri.error().message();
+  EXPECT_THAT(uri->decorators, testing::ElementsAre("checksum", "slow"));
+  EXPECT_EQ(uri->engine, "file");
+  EXPECT_EQ(uri->place, "/mnt/a:b+c");
+  EXPECT_EQ(uri->text(), "checksum+slow+file:/mnt/a:b+c");
+  ASSERT_EQ(uri->parameters.size(), 2u);
+  EXPECT_EQ(uri->parameters[1].kind, "slow");
+  EXPECT_EQ(uri->parameters[1].value, "7");
+}
+
+TEST(StoreUri, MalformedOnesShowTheRightForm) {
+  for (const char* uri : {"", "file", "nonsense", "+file:/tmp", "file+mem:", "checksum:", "://", "slow++mem:"}) {
+    EXPECT_THAT(refusal(uri).remedy, HasSubstr("file:")) << uri;
+  }
+  EXPECT_THAT(refusal("/mnt/nvme").remedy, HasSubstr("file:/mnt/nvme"));
+}
+
+TEST(StoreUri, NearNamesAreSuggested) {
+  EXPECT_THAT(refusal("fiel:/tmp").remedy, HasSubstr("did you mean file:?"));
+  EXPECT_THAT(refusal("mme:").remedy, HasSubstr("did you mean mem:?"));
+  EXPECT_THAT(refusal("lmbd:/x").remedy, HasSubstr("did you mean lmdb:?"));
+  EXPECT_THAT(refusal("checksums+mem:").remedy, HasSubstr("did you mean checksum+?"));
+  EXPECT_THAT(refusal("slow+mem:?delay=1").message(), HasSubstr("delay_us"));
+  EXPECT_THAT(refusal("faulty+mem:?erorr=0.5").remedy, HasSubstr("did you mean error=?"));
+}
+
+TEST(StoreUri, ParametersAreRefusedWhereTheyMeanNothing) {
+  EXPECT_THAT(refusal("mem:?delay_us=1").remedy, HasSubstr("takes no parameters"));
+  EXPECT_THAT(refusal("slow+mem:?delay_us").why, HasSubstr("not a parameter"));
+  EXPECT_THAT(refusal("slow+mem:?delay_us=fast").remedy, HasSubstr("delay_us=100"));
+  EXPECT_THAT(refusal("slow+mem:?delay_us=-1").remedy, HasSubstr("delay_us=100"));
+  EXPECT_THAT(refusal("slow+mem:?delay_us=1&delay_us=2").why, HasSubstr("twice"));
+  EXPECT_THAT(refusal("faulty+mem:?error=1.5").why, HasSubstr("0 to 1"));
+  EXPECT_THAT(refusal("faulty+mem:?error=nan").why, HasSubstr("0 to 1"));
+  EXPECT_THAT(refusal("faulty+mem:?full_after=much").remedy, HasSubstr("64M"));
+  EXPECT_THAT(refusal("compress+mem:?codec=gzip").remedy, HasSubstr("codec=zstd"));
+  EXPECT_THAT(refusal("compress+mem:?codec=lz4&level=13").why, HasSubstr("1 to 12"));
+  EXPECT_THAT(refusal("slow+slow+mem:").why, HasSubstr("twice"));
+}
+
+TEST(StoreUri, EnginesRefuseWrongPlaces) {
+  EXPECT_THAT(refusal("mem:somewhere").remedy, HasSubstr("mem:"));
+  EXPECT_THAT(refusal("file:").remedy, HasSubstr("file:DIR"));
+  EXPECT_THAT(refusal("lmdb:").remedy, HasSubstr("lmdb:DIR"));
+  auto nowhere = open_store("file:/no/such/folder/at/all");
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kNotFound);
+  auto odd = open_store("mem:", {.block_bytes = 5000});
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(StoreKinds, AreAllOpened) {
+  ASSERT_FALSE(store_kinds().empty());
+  TemporaryFolder folder;
+  for (const auto& kind : store_kinds()) {
+    EXPECT_FALSE(kind.summary.empty());
+    EXPECT_THAT(std::string(kind.form), HasSubstr(std::string(kind.scheme)));
+    const std::string place = kind.scheme == "mem" ? "" : folder.path();
+    const std::string scheme(kind.scheme);
+    EXPECT_TRUE(open_store(kind.decorator ? scheme + "+mem:" : scheme + ":" + place)) << scheme;
+  }
+}
+
+}  // namespace
+}  // namespace farheap::test
