@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs one fuzzer's function over its corpus, and over every shortening and many changes of each file, without
+// libFuzzer. FARHEAP_CORPUS is the folder.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes);
+
+TEST(Corpus, IsSurvived) {
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(FARHEAP_CORPUS)) {
+    std::ifstream in(file.path(), std::ios::binary);
+    std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
+    std::vector<std::uint8_t> bytes(text.begin(), text.end());
+    ++files;
+    for (std::size_t length = 0; length <= bytes.size(); ++length) {
+      EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), length), 0) << file.path();
+    }
+    std::uint64_t state = bytes.size();
+    for (int i = 0; i < 300 && !bytes.empty(); ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      auto changed = bytes;
+      changed[(state >> 33) % changed.size()] = static_cast<std::uint8_t>(state >> 56);
+      EXPECT_EQ(LLVMFuzzerTestOneInput(changed.data(), changed.size()), 0) << file.path();
+    }
+  }
+  EXPECT_GT(files, 2) << "no corpus in " << FARHEAP_CORPUS;
+}
