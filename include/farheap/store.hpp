@@ -29,7 +29,7 @@ enum class Outcome : std::uint8_t {
   kAbsent,    // get: the store has no such block (for a run of blocks: at least one is missing)
   kConflict,  // put: the store's version is not the expected one; nothing was written
   kUnknown,   // sent, but no answer: resolve by reading back, never by guessing
-  kCorrupt,   // get: the bytes are not those that were written
+  kCorrupt,   // get: the bytes are not those that were written; do not use what is in `into`
   kNoSpace,   // put: the store is full; nothing of this entry may be relied on
   kFailed,    // the engine refused or broke
 };
@@ -94,6 +94,8 @@ class Store {
   // Each entry gets its own outcome. The Status is an error if any outcome is kUnknown, kCorrupt, kNoSpace or
   // kFailed (the first such, in words); absent, same and conflict are answers, not errors.
   // A batch is atomic only where kAtomicBatch is set; an entry of several blocks is never promised to be.
+  // Calls beyond limits() are kInvalidArgument, every outcome kFailed. The puts of one batch should not overlap:
+  // they may be under way at the same time.
   [[nodiscard]] virtual Status get(std::span<Get> batch) = 0;
   [[nodiscard]] virtual Status put(std::span<Put> batch) = 0;
 
