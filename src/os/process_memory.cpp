@@ -6,23 +6,26 @@
 
 #include <cstdlib>
 
+#include "os/own_descriptors.hpp"
+
 namespace farheap::os {
 
 ProcessMemory::~ProcessMemory() { reopen(); }
 
 void ProcessMemory::reopen() {
-  if (file_ >= 0) close(file_);
+  release_descriptor(file_);
   file_ = -1;
 }
 
 std::uint64_t ProcessMemory::anonymous_bytes() {
   char text[128];
-  ssize_t size = file_ < 0 ? -1 : pread(file_, text, sizeof text - 1, 0);
-  if (size <= 0) {  // the first time, or the program closed what it did not open
+  if (file_ < 0) {
     file_ = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    size = file_ < 0 ? -1 : pread(file_, text, sizeof text - 1, 0);
-    if (size <= 0) return 0;
+    if (file_ < 0) return 0;
+    file_ = keep_descriptor(file_);
   }
+  const ssize_t size = pread(file_, text, sizeof text - 1, 0);
+  if (size <= 0) return 0;
   text[size] = '\0';
   char* at = text;
   std::strtoull(at, &at, 10);  // total

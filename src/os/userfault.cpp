@@ -1,83 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/userfault.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "os/kernel_features.hpp"
+#include "os/own_descriptors.hpp"
 #include "os/uffd_abi.hpp"
 
 namespace farheap::os {
 
-// Programs close descriptors they did not open (daemons: all from 3 on), and expect the lowest number to be free:
-// the runtime's own stay high.
-static int move_up(int file) {
-  const int high = fcntl(file, F_DUPFD_CLOEXEC, 700);
-  if (high < 0) return file;
-  close(file);
-  return high;
-}
-
-static int open_context(int mode_flags, int& why) {
-  const int flags = O_CLOEXEC | O_NONBLOCK | mode_flags;
-  const int device = ::open(abi::kDevicePath, O_RDWR | O_CLOEXEC);
-  if (device >= 0) {
-    const int file = ioctl(device, abi::kDeviceNew, flags);
-    close(device);
-    if (file >= 0) return file;
-  }
-  const int file = static_cast<int>(syscall(SYS_userfaultfd, flags));
-  why = errno;
-  return file;
-}
-
-static std::uint64_t kernel_has(int mode_flags) {
-  int why = 0;
-  const int probe = open_context(mode_flags, why);
-  if (probe < 0) return 0;
+Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
+  auto probe = open_userfault_descriptor(wanted.kernel_faults);
+  if (!probe) return fail(std::move(probe.error()));
   uffdio_api api{};
   api.api = UFFD_API;
-  const bool ok = ioctl(probe, UFFDIO_API, &api) == 0;
-  close(probe);
-  return ok ? api.features : 0;
-}
+  const bool answered = ioctl(*probe, UFFDIO_API, &api) == 0;  // features are agreed once: ask with a context apart
+  close(*probe);
+  const std::uint64_t has = answered ? api.features : 0;
 
-static Error forbidden(int why) {
-  if (why == ENOSYS) {
-    return errno_error(why, "cannot open userfaultfd", "this kernel", "it was built without CONFIG_USERFAULTFD");
-  }
-  return errno_error(why, "cannot open userfaultfd", abi::kDevicePath,
-                     "run `farheap doctor`: it shows the grant that this machine needs");
-}
-
-Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
-  const int mode_flags = wanted.kernel_faults ? 0 : abi::kUserModeOnly;
-  int why = 0;
-  const std::uint64_t has = kernel_has(mode_flags);
-  int file = open_context(mode_flags, why);
-  if (file < 0) return fail(forbidden(why));
-  file = move_up(file);
-
+  auto opened = open_userfault_descriptor(wanted.kernel_faults);
+  if (!opened) return fail(std::move(opened.error()));
+  const int file = keep_descriptor(*opened);
   UserfaultFeatures got{wanted.move && (has & abi::kFeatureMove) != 0, wanted.kernel_faults};
-  uffdio_api api{};
+  api = {};
   api.api = UFFD_API;
   api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | (got.move ? abi::kFeatureMove : 0));
   if (ioctl(file, UFFDIO_API, &api) != 0) {
-    why = errno;
-    close(file);
+    const int why = errno;
+    release_descriptor(file);
     return fail(errno_error(why, "cannot agree with userfaultfd", fmt::format("features {:#x}", api.features)));
   }
   return Userfault(file, got);
 }
 
 Userfault::~Userfault() {
-  if (file_ >= 0) close(file_);
+  release_descriptor(file_);
 }
 Userfault::Userfault(Userfault&& other) noexcept : file_(std::exchange(other.file_, -1)), features_(other.features_) {}
 Userfault& Userfault::operator=(Userfault&& other) noexcept {

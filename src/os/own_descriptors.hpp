@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The file descriptors of the runtime. Programs close descriptors they did not open (daemons: all from 3 on), and
+// expect the lowest number to be free: the runtime's own stay high, and the preload library keeps the program's
+// close() away from them. (A userfaultfd that is closed leaves zeros where pages were.)
+//
+// Thread-safety: any thread.
+#pragma once
+
+namespace farheap::os {
+
+// Moves a descriptor up and marks it as the runtime's own until release_descriptor(). Returns the new number; the
+// old one is closed. Returns `file` unchanged, and marked, if there is no higher number to be had.
+[[nodiscard]] int keep_descriptor(int file);
+// Closes it. Negative numbers are ignored.
+void release_descriptor(int file);
+[[nodiscard]] bool is_own_descriptor(int file);
+// The lowest and one past the highest the runtime ever had, for range operations; equal when it has none.
+struct DescriptorRange {
+  int first;
+  int end;
+};
+[[nodiscard]] DescriptorRange own_descriptor_range();
+
+}  // namespace farheap::os

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which pages of this process are in memory: /proc/self/pagemap (Linux, admin-guide/mm/pagemap.rst).
+//
+// Thread-safety: any thread; allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace farheap::os {
+
+struct PageEntry {
+  bool present = false;    // in memory or in kernel swap
+  bool exclusive = false;  // mapped by nobody else
+};
+
+// One entry a page from `at` on. Pages count as absent where pagemap cannot be read.
+void read_page_map(const void* at, std::span<PageEntry> entries);
+
+}  // namespace farheap::os

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/fault_loop.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <new>
+
+#include "base/inside_runtime.hpp"
+#include "base/log.hpp"
+
+namespace farheap::pager {
+
+using Clock = std::chrono::steady_clock;
+
+FaultLoop::FaultLoop(Pager& pager, KernelView& view, base::RunCounters& counters, FaultLoopOptions options)
+    : pager_(pager), view_(view), counters_(counters), options_(options) {}
+
+Status FaultLoop::start_thread(void* (*body)(void*)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 256 * base::kKiB);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, body, this);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == 0) return {};
+  return fail(errno_error(error, "cannot start a thread of the runtime", "pthread_create",
+                          "raise `ulimit -u` if it is set"));
+}
+
+Status FaultLoop::start() {
+  handlers_ = 1;
+  for (auto body : {&FaultLoop::handler, &FaultLoop::evictor, &FaultLoop::reader}) {
+    if (Status started = start_thread(body); !started) return started;
+  }
+  return {};
+}
+
+Status FaultLoop::start_in_child() {
+  new (&turn_) std::mutex;
+  first_thread_ = last_thread_ = 0;
+  return start();
+}
+
+void* FaultLoop::handler(void* loop) {
+  base::t_inside_runtime = true;
+  static_cast<FaultLoop*>(loop)->handle();
+  return nullptr;
+}
+
+void* FaultLoop::evictor(void* loop) {
+  base::t_inside_runtime = true;
+  Pager& pager = static_cast<FaultLoop*>(loop)->pager_;
+  for (;;) {
+    switch (pager.evict_once()) {
+      case Pager::Evicted::kWorked: break;
+      case Pager::Evicted::kIdle: pager.wait_for_eviction_work(10); break;
+      case Pager::Evicted::kStoreFull: poll(nullptr, 0, 500); break;
+    }
+  }
+}
+
+static std::byte* make_buffer(std::uint32_t pages) {
+  auto mapping = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
+  if (!mapping) base::stop(mapping.error().message());
+  static_assert(sizeof(os::Mapping) > 0);
+  return (new os::Mapping(std::move(*mapping)))->data();  // as long as the thread, which is as long as the process
+}
+
+void* FaultLoop::reader(void* loop) {
+  base::t_inside_runtime = true;
+  auto& self = *static_cast<FaultLoop*>(loop);
+  std::byte* buffer = make_buffer(self.options_.buffer_pages);
+  for (;;) self.pager_.read_ahead_once(buffer, 1000);
+}
+
+bool FaultLoop::next_event(os::FaultEvent& event) {
+  const auto until = Clock::now() + std::chrono::microseconds(options_.spin_us);
+  do {
+    if (view_.userfault().read_event(event)) return true;
+  } while (Clock::now() < until);
+  pollfd waiting{view_.userfault().descriptor(), POLLIN, 0};
+  poll(&waiting, 1, -1);
+  return view_.userfault().read_event(event);
+}
+
+void FaultLoop::note_thread(std::uint32_t thread) {
+  if (first_thread_ == 0) first_thread_ = thread;
+  if (thread == first_thread_ || thread == last_thread_ || handlers_ >= options_.most_handlers) return;
+  last_thread_ = thread;
+  if (start_thread(&FaultLoop::handler)) ++handlers_;
+}
+
+void FaultLoop::handle() {
+  std::byte* buffer = make_buffer(options_.buffer_pages);
+  for (;;) {
+    os::FaultEvent event;
+    {
+      std::lock_guard turn(turn_);
+      if (!next_event(event)) continue;
+      note_thread(event.thread);
+    }
+    const auto since = Clock::now();
+    pager_.fault(view_.page_of(event.address), event.write, buffer);
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
+    counters_.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace farheap::pager

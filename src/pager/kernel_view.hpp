@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The program's view as the kernel's page tables keep it, changed through userfaultfd.
+//
+// A page leaves by UFFDIO_MOVE where the kernel has it (6.8): atomic, no copy. Elsewhere, and for pages the kernel
+// does not move because a forked process shares them: write-protect, copy, drop. A writer in between is held by the
+// write protection, faults again when the page is gone, and finds it in probation.
+// A page that the kernel has pinned for a device is never copied away (what the device writes would be lost); where
+// MOVE does not tell, see docs/limits.md.
+//
+// The staging place of a page is a mirror: the same offset in a second range.
+#pragma once
+
+#include <memory>
+
+#include "os/mapping.hpp"
+#include "os/userfault.hpp"
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+class KernelView final : public View {
+ public:
+  // [base, base + bytes) is mapped, private and anonymous, and outlives the view. From now on the range faults to
+  // the returned view's userfault().
+  [[nodiscard]] static Result<std::unique_ptr<KernelView>> make(std::byte* base, std::size_t bytes,
+                                                                os::UserfaultFeatures wanted);
+  // In a forked child: the parent's context means nothing here.
+  [[nodiscard]] Status renew_in_child();
+
+  [[nodiscard]] os::Userfault& userfault() { return userfault_; }
+  [[nodiscard]] PageNumber page_of(std::uintptr_t address) const;
+
+  void take_out(PageRun run, std::span<Taken> answers) override;
+  void put_back(PageRun run) override;
+  void copy_back(PageRun run) override;
+  void put_in(PageRun run, const std::byte* bytes) override;
+  void stage(PageRun run, const std::byte* bytes) override;
+  [[nodiscard]] const std::byte* staging(PageNumber page) const override;
+  void drop_staging(PageRun run) override;
+  void drop_view(PageRun run) override;
+  void wake(PageRun run) override;
+
+ private:
+  KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
+             os::UserfaultFeatures wanted);
+  [[nodiscard]] Status watch();
+  [[nodiscard]] std::byte* view_at(PageNumber page) const;
+  [[nodiscard]] std::byte* staging_at(PageNumber page) const;
+  void take_out_by_move(PageRun run, std::span<Taken> answers);
+  void take_out_by_copy(PageRun run, std::span<Taken> answers);
+  void put(std::byte* to, const std::byte* from, std::size_t bytes);
+
+  std::byte* base_;
+  std::size_t bytes_;
+  os::Mapping staging_;
+  os::Userfault userfault_;
+  os::UserfaultFeatures wanted_;
+};
+
+}  // namespace farheap::pager

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/tree_budget.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+
+namespace farheap::pager {
+
+namespace {
+// The kernel's counters lag by some pages a processor, and threads of the program grow their stacks between looks.
+std::uint64_t slack_bytes(std::uint64_t budget) { return std::max(budget / 200, 1 * base::kMiB); }
+// However greedy the others: with less than this a process makes no headway.
+constexpr std::uint64_t kLeastPages = 1024;
+}  // namespace
+
+TreeBudget::TreeBudget(base::RunPage& run_page) : run_page_(run_page), slot_(&run_page.claim(getpid())) {}
+
+void TreeBudget::renew_in_child() {
+  memory_.reopen();
+  slot_ = &run_page_.claim(getpid());
+}
+
+std::uint64_t TreeBudget::others_bytes(std::uint64_t own_bytes) {
+  slot_->bytes.store(own_bytes, std::memory_order_relaxed);
+  const std::uint64_t total = run_page_.total_bytes();
+  return total > own_bytes ? total - own_bytes : 0;
+}
+
+std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
+  const std::uint64_t own = memory_.anonymous_bytes();
+  const std::uint64_t resident = resident_pages * base::kPageBytes;
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t beside = own > resident ? own - resident : 0;
+  const std::uint64_t taken = others_bytes(own) + beside + slack_bytes(budget);
+  const std::uint64_t limit = budget > taken ? (budget - taken) / base::kPageBytes : 0;
+  return std::max(limit, kLeastPages);
+}
+
+std::uint64_t TreeBudget::room_for_plain_memory(std::uint64_t handed_out_bytes) {
+  const std::uint64_t own = memory_.anonymous_bytes();
+  if (own > handed_out_bytes) beside_bytes_ = std::max(beside_bytes_, own - handed_out_bytes);
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t taken = others_bytes(own) + beside_bytes_ + handed_out_bytes + slack_bytes(budget);
+  return budget > taken ? budget - taken : 0;
+}
+
+}  // namespace farheap::pager

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A fork is a snapshot (DESIGN: forking): the child gets the memory as of the fork and writes its own copy.
+//
+// The order of locks is that of allocation: program heap, segment and pager, arena. The pager is at rest when the
+// child is made, so what the child inherits of it is whole.
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/log.hpp"
+#include "preload/runtime.hpp"
+
+// The C library's list of open streams. Its fork() writes to every one of them in the child, before any handler of
+// ours could run there: none of them may be out of view by then.
+extern "C" __attribute__((weak)) FILE* _IO_list_all;
+extern "C" __attribute__((weak)) void _IO_list_lock();
+extern "C" __attribute__((weak)) void _IO_list_unlock();
+
+namespace farheap::preload {
+
+namespace {
+
+void touch_streams() {
+  if (&_IO_list_all == nullptr || _IO_list_lock == nullptr || _IO_list_unlock == nullptr) return;
+  _IO_list_lock();
+  for (FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain) {
+    (void)*static_cast<const volatile int*>(&stream->_flags);
+    if (stream->_lock != nullptr) (void)*static_cast<const volatile char*>(stream->_lock);
+  }
+  _IO_list_unlock();
+}
+
+void before_fork() {
+  Runtime& all = *g_runtime.load();
+  all.segment->pause_eviction();
+  if (all.segment->is_paging()) touch_streams();
+  all.program->lock_for_fork();
+  all.segment->lock_for_fork();
+  all.arena.lock_for_fork();
+  all.arena_space.lock_for_fork();
+}
+
+void after_fork_in_parent() {
+  Runtime& all = *g_runtime.load();
+  all.arena_space.unlock_after_fork();
+  all.arena.unlock_after_fork_parent();
+  all.segment->unlock_in_parent();
+  all.program->unlock_after_fork_parent();
+}
+
+void after_fork_in_child() {
+  Runtime& all = *g_runtime.load();
+  all.arena_space.unlock_after_fork();
+  all.arena.unlock_after_fork_child();
+  all.run_page->counters.processes.fetch_add(1);
+  all.segment->unlock_in_child();
+  all.program->unlock_after_fork_child();
+}
+
+}  // namespace
+
+void watch_forks() {
+  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+    base::stop("cannot watch forks: pthread_atfork failed");
+  }
+}
+
+}  // namespace farheap::preload

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C library's allocation functions. Their rules (errno, zero sizes, alignments) are kept here; the work is the
+// heap's.
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/units.hpp"
+#include "preload/runtime.hpp"
+
+#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace farheap::preload {
+
+static inline heap::Heap& current_heap() {
+  Runtime* made = runtime();
+  return made != nullptr ? heap_now(*made) : early_arena();
+}
+
+// By address, not by flag: the runtime frees what the program allocated, and the other way round.
+static inline heap::Heap& heap_of(const void* pointer) {
+  Runtime* made = g_runtime.load(std::memory_order_acquire);
+  if (made != nullptr && made->program->owns(pointer)) [[likely]] return *made->program;
+  if (made != nullptr && !made->arena.owns(pointer)) return *made->program;  // nobody's: it will say so
+  return early_arena();
+}
+
+static inline void* or_enomem(void* pointer) {
+  if (pointer == nullptr) [[unlikely]] errno = ENOMEM;
+  return pointer;
+}
+
+static bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+}  // namespace farheap::preload
+
+using namespace farheap::preload;
+
+FARHEAP_EXPORT void* malloc(size_t bytes) { return or_enomem(current_heap().allocate(bytes)); }
+
+FARHEAP_EXPORT void free(void* pointer) {
+  if (pointer == nullptr) return;
+  const int before = errno;  // free() keeps errno (POSIX.1-2024)
+  heap_of(pointer).free(pointer);
+  errno = before;
+}
+
+FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) {
+  size_t total;
+  if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
+  return or_enomem(current_heap().allocate_zeroed(total));
+}
+
+FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) {
+  if (pointer == nullptr) return malloc(bytes);
+  if (bytes == 0) {  // as the GNU library does
+    free(pointer);
+    return nullptr;
+  }
+  return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
+}
+
+FARHEAP_EXPORT void* reallocarray(void* pointer, size_t count, size_t bytes) {
+  size_t total;
+  if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
+  return realloc(pointer, total);
+}
+
+FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
+  return or_enomem(current_heap().allocate_aligned(bytes, alignment));
+}
+
+FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return memalign(alignment, bytes);
+}
+
+FARHEAP_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) {
+  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int before = errno;
+  void* pointer = memalign(alignment, bytes);
+  errno = before;
+  if (pointer == nullptr) return ENOMEM;
+  *result = pointer;
+  return 0;
+}
+
+FARHEAP_EXPORT void* valloc(size_t bytes) { return memalign(farheap::base::kPageBytes, bytes); }
+
+FARHEAP_EXPORT void* pvalloc(size_t bytes) {
+  const size_t page = farheap::base::kPageBytes;
+  if (bytes > SIZE_MAX - page) return or_enomem(nullptr);
+  return memalign(page, farheap::base::round_up(bytes == 0 ? 1 : bytes, page));
+}
+
+FARHEAP_EXPORT size_t malloc_usable_size(void* pointer) {
+  return pointer == nullptr ? 0 : heap_of(pointer).usable_size(pointer);
+}
+
+FARHEAP_EXPORT int malloc_trim(size_t) {
+  if (Runtime* made = g_runtime.load(std::memory_order_acquire)) made->program->purge();
+  return 1;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "preload/runtime.hpp"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "base/log.hpp"
+#include "base/units.hpp"
+#include "os/memory_group.hpp"
+
+extern char** environ;
+
+namespace farheap::preload {
+
+std::atomic<Runtime*> g_runtime{nullptr};
+
+namespace {
+
+constexpr std::size_t kArenaBytes = 64 * base::kGiB;  // of addresses
+
+alignas(Runtime) unsigned char g_place[sizeof(Runtime)];
+alignas(heap::Heap) unsigned char g_program_place[sizeof(heap::Heap)];
+std::atomic<int> g_phase{0};  // 0 nothing, 1 being made, 2 the arena is there, 3 whole
+
+Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
+
+[[noreturn]] void give_up(const Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message());
+  _exit(71);  // EX_OSERR
+}
+
+// Without --memory: the control group's limit less slack, else the machine's memory less a tenth.
+std::uint64_t default_budget() {
+  if (auto group = os::current_memory_group(); group && group->limit_bytes()) {
+    return *group->limit_bytes() - *group->limit_bytes() / 16;
+  }
+  struct sysinfo machine {};
+  sysinfo(&machine);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(machine.totalram) * machine.mem_unit;
+  return bytes - bytes / 10;
+}
+
+// The run's page, or, where the tool is not there any more (or never was), one of this process alone.
+base::RunPage* join_run(const base::Options& options) {
+  const std::uint64_t budget = options.memory != 0 ? options.memory : default_budget();
+  if (!options.run_page.empty()) {
+    auto page = base::open_run_page(options.run_page);
+    if (page) return *page;
+    base::log(base::LogLevel::kInfo, "{}", page.error().message());
+  }
+  const int file = memfd_create("farheap-run", MFD_CLOEXEC);
+  auto page = base::create_run_page(file, budget);
+  if (!page) give_up(page.error());
+  close(file);
+  return *page;
+}
+
+void forget_preload() {
+  unsetenv("LD_PRELOAD");
+}
+
+}  // namespace
+
+Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space) {
+  if (!arena.usable()) give_up(arena_space.status() ? Error{ErrorCode::kNoSpace, "cannot start", "farheap", "no memory", ""}
+                                                    : arena_space.status().error());
+}
+
+heap::Heap& early_arena() { return placed().arena; }
+
+static void make_whole(Runtime& runtime) {
+  auto loaded = base::load_options(environ);
+  if (!loaded) give_up(loaded.error());
+  runtime.options = std::move(loaded->options);
+  base::set_log_level(runtime.options.log);
+  runtime.run_page = join_run(runtime.options);
+  runtime.run_page->counters.processes.fetch_add(1);
+  auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page);
+  if (!segment) give_up(segment.error());
+  runtime.segment = std::move(*segment);
+  runtime.program = new (g_program_place) heap::Heap(*runtime.segment);
+  if (!runtime.program->usable()) {
+    give_up({ErrorCode::kNoSpace, "cannot start", "farheap", "the heap's books have no memory", ""});
+  }
+}
+
+Runtime* make_runtime() {
+  int nothing = 0;
+  if (g_phase.compare_exchange_strong(nothing, 1)) {
+    base::InsideRuntime inside;
+    new (g_place) Runtime;
+    g_phase.store(2);
+    make_whole(placed());
+    g_runtime.store(&placed(), std::memory_order_release);
+    g_phase.store(3);
+    watch_forks();
+    if (!placed().options.follow_exec) forget_preload();
+    return &placed();
+  }
+  if (base::t_inside_runtime) return nullptr;  // the thread that makes it, allocating for itself
+  while (g_phase.load() != 3) sched_yield();
+  return &placed();
+}
+
+// For programs that never allocate: they count as reached all the same.
+__attribute__((constructor)) static void start() { (void)runtime(); }
+
+}  // namespace farheap::preload

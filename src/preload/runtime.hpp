@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What `farheap run` loads into a program: two heaps and what they stand on.
+//
+//   program heap   over the paged segment: what malloc() and mmap() of the program give
+//   arena          over plain memory: what the runtime's own code allocates, so that it never waits for itself
+//
+// Comes to life at the first call, which is usually before main and before any constructor.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <atomic>
+
+#include "base/inside_runtime.hpp"
+#include "base/options.hpp"
+#include "base/run_page.hpp"
+#include "heap/heap.hpp"
+#include "segment/paged_segment.hpp"
+#include "segment/plain_space.hpp"
+
+namespace farheap::preload {
+
+struct Runtime {
+  segment::PlainSpace arena_space;
+  heap::Heap arena;
+  base::Options options;
+  base::RunPage* run_page = nullptr;
+  std::unique_ptr<segment::PagedSegment> segment;
+  heap::Heap* program = nullptr;
+
+  Runtime();
+};
+
+extern std::atomic<Runtime*> g_runtime;  // null until it is whole
+
+// The runtime, made if need be. During its making the thread that makes it gets nullptr.
+[[nodiscard]] Runtime* make_runtime();
+[[nodiscard]] inline Runtime* runtime() {
+  Runtime* made = g_runtime.load(std::memory_order_acquire);
+  return made != nullptr ? made : make_runtime();
+}
+
+// The heap for this call: the arena for runtime code, else the program's.
+[[nodiscard]] inline heap::Heap& heap_now(Runtime& runtime) {
+  return base::t_inside_runtime ? runtime.arena : *runtime.program;
+}
+// The arena alone exists while the rest is being made.
+[[nodiscard]] heap::Heap& early_arena();
+
+void watch_forks();
+
+}  // namespace farheap::preload

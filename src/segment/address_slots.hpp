@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where segments lie: at the same address in every process and every run. The middle of the x86-64 user space is cut
+// into slots of 1 TiB, well away from where the loader, the kernel and sanitizers put things; a heap's id names its
+// slot, so that heaps made apart seldom collide.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.hpp"
+
+namespace farheap::segment {
+
+inline constexpr std::uint64_t kSlotBytes = base::kTiB;
+inline constexpr std::uint64_t kFirstSlotAddress = 0x2000'0000'0000;  // 32 TiB
+inline constexpr std::uint32_t kAddressSlots = 40;                    // up to 72 TiB
+
+[[nodiscard]] constexpr std::uint64_t slot_address(std::uint32_t heap_id) {
+  return kFirstSlotAddress + (heap_id % kAddressSlots) * kSlotBytes;
+}
+
+}  // namespace farheap::segment

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment/block_map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/units.hpp"
+
+namespace farheap::segment {
+
+using base::kPageBytes;
+using pager::PageNumber;
+
+Result<std::unique_ptr<BlockMap>> BlockMap::make(Store& store, std::uint64_t capacity_pages) {
+  auto extents = os::ReservedArray<Extent*>::make(capacity_pages / kPages + 1);
+  if (!extents) return fail(std::move(extents.error()));
+  // Room for the segment and for what forked children still refer to.
+  auto slots = SlotTable::make(std::min<std::uint64_t>(2 * capacity_pages, std::uint64_t{1} << 31));
+  if (!slots) return fail(std::move(slots.error()));
+  return std::unique_ptr<BlockMap>(new BlockMap(store, std::move(*extents), std::move(*slots)));
+}
+
+BlockMap::BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots)
+    : store_(store), extents_(std::move(extents)), slots_(std::move(slots)) {}
+
+BlockMap::~BlockMap() {
+  for_each_reference([&](SlotGroup group) { slots_.release_group(group); });
+  for (std::uint64_t i = 0; i < extents_end_; ++i) {
+    if (extents_[i] == nullptr) continue;
+    for (std::uint32_t page = 0; page < kPages; ++page) {
+      if (extents_[i]->stored[page]) (void)slots_.release(extents_[i]->slot(page));
+    }
+    delete extents_[i];
+  }
+}
+
+BlockMap::Extent& BlockMap::extent(std::uint64_t number) {
+  if (extents_[number] == nullptr) {
+    extents_[number] = new Extent;
+    extents_end_ = std::max(extents_end_, number + 1);
+  }
+  return *extents_[number];
+}
+
+template <class Visit>
+void BlockMap::for_each_reference(Visit visit) {
+  for (std::uint64_t i = 0; i < extents_end_; ++i) {
+    if (extents_[i] == nullptr) continue;
+    for (const SlotGroup group : extents_[i]->groups) visit(group);
+  }
+}
+
+Slot BlockMap::slot_of(PageNumber page) const {
+  std::lock_guard lock(mutex_);
+  const Extent* extent = extents_[page / kPages];
+  if (extent == nullptr || !extent->stored[page % kPages]) return kNoSlot;
+  return extent->slot(page % kPages);
+}
+
+bool BlockMap::take_in_group(Extent& extent, std::uint8_t group, std::uint32_t index) {
+  if (!slots_.take(extent.groups[group] * kGroupSlots + index)) return false;
+  if (group != 0 && !extent.stray) extent.stray = std::make_unique<std::uint8_t[]>(kPages);
+  if (extent.stray) extent.stray[index] = group;
+  extent.stored.set(index);
+  return true;
+}
+
+// A slot of its own for a page that is about to be written: the one it has, if nobody else refers to that; the
+// nearest to home otherwise. kNoSlot when the store's numbers are used up.
+Slot BlockMap::place(Extent& extent, std::uint32_t index) {
+  if (extent.stored[index]) {
+    const Slot slot = extent.slot(index);
+    if (!slots_.is_shared(slot)) return slot;
+    extent.stored.reset(index);
+    // Released by the others between the look and now: free, and taken again below.
+    if (slots_.release(slot)) base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
+  }
+  for (std::size_t group = 0; group < 256; ++group) {
+    if (group == extent.groups.size()) {
+      const SlotGroup taken = slots_.take_group(last_group_);
+      if (taken == kNoGroup) return kNoSlot;
+      last_group_ = taken;
+      extent.groups.push_back(taken);
+    }
+    if (take_in_group(extent, static_cast<std::uint8_t>(group), index)) return extent.slot(index);
+  }
+  return kNoSlot;
+}
+
+namespace {
+
+constexpr std::size_t kLeastHole = 16;  // slots
+
+// Splits runs of pages into runs of slots, and those into batches that the store takes.
+template <class Entry>
+void append(std::vector<Entry>& entries, Slot slot, decltype(Entry::bytes) bytes, std::size_t largest) {
+  if (!entries.empty()) {
+    Entry& last = entries.back();
+    if (last.first + last.count == slot && last.bytes + last.count * kPageBytes == bytes &&
+        (last.count + 1) * kPageBytes <= largest) {
+      ++last.count;
+      return;
+    }
+  }
+  entries.push_back({slot, 1, bytes});
+}
+
+// Calls issue(first, last) for pieces of `count` entries that keep to the store's limits.
+template <class Size, class Issue>
+Status in_batches(const Limits& limits, std::size_t count, Size size_of, Issue issue) {
+  for (std::size_t first = 0; first < count;) {
+    std::size_t last = first, bytes = 0;
+    while (last < count && last - first < limits.largest_batch_operations &&
+           (last == first || bytes + size_of(last) <= limits.largest_batch_bytes)) {
+      bytes += size_of(last++);
+    }
+    if (Status status = issue(first, last); !status) return status;
+    first = last;
+  }
+  return {};
+}
+
+template <class Bytes>
+struct SlotRun {
+  Slot first;
+  std::uint32_t count;
+  Bytes bytes;
+  [[nodiscard]] std::size_t size() const { return count * kPageBytes; }
+};
+
+}  // namespace
+
+Status BlockMap::read(std::span<const Read> runs) {
+  const Limits limits = store_.limits();
+  // Several requests in flight are faster than one large one.
+  const std::size_t largest = std::min(limits.largest_value_bytes, std::max(limits.best_run_bytes, kPageBytes));
+  std::vector<SlotRun<std::byte*>> entries;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Read& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        const PageNumber page = one.run.first + i;
+        const Extent* extent = extents_[page / kPages];
+        if (extent == nullptr || !extent->stored[page % kPages]) {
+          return fail(ErrorCode::kCorrupt, "cannot read a page", fmt::format("page {}", page), "it is in no slot");
+        }
+        append(entries, extent->slot(page % kPages), one.into + i * kPageBytes, largest);
+      }
+    }
+  }
+  return in_batches(
+      limits, entries.size(), [&](std::size_t i) { return entries[i].size(); },
+      [&](std::size_t first, std::size_t last) -> Status {
+        std::vector<Get> batch;
+        for (std::size_t i = first; i < last; ++i) {
+          batch.push_back({.block = entries[i].first, .into = {entries[i].bytes, entries[i].size()}});
+        }
+        if (Status status = store_.get(batch); !status) return status;
+        for (const Get& one : batch) {
+          if (one.outcome == Outcome::kOk) continue;
+          return fail(ErrorCode::kCorrupt, "cannot read a page that was written", fmt::format("block {}", one.block),
+                      store_.describe() + " does not have it any more");
+        }
+        return {};
+      });
+}
+
+Status BlockMap::write(std::span<const Write> runs) {
+  const Limits limits = store_.limits();
+  std::vector<SlotRun<const std::byte*>> entries;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Write& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        const PageNumber page = one.run.first + i;
+        const Slot slot = place(extent(page / kPages), page % kPages);
+        if (slot == kNoSlot) {
+          return fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
+        }
+        append(entries, slot, one.from + i * kPageBytes, limits.largest_value_bytes);
+      }
+    }
+  }
+  return in_batches(
+      limits, entries.size(), [&](std::size_t i) { return entries[i].size(); },
+      [&](std::size_t first, std::size_t last) -> Status {
+        std::vector<Put> batch;
+        for (std::size_t i = first; i < last; ++i) {
+          batch.push_back({.block = entries[i].first, .from = {entries[i].bytes, entries[i].size()}});
+        }
+        return store_.put(batch);
+      });
+}
+
+// Lets go of a page's slot. A slot that is ours alone joins `freed`; it stays taken until its bytes are erased, so
+// that no forked child can take it and write to it in between.
+void BlockMap::give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed) {
+  const Slot slot = extent.slot(index);
+  extent.stored.reset(index);
+  if (extent.stray) extent.stray[index] = 0;
+  if (slots_.is_shared(slot)) {
+    (void)slots_.release(slot);
+  } else {
+    freed.push_back(slot);
+  }
+}
+
+void BlockMap::erase(Slot first, std::uint64_t count) {
+  if (Status status = store_.erase(first, count); !status) {
+    base::log(base::LogLevel::kWarn, "{}", status.error().message());  // space is lost, no data
+  }
+}
+
+void BlockMap::erase_and_release(std::vector<Slot>& freed) {
+  std::sort(freed.begin(), freed.end());
+  for (std::size_t i = 0; i < freed.size();) {
+    std::size_t end = i + 1;
+    while (end < freed.size() && freed[end] == freed[end - 1] + 1) ++end;
+    // Small holes cost more than they give back; they go when the whole group does.
+    if (end - i >= kLeastHole) erase(freed[i], end - i);
+    for (; i < end; ++i) (void)slots_.release(freed[i]);
+  }
+  freed.clear();
+}
+
+void BlockMap::drop_extent(std::uint64_t number) {
+  Extent* extent = extents_[number];
+  for (const SlotGroup group : extent->groups) {
+    if (slots_.is_empty_and_mine_alone(group)) erase(group * kGroupSlots, kGroupSlots);
+    slots_.release_group(group);
+  }
+  delete extent;
+  extents_[number] = nullptr;
+}
+
+void BlockMap::forget(pager::PageRun run) {
+  std::vector<Slot> freed;
+  std::lock_guard lock(mutex_);
+  const PageNumber end = run.first + run.count;
+  for (PageNumber page = run.first; page < end;) {
+    const PageNumber stop = std::min<PageNumber>((page / kPages + 1) * kPages, end);
+    if (Extent* extent = extents_[page / kPages]; extent != nullptr) {
+      for (PageNumber one = page; one < stop; ++one) {
+        if (extent->stored[one % kPages]) give_up(*extent, one % kPages, freed);
+      }
+      erase_and_release(freed);
+      if (extent->stored.none()) drop_extent(page / kPages);
+    }
+    page = stop;
+  }
+}
+
+void BlockMap::lock_for_fork() {
+  mutex_.lock();
+  for_each_reference([&](SlotGroup group) { slots_.share_group(group); });
+  for (std::uint64_t i = 0; i < extents_end_; ++i) {
+    if (extents_[i] == nullptr) continue;
+    for (std::uint32_t page = 0; page < kPages; ++page) {
+      if (extents_[i]->stored[page]) slots_.share(extents_[i]->slot(page));
+    }
+  }
+}
+
+void BlockMap::unlock_after_fork(bool forked) {
+  if (!forked) {
+    for_each_reference([&](SlotGroup group) { slots_.release_group(group); });
+    for (std::uint64_t i = 0; i < extents_end_; ++i) {
+      if (extents_[i] == nullptr) continue;
+      for (std::uint32_t page = 0; page < kPages; ++page) {
+        if (extents_[i]->stored[page]) (void)slots_.release(extents_[i]->slot(page));
+      }
+    }
+  }
+  mutex_.unlock();
+}
+
+}  // namespace farheap::segment

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the pages of a segment rest in its store: page -> slot. The pager reads and writes through it.
+//
+// Most pages of an extent are in the extent's own group of slots, at their own place; a bit says so. A page whose
+// place is taken (a forked child still refers to what was there) is a stray: it goes to the same place of a further
+// group of the extent, and is looked up there.
+//
+// Thread-safety: any thread. One page is dealt with by one caller at a time (the pager sees to it).
+#pragma once
+
+#include <bitset>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "farheap/store.hpp"
+#include "os/mapping.hpp"
+#include "pager/view.hpp"
+#include "segment/slot_table.hpp"
+
+namespace farheap::segment {
+
+class BlockMap final : public pager::Backing {
+ public:
+  // The store's block is the page. The store outlives the map.
+  [[nodiscard]] static Result<std::unique_ptr<BlockMap>> make(Store& store, std::uint64_t capacity_pages);
+  ~BlockMap() override;
+
+  [[nodiscard]] Status read(std::span<const Read> runs) override;
+  [[nodiscard]] Status write(std::span<const Write> runs) override;
+  void forget(pager::PageRun run) override;
+
+  // Where the page rests, kNoSlot if nowhere.
+  [[nodiscard]] Slot slot_of(pager::PageNumber page) const;
+
+  // Around fork(): the child's copy of this map refers to the same slots, so each gets one reference more before the
+  // fork. Where the fork failed, or when the child's map is not needed, they are given back.
+  // Between lock_for_fork() and unlock the map does not change.
+  void lock_for_fork();
+  void unlock_after_fork(bool forked);
+
+ private:
+  static constexpr std::uint32_t kPages = kGroupSlots;
+  struct Extent {
+    std::vector<SlotGroup> groups;  // the home, then those of strays
+    std::bitset<kPages> stored;
+    std::unique_ptr<std::uint8_t[]> stray;  // index into groups; absent: all at home
+    [[nodiscard]] Slot slot(std::uint32_t index) const {
+      return groups[stray ? stray[index] : 0] * kGroupSlots + index;
+    }
+  };
+
+  BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots);
+  [[nodiscard]] Extent& extent(std::uint64_t number);
+  [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
+  [[nodiscard]] bool take_in_group(Extent& extent, std::uint8_t group, std::uint32_t index);
+  void give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed);
+  void erase(Slot first, std::uint64_t count);
+  void erase_and_release(std::vector<Slot>& freed);
+  void drop_extent(std::uint64_t number);
+  template <class Visit>
+  void for_each_reference(Visit visit);
+
+  Store& store_;
+  os::ReservedArray<Extent*> extents_;
+  SlotTable slots_;
+  mutable std::mutex mutex_;         // guards the extents
+  std::uint64_t extents_end_ = 0;    // guarded by mutex_
+  SlotGroup last_group_ = kNoGroup;  // guarded by mutex_
+};
+
+}  // namespace farheap::segment
