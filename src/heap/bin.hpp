@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/bin_lock.hpp"
 #include "heap/chunk_pool.hpp"
 #include "heap/heap_map.hpp"
 #include "heap/slab.hpp"
@@ -47,7 +48,7 @@ class alignas(64) Bin {
                                            unsigned owner) noexcept;
   [[nodiscard]] bool after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept;
 
-  std::mutex mutex_;         // guards all below and the records of the slabs that are owned
+  BinLock mutex_;            // guards all below and the records of the slabs that are owned
   SlabIndex current_ = 0;    // slots come from here; in no list
   SlabIndex lists_[kLists] = {};  // slabs with free slots; full ones are in none
   std::uint32_t listed_ = 0;
