@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <new>
@@ -34,20 +33,9 @@ Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
   _exit(71);  // EX_OSERR
 }
 
-// Without --memory: the control group's limit less slack, else the machine's memory less a tenth.
-std::uint64_t default_budget() {
-  if (auto group = os::current_memory_group(); group && group->limit_bytes()) {
-    return *group->limit_bytes() - *group->limit_bytes() / 16;
-  }
-  struct sysinfo machine {};
-  sysinfo(&machine);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(machine.totalram) * machine.mem_unit;
-  return bytes - bytes / 10;
-}
-
 // The run's page, or, where the tool is not there any more (or never was), one of this process alone.
 base::RunPage* join_run(const base::Options& options) {
-  const std::uint64_t budget = options.memory != 0 ? options.memory : default_budget();
+  const std::uint64_t budget = options.memory != 0 ? options.memory : os::automatic_budget();
   if (!options.run_page.empty()) {
     auto page = base::open_run_page(options.run_page);
     if (page) return *page;
