@@ -22,7 +22,7 @@ Result<std::string> read_small_file(const std::string& path) {
   const int why = errno;
   close(file);
   if (got < 0) return fail(errno_error(why, "cannot read", path));
-  if (text.empty()) text = "\n";
+  if (text.empty()) text.push_back('\n');
   return text;
 }
 
