@@ -51,8 +51,8 @@ namespace detail {
   } while (made.granules < 8 &&
            (slots < 4 || (made.granules * kGranuleBytes - slots * slot_bytes) * 16 > made.granules * kGranuleBytes));
   made.slots = static_cast<std::uint16_t>(slots);
-  std::size_t cached = 64 * base::kKiB / slot_bytes;
-  made.cache_slots = static_cast<std::uint16_t>(cached > 256 ? 256 : cached < 8 ? 8 : cached);
+  std::size_t cached = 128 * base::kKiB / slot_bytes;
+  made.cache_slots = static_cast<std::uint16_t>(cached > 256 ? 256 : cached < 16 ? 16 : cached);
   made.reciprocal = ((std::uint64_t{1} << 40) + slot_bytes - 1) / slot_bytes;
   return made;
 }
