@@ -131,6 +131,13 @@ void FileDevice::reach(std::uint64_t end_bytes, SideTable& table) {
   size_.store(reached, std::memory_order_relaxed);
 }
 
+void FileDevice::prepare(std::uint64_t first, std::uint64_t count, std::size_t together) {
+  const std::uint64_t end = (first + count) * block_bytes_;
+  if (!use_ring_ || together < 2 || end > size_.load(std::memory_order_relaxed)) return;
+  (void)fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first * block_bytes_),
+                  static_cast<off_t>(count * block_bytes_));
+}
+
 Status FileDevice::punch_bytes(std::uint64_t begin, std::uint64_t end) {
   if (!gives_back_) return {};
   if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),

@@ -39,6 +39,10 @@ class FileDevice {
   // Makes the file reach `end_bytes`, and well beyond: writes inside a file are faster than those that extend it.
   // Without room it does nothing: the write will tell.
   void reach(std::uint64_t end_bytes, SideTable& table);
+  // Takes room for blocks that are about to be written for the first time, if `together` requests are. A ring writes
+  // into room that was taken from 2 to 6 times faster than into a hole (4 KiB: 110 instead of 17 MB/s on ext4), where
+  // it hands each write to a thread; for a lone plain write it does not pay. Without room the write will tell.
+  void prepare(std::uint64_t first, std::uint64_t count, std::size_t together);
   // Gives blocks [first, last) back. Where blocks are small, holes are widened over neighbours that
   // `is_absent(block)`, and narrowed where they are present.
   template <class IsAbsent>

@@ -163,7 +163,7 @@ class KeptFileStore final : public FileStore {
   }
 
   // Requires: the stripes are held. False, with the outcome set, if the entry is not to be written.
-  bool begin(Put& entry, Version version, const char*& why) {
+  bool begin(Put& entry, Version version, std::size_t together, const char*& why) {
     const auto count = blocks_in(entry.from.size());
     for (std::size_t i = 0; i < count; ++i) {
       Word* word = table_->make(entry.block + i);
@@ -180,12 +180,15 @@ class KeptFileStore final : public FileStore {
       }
     }
     entry.version = version;
+    bool fresh = false;
     for (std::size_t i = 0; i < count; ++i) {
       Word* word = table_->find(entry.block + i);
       const bool absent = word->load(std::memory_order_relaxed) == 0;
       word->store(version | kWriting | (absent ? kWasAbsent : 0), std::memory_order_release);
+      fresh = fresh || absent;
     }
     device_->reach((entry.block + count) * limits_.block_bytes, *table_);
+    if (fresh) device_->prepare(entry.block, count, together);
     return true;
   }
 
@@ -226,7 +229,7 @@ class KeptFileStore final : public FileStore {
                            other.block + blocks_in(other.from.size()) <= entry.block;
         if (!apart) carry_out();
       }
-      if (!begin(entry, table_->new_version(), why)) continue;
+      if (!begin(entry, table_->new_version(), batch.size(), why)) continue;
       requests[count] = request(entry);
       entries[count++] = &entry;
     }

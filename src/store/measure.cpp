@@ -21,7 +21,7 @@ class Measure {
  public:
   Measure(Store& store, const MeasureOptions& options)
       : store_(store), options_(options), limits_(store.limits()), start_(Clock::now()) {
-    blocks_ = std::max<std::uint64_t>(options.bytes / limits_.block_bytes, 64);
+    blocks_ = std::max<std::uint64_t>(options.bytes / limits_.block_bytes, kLeastBlocks);
     buffer_bytes_ = std::max<std::size_t>(8 * base::kMiB, 8 * limits_.block_bytes);
     void* at = mmap(nullptr, buffer_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     buffer_ = at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
@@ -35,8 +35,9 @@ class Measure {
   Result<std::vector<Measurement>> all() {
     if (buffer_ == nullptr) return fail(ErrorCode::kNoSpace, "cannot measure", store_.describe(), "no memory");
     fill_buffer();
+    const std::uint64_t range = blocks_;
     auto done = in_order();
-    auto erased = store_.erase(options_.first_block, blocks_);
+    auto erased = store_.erase(options_.first_block, range);
     if (!done) return fail(std::move(done.error()));
     if (!erased) return fail(std::move(erased.error()));
     return std::move(found_);
@@ -44,6 +45,7 @@ class Measure {
 
  private:
   static constexpr std::size_t kInFlight = 8;  // entries of one batch
+  static constexpr std::uint64_t kLeastBlocks = 64;
 
   // Numbers, small differences, zeros: neither constant nor noise, so that compress+ is shown fairly.
   void fill_buffer() {
@@ -56,10 +58,26 @@ class Measure {
   }
 
   Status in_order() {
-    if (auto ok = runs(true); !ok) return ok;   // leaves the whole range written
+    if (auto ok = fill(); !ok) return ok;
+    if (auto ok = runs(true); !ok) return ok;
     if (auto ok = runs(false); !ok) return ok;
     if (auto ok = singles(); !ok) return ok;
     return has(store_.capabilities(), Capability::kCounters) ? counters() : Status{};
+  }
+
+  // Writes the range once, in large runs, and makes it smaller if that takes too long.
+  Status fill() {
+    const std::size_t bytes = std::min({base::kMiB / limits_.block_bytes * limits_.block_bytes,
+                                        limits_.largest_value_bytes, blocks_ * limits_.block_bytes});
+    const std::uint64_t run = std::max<std::size_t>(bytes, limits_.block_bytes) / limits_.block_bytes;
+    for (std::uint64_t block = 0; block < blocks_; block += run) {
+      if (seconds_since(start_) > options_.seconds / 4 && block >= kLeastBlocks) blocks_ = block;
+      if (block >= blocks_) break;
+      const std::uint64_t place = block;
+      const auto count = std::min(run, blocks_ - block);
+      if (auto ok = transfer(true, {&place, 1}, count * limits_.block_bytes); !ok) return ok;
+    }
+    return {};
   }
 
   // Runs from one block (4 KiB at least) to 1 MiB, in batches of eight, one after the other and at random places.
@@ -102,8 +120,7 @@ class Measure {
   Status rounds(std::string name, std::string unit, Round round) {
     std::vector<double> values;
     for (int i = 0; i < options_.rounds; ++i) {
-      // The writes that fill the range are made whatever the time: what follows reads them.
-      if (seconds_since(start_) > options_.seconds && (!values.empty() || filled_)) break;
+      if (seconds_since(start_) > options_.seconds) break;
       auto value = round();
       if (!value) return fail(std::move(value.error()));
       values.push_back(*value);
@@ -135,12 +152,11 @@ class Measure {
     return write ? store_.put(puts_) : store_.get(gets_);
   }
 
-  // One round moves a quarter of the range (the first, which fills it, all of it).
+  // One round moves a quarter of the range at most.
   Result<double> throughput(bool write, bool random, std::size_t bytes) {
     const std::uint64_t per_run = bytes / limits_.block_bytes;
     const std::uint64_t runs = blocks_ / per_run;
-    const std::uint64_t quarter = std::max<std::uint64_t>(runs / 4, 1);
-    const std::uint64_t wanted = filled_ ? quarter : runs;
+    const std::uint64_t wanted = std::max<std::uint64_t>(runs / 4, 1);
     std::vector<std::uint64_t> order(runs);
     for (std::uint64_t i = 0; i < runs; ++i) order[i] = i * per_run;
     if (random) std::shuffle(order.begin(), order.end(), random_);
@@ -153,9 +169,8 @@ class Measure {
       auto ok = transfer(write, std::span(order).subspan(done, count), bytes);
       if (!ok) return fail(std::move(ok.error()));
       done += count;
-      if (filled_ && seconds_since(start) > options_.seconds / 8) break;
+      if (seconds_since(start) > options_.seconds / 100) break;
     }
-    filled_ = true;
     return static_cast<double>(done * bytes) / 1e6 / std::max(seconds_since(start), 1e-9);
   }
 
@@ -163,7 +178,7 @@ class Measure {
     std::vector<double> times;
     std::uniform_int_distribution<std::uint64_t> any(0, blocks_ - 1);
     const auto begin = Clock::now();
-    for (int i = 0; i < 200 && seconds_since(begin) < options_.seconds / 8; ++i) {
+    for (int i = 0; i < 200 && seconds_since(begin) < options_.seconds / 50; ++i) {
       const std::uint64_t place = any(random_);
       const auto start = Clock::now();
       auto ok = transfer(write, {&place, 1}, limits_.block_bytes);
@@ -180,7 +195,6 @@ class Measure {
   std::uint64_t blocks_ = 0;
   std::byte* buffer_ = nullptr;
   std::size_t buffer_bytes_ = 0;
-  bool filled_ = false;
   std::mt19937_64 random_{1};
   std::vector<Get> gets_;
   std::vector<Put> puts_;

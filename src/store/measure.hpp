@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a store itself can do: the bound of any pager over it. Writes blocks of its own and erases them afterwards.
+// Puts are measured over blocks that are there already.
 //
 // Thread-safety: one caller; other users of the store only distort the figures.
 #pragma once

@@ -151,6 +151,7 @@ class ScratchFileStore final : public FileStore {
         continue;
       }
       device_->reach((entry.block + blocks) * limits_.block_bytes, *table_);
+      if (!is_present(entry.block, blocks)) device_->prepare(entry.block, blocks, batch.size());
       if (device_->has_small_blocks()) stripes |= stripes_of(entry.block, blocks);
       requests[count] = request(entry);
       entries[count++] = &entry;
