@@ -9,11 +9,6 @@
 
 namespace farheap::heap {
 
-// So many granules may wait with their memory: 2 MiB, or 1/32 of what is in use.
-static constexpr std::size_t kDirtyAlways = 32;
-static constexpr std::size_t kDirtyShare = 32;
-static constexpr std::size_t kKeptEmpty = 1;  // one empty chunk is kept for the next need
-
 namespace {
 
 // Bits where `count` set bits in a row begin.

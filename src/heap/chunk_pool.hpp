@@ -2,7 +2,7 @@
 //
 // Granules (64 KiB) for slabs, cut from chunks (2 MiB, a huge page): what is needed together in time lies together.
 // A freed granule keeps its memory for a while ("dirty") and is the first to be used again; when too many wait,
-// their pages are dropped. A chunk that is all free goes back to the page space, except for one.
+// their pages are dropped. A chunk that is all free goes back to the page space, except for a few.
 //
 // Thread-safety: any thread. The page space is called with the lock released where pages are dropped.
 #pragma once
@@ -21,6 +21,12 @@ namespace farheap::heap {
 class ChunkPool {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
+  // So many granules may wait with their memory: 8 MiB, or 1/32 of what is in use. Less, and a producer and a
+  // consumer that pass a few MiB between them drop and fault in the same pages for ever (40 times the madvise
+  // calls with 2 MiB).
+  static constexpr std::size_t kDirtyAlways = 128;
+  static constexpr std::size_t kDirtyShare = 32;
+  static constexpr std::size_t kKeptEmpty = 4;  // chunks
 
   explicit ChunkPool(segment::PageSpace& space) noexcept;
   [[nodiscard]] bool usable() const noexcept;
