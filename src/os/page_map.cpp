@@ -5,26 +5,54 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+
+#include "os/own_descriptors.hpp"
 
 namespace farheap::os {
 
-void read_page_map(const void* at, std::span<PageEntry> entries) {
-  constexpr std::uint64_t kPresent = 1ull << 63, kSwapped = 1ull << 62, kExclusive = 1ull << 56;
-  std::fill(entries.begin(), entries.end(), PageEntry{});
+namespace {
+
+// A descriptor of pagemap shows the process that opened it, also to its children. Both in one word, so that a fork
+// between two stores cannot tear them.
+struct Opened {
+  std::int32_t file;
+  std::int32_t process;
+};
+std::atomic<Opened> g_opened{Opened{-1, 0}};
+
+int page_map_of(std::int32_t process) {
+  Opened opened = g_opened.load(std::memory_order_acquire);
+  if (opened.process == process) return opened.file;
+  // The parent's goes first: it may be in the place of the last descriptor to be had.
+  if (opened.file >= 0 && g_opened.compare_exchange_strong(opened, Opened{-1, 0})) release_descriptor(opened.file);
   const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
+  if (file < 0) return -1;
+  const Opened mine{keep_descriptor(file), process};
+  opened = Opened{-1, 0};
+  if (g_opened.compare_exchange_strong(opened, mine)) return mine.file;
+  release_descriptor(mine.file);  // another thread was faster
+  return opened.process == process ? opened.file : -1;
+}
+
+}  // namespace
+
+bool read_page_map(const void* at, std::span<PageEntry> entries) {
+  constexpr std::uint64_t kPresent = 1ull << 63, kSwapped = 1ull << 62, kExclusive = 1ull << 56;
+  const int file = page_map_of(getpid());
+  if (file < 0) return false;
   std::uint64_t raw[512];
   const std::uint64_t first = reinterpret_cast<std::uintptr_t>(at) / 4096;
   for (std::size_t done = 0; done < entries.size();) {
     const std::size_t count = std::min<std::size_t>(entries.size() - done, 512);
     const ssize_t size = pread(file, raw, count * 8, static_cast<off_t>((first + done) * 8));
-    if (size <= 0) break;
+    if (size < 8) return false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(size) / 8; ++i, ++done) {
       entries[done].present = (raw[i] & (kPresent | kSwapped)) != 0;
       entries[done].exclusive = (raw[i] & kExclusive) != 0;
     }
   }
-  close(file);
+  return true;
 }
 
 }  // namespace farheap::os

@@ -2,7 +2,8 @@
 //
 // Which pages of this process are in memory: /proc/self/pagemap (Linux, admin-guide/mm/pagemap.rst).
 //
-// Thread-safety: any thread; allocates nothing.
+// Thread-safety: any thread; allocates nothing. Its descriptor is kept open, because a program may use up all there
+// are; a forked child opens its own.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ struct PageEntry {
   bool exclusive = false;  // mapped by nobody else
 };
 
-// One entry a page from `at` on. Pages count as absent where pagemap cannot be read.
-void read_page_map(const void* at, std::span<PageEntry> entries);
+// One entry a page from `at` on. False when pagemap cannot be read: nothing is known of the pages then, and whoever
+// took them for absent would lose them.
+[[nodiscard]] bool read_page_map(const void* at, std::span<PageEntry> entries);
 
 }  // namespace farheap::os

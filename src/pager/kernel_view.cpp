@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/log.hpp"
 #include "base/units.hpp"
@@ -18,10 +19,26 @@ namespace farheap::pager {
 using base::kPageBytes;
 
 // The system call itself: inside a program that runs on Farheap, madvise() is Farheap's own.
+static bool try_drop(std::byte* at, std::size_t bytes) { return syscall(SYS_madvise, at, bytes, MADV_DONTNEED) == 0; }
+
+// Pages that the program has locked stay; all that is known of them is that they read as zeros from now on.
 static void drop(std::byte* at, std::size_t bytes) {
-  if (syscall(SYS_madvise, at, bytes, MADV_DONTNEED) != 0) {
-    base::log(base::LogLevel::kError, "cannot drop {} bytes at {}: errno {}", bytes, static_cast<void*>(at), errno);
+  if (try_drop(at, bytes)) return;
+  for (std::size_t done = 0; done < bytes; done += kPageBytes) {
+    if (!try_drop(at + done, kPageBytes)) std::memset(at + done, 0, kPageBytes);
   }
+}
+
+// A page that a forked process shares, or once shared (the kernel does not look whether the other is still there), is
+// not moved until it is written. This writes nothing, but has the kernel do all that a write would. Only for pages
+// that are there: a missing one would fault, and wait for the thread that is here.
+static void make_ours_alone(std::byte* at, std::size_t pages) {
+  os::PageEntry entries[512];
+  pages = std::min<std::size_t>(pages, 512);
+  if (!os::read_page_map(at, {entries, pages})) return;
+  std::size_t there = 0;
+  while (there < pages && entries[there].present) ++there;
+  if (there != 0) syscall(SYS_madvise, at, there * kPageBytes, MADV_POPULATE_WRITE);
 }
 
 Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_t bytes, os::UserfaultFeatures wanted) {
@@ -29,6 +46,7 @@ Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_
   if (!staging) return fail(std::move(staging.error()));
   syscall(SYS_madvise, staging->data(), bytes, MADV_NOHUGEPAGE);
   syscall(SYS_madvise, staging->data(), bytes, MADV_DONTDUMP);
+  syscall(SYS_munlock, staging->data(), bytes);
   auto userfault = os::Userfault::open(wanted);
   if (!userfault) return fail(std::move(userfault.error()));
   std::unique_ptr<KernelView> view(
@@ -47,11 +65,14 @@ Status KernelView::watch() {
 }
 
 Status KernelView::renew_in_child() {
+  userfault_ = os::Userfault();  // the parent's goes first: the program may have left no further descriptor
   auto userfault = os::Userfault::open(wanted_);
   if (!userfault) return fail(std::move(userfault.error()));
   userfault_ = std::move(*userfault);
   return watch();
 }
+
+void KernelView::unlock_staging() { syscall(SYS_munlock, staging_.data(), bytes_); }
 
 PageNumber KernelView::page_of(std::uintptr_t address) const {
   return (address - reinterpret_cast<std::uintptr_t>(base_)) / kPageBytes;
@@ -71,6 +92,7 @@ void KernelView::take_out(PageRun run, std::span<Taken> answers) {
 
 void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
   int tries = 0;
+  std::uint32_t asked_until = 0;  // before it the kernel has been asked to make pages ours alone
   for (std::uint32_t at = 0; at < run.count;) {
     const PageNumber page = run.first + at;
     std::size_t done = 0;
@@ -83,40 +105,67 @@ void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
     tries = 0;
     if (error == ENOENT) {
       answers[at] = Taken::kGone;
-    } else if (error == EBUSY) {
-      // Shared with a forked process, or pinned. A pinned page is mapped by us alone; leave that.
-      os::PageEntry entry;
-      os::read_page_map(view_at(page), {&entry, 1});
-      answers[at] = Taken::kRefused;
-      if (!entry.exclusive) take_out_by_copy({page, 1}, answers.subspan(at, 1));
+    } else if (error == EBUSY && at >= asked_until) {
+      asked_until = run.count;
+      make_ours_alone(view_at(page), run.count - at);
+      continue;
     } else {
-      answers[at] = Taken::kRefused;  // EINVAL: locked or read-only
+      answers[at] = Taken::kRefused;  // EBUSY: pinned; EINVAL: locked or read-only
     }
     ++at;
   }
 }
 
 void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
-  if (userfault_.write_protect(view_at(run.first), run.count * kPageBytes, true) != 0) {
-    std::fill_n(answers.begin(), run.count, Taken::kRefused);
-    return;
-  }
+  std::fill_n(answers.begin(), run.count, Taken::kRefused);
   os::PageEntry entries[512];
-  for (std::uint32_t at = 0; at < run.count;) {
-    const std::uint32_t count = std::min<std::uint32_t>(run.count - at, 512);
-    os::read_page_map(view_at(run.first + at), {entries, count});
-    for (std::uint32_t i = 0; i < count;) {
+  for (std::uint32_t at = 0; at < run.count; at += 512) {
+    const PageRun part{run.first + at, std::min<std::uint32_t>(run.count - at, 512)};
+    const std::size_t bytes = part.count * kPageBytes;
+    if (userfault_.write_protect(view_at(part.first), bytes, true) != 0 ||
+        !os::read_page_map(view_at(part.first), {entries, part.count})) {
+      userfault_.write_protect(view_at(part.first), bytes, false);
+      continue;
+    }
+    for (std::uint32_t i = 0; i < part.count;) {
       // Runs of pages that are there: one copy, and one drop, each.
       std::uint32_t end = i;
-      while (end < count && entries[end].present == entries[i].present) ++end;
-      const bool present = entries[i].present;
-      if (present) put(staging_at(run.first + at + i), view_at(run.first + at + i), (end - i) * kPageBytes);
-      std::fill(answers.begin() + at + i, answers.begin() + at + end, present ? Taken::kTaken : Taken::kGone);
+      while (end < part.count && entries[end].present == entries[i].present) ++end;
+      const PageRun same{part.first + i, end - i};
+      if (entries[i].present) {
+        copy_out(same, answers.subspan(at + i, same.count));
+      } else {
+        std::fill_n(answers.begin() + at + i, same.count, Taken::kGone);
+      }
       i = end;
     }
-    at += count;
   }
-  drop(view_at(run.first), run.count * kPageBytes);
+}
+
+// Requires: the pages are there and write-protected. Those that cannot be read (the program has protected them) or
+// dropped (it has locked them) stay as they were.
+void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
+  std::size_t copied = 0;
+  const int error = userfault_.copy(staging_at(run.first), view_at(run.first), run.count * kPageBytes, copied);
+  if (error == 0 && try_drop(view_at(run.first), run.count * kPageBytes)) {
+    std::fill_n(answers.begin(), run.count, Taken::kTaken);
+    return;
+  }
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    std::byte* page = view_at(run.first + i);
+    std::size_t one = i * kPageBytes < copied ? kPageBytes : 0;
+    for (int tries = 0; one == 0 && tries < 100; ++tries) {
+      const int why = userfault_.copy(staging_at(run.first + i), page, kPageBytes, one);
+      if (why != EAGAIN && why != ENOMEM) break;
+    }
+    // Dropping some of them a second time does no harm: nobody can have put them in again meanwhile.
+    if (one != 0 && try_drop(page, kPageBytes)) {
+      answers[i] = Taken::kTaken;
+      continue;
+    }
+    if (one != 0) drop(staging_at(run.first + i), kPageBytes);
+    userfault_.write_protect(page, kPageBytes, false);
+  }
 }
 
 // Copies into a range that has no pages there yet, and wakes who waits for them.
@@ -129,8 +178,12 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 1000) continue;
     if (error == ESRCH) return;  // the process is ending
-    if (error == EEXIST) {       // somebody mapped the page behind our back; what it holds now is the program's
-      userfault_.wake(to + at, kPageBytes);
+    // Somebody mapped the page, or a mapping of his own, behind our back; what it holds now is the program's.
+    if (error == EEXIST || error == ENOENT || error == EINVAL) {
+      std::size_t one = 0;
+      if (error == EEXIST || userfault_.copy(to + at, from + at, kPageBytes, one) != 0) {
+        userfault_.wake(to + at, kPageBytes);
+      }
       at += kPageBytes;
       continue;
     }

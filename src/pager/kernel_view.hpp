@@ -29,6 +29,8 @@ class KernelView final : public View {
   [[nodiscard]] Status renew_in_child();
 
   [[nodiscard]] os::Userfault& userfault() { return userfault_; }
+  // After the program has locked all of its memory, what is to come included.
+  void unlock_staging();
   [[nodiscard]] PageNumber page_of(std::uintptr_t address) const;
 
   void take_out(PageRun run, std::span<Taken> answers) override;
@@ -49,6 +51,7 @@ class KernelView final : public View {
   [[nodiscard]] std::byte* staging_at(PageNumber page) const;
   void take_out_by_move(PageRun run, std::span<Taken> answers);
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
+  void copy_out(PageRun run, std::span<Taken> answers);
   void put(std::byte* to, const std::byte* from, std::size_t bytes);
 
   std::byte* base_;
