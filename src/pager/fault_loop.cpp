@@ -36,8 +36,14 @@ Status FaultLoop::start_thread(void* (*body)(void*)) {
 }
 
 Status FaultLoop::start() {
+  // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
+  // holds whose fault it is that we should serve.
   handlers_ = 1;
-  for (auto body : {&FaultLoop::handler, &FaultLoop::evictor, &FaultLoop::reader}) {
+  handlers_made_ = 0;
+  for (unsigned i = 0; i < options_.most_handlers; ++i) {
+    if (Status started = start_thread(&FaultLoop::handler); !started) return started;
+  }
+  for (auto body : {&FaultLoop::evictor, &FaultLoop::reader}) {
     if (Status started = start_thread(body); !started) return started;
   }
   return {};
@@ -95,10 +101,13 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   if (first_thread_ == 0) first_thread_ = thread;
   if (thread == first_thread_ || thread == last_thread_ || handlers_ >= options_.most_handlers) return;
   last_thread_ = thread;
-  if (start_thread(&FaultLoop::handler)) ++handlers_;
+  ++handlers_;
+  handlers_.notify_all();
 }
 
 void FaultLoop::handle() {
+  const unsigned number = handlers_made_++;
+  for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
   std::byte* buffer = make_buffer(options_.buffer_pages);
   for (;;) {
     os::FaultEvent event;

@@ -4,7 +4,7 @@
 // signals, run inside the runtime (base/inside_runtime.hpp) and live until the process ends.
 //
 // Handlers take turns: one waits for events; when it has one it hands the waiting on and serves the fault itself,
-// because waking another thread to serve it would cost more than the fault. A second handler is started only when
+// because waking another thread to serve it would cost more than the fault. A second handler is woken only when
 // a second thread of the program faults.
 #pragma once
 
@@ -48,7 +48,8 @@ class FaultLoop {
   std::mutex turn_;
   std::uint32_t first_thread_ = 0;       // guarded by turn_: the first that faulted
   std::uint32_t last_thread_ = 0;
-  unsigned handlers_ = 0;
+  std::atomic<unsigned> handlers_ = 0;       // that are awake
+  std::atomic<unsigned> handlers_made_ = 0;
 };
 
 }  // namespace farheap::pager
