@@ -13,9 +13,12 @@
 
 namespace farheap::preload {
 
-static inline heap::Heap& current_heap() {
+// The loader's records (libraries, thread-local storage) stay in memory: pthread_create() reads them, and so the
+// runtime's own threads would fault when they are started, with nobody there to serve it.
+static inline heap::Heap& current_heap(const void* caller) {
   Runtime* made = runtime();
-  return made != nullptr ? heap_now(*made) : early_arena();
+  if (made == nullptr) return early_arena();
+  return is_loader(*made, caller) ? made->arena : heap_now(*made);
 }
 
 // By address, not by flag: the runtime frees what the program allocated, and the other way round.
@@ -37,7 +40,9 @@ static bool is_power_of_two(size_t value) { return value != 0 && (value & (value
 
 using namespace farheap::preload;
 
-FARHEAP_EXPORT void* malloc(size_t bytes) { return or_enomem(current_heap().allocate(bytes)); }
+#define CURRENT_HEAP current_heap(__builtin_return_address(0))
+
+FARHEAP_EXPORT void* malloc(size_t bytes) { return or_enomem(CURRENT_HEAP.allocate(bytes)); }
 
 FARHEAP_EXPORT void free(void* pointer) {
   if (pointer == nullptr) return;
@@ -49,11 +54,11 @@ FARHEAP_EXPORT void free(void* pointer) {
 FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return or_enomem(current_heap().allocate_zeroed(total));
+  return or_enomem(CURRENT_HEAP.allocate_zeroed(total));
 }
 
 FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) {
-  if (pointer == nullptr) return malloc(bytes);
+  if (pointer == nullptr) return or_enomem(CURRENT_HEAP.allocate(bytes));
   if (bytes == 0) {  // as the GNU library does
     free(pointer);
     return nullptr;
@@ -73,7 +78,7 @@ FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
     return nullptr;
   }
   while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
-  return or_enomem(current_heap().allocate_aligned(bytes, alignment));
+  return or_enomem(CURRENT_HEAP.allocate_aligned(bytes, alignment));
 }
 
 FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {

@@ -50,11 +50,17 @@ void* kernel_mmap(void* wish, size_t bytes, int protection, int flags, int file,
   return reinterpret_cast<void*>(syscall(SYS_mmap, wish, bytes, protection, flags, file, offset));
 }
 
+bool wraps(size_t bytes) { return bytes > SIZE_MAX - kPageBytes; }
+
 void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, void* fixed) {
   void* fresh = fixed;
   if (fixed != nullptr) {
-    fresh = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (fresh == MAP_FAILED) return fresh;
+    if (segment_of(fixed, bytes) != nullptr) {
+      segment.renew(static_cast<std::byte*>(fixed), bytes);
+    } else {
+      fresh = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+      if (fresh == MAP_FAILED) return fresh;
+    }
   } else {
     fresh = segment.obtain(bytes, kPageBytes);
     if (fresh == nullptr) {
@@ -70,7 +76,7 @@ void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size
     memcpy(static_cast<std::byte*>(fresh) + done, old + done, piece);
     segment.discard(old + done, piece);
   }
-  segment.give_back(old, old_bytes);
+  segment.unmap(old, old_bytes);
   return fresh;
 }
 
@@ -78,8 +84,22 @@ void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size
 
 FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   PagedSegment* segment = program_segment();
-  if (segment != nullptr && is_paged(wish, bytes, protection, flags)) {
+  if (segment != nullptr && !wraps(bytes) && is_paged(wish, bytes, protection, flags)) {
     if (std::byte* at = segment->obtain(round_up(bytes, kPageBytes), kPageBytes)) return at;
+  }
+  if ((flags & MAP_FIXED) != 0 && bytes != 0 && !wraps(bytes) && reinterpret_cast<uintptr_t>(wish) % kPageBytes == 0) {
+    segment = segment_of(wish, round_up(bytes, kPageBytes));
+    if (segment != nullptr && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE) {
+      auto* at = static_cast<std::byte*>(wish);
+      bytes = round_up(bytes, kPageBytes);
+      constexpr int kHarmless = MAP_NORESERVE | MAP_STACK | MAP_POPULATE;
+      if ((flags & ~kHarmless) == (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)) {
+        segment->renew(at, bytes);  // it stays paged
+        return syscall(SYS_mprotect, at, bytes, protection) == 0 ? wish : MAP_FAILED;
+      }
+      segment->discard(at, bytes);
+      segment->note_foreign();
+    }
   }
   return kernel_mmap(wish, bytes, protection, flags, file, offset);
 }
@@ -94,7 +114,7 @@ FARHEAP_EXPORT int munmap(void* at, size_t bytes) noexcept {
     errno = EINVAL;
     return -1;
   }
-  segment->give_back(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
+  segment->unmap(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
   return 0;
 }
 
@@ -107,15 +127,26 @@ FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags
   if (segment == nullptr) {
     return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
   }
-  if (reinterpret_cast<uintptr_t>(old) % kPageBytes != 0 || bytes == 0 || old_bytes == 0) {
+  constexpr int kUnderstood = MREMAP_MAYMOVE | MREMAP_FIXED;
+  const bool fixed_is_wrong = (flags & MREMAP_FIXED) != 0 && ((flags & MREMAP_MAYMOVE) == 0 ||
+                                                              reinterpret_cast<uintptr_t>(fixed) % kPageBytes != 0);
+  if (reinterpret_cast<uintptr_t>(old) % kPageBytes != 0 || bytes == 0 || old_bytes == 0 || wraps(bytes) ||
+      (flags & ~kUnderstood) != 0 || fixed_is_wrong) {
     errno = EINVAL;
     return MAP_FAILED;
   }
   auto* at = static_cast<std::byte*>(old);
   old_bytes = round_up(old_bytes, kPageBytes);
   bytes = round_up(bytes, kPageBytes);
-  if (fixed != nullptr) return move_mapping(*segment, at, old_bytes, bytes, fixed);
-  if (bytes < old_bytes) segment->give_back(at + bytes, old_bytes - bytes);
+  if ((flags & MREMAP_FIXED) != 0) {
+    auto* to = static_cast<std::byte*>(fixed);
+    if (to < at + old_bytes && at < to + bytes) {  // they overlap
+      errno = EINVAL;
+      return MAP_FAILED;
+    }
+    return move_mapping(*segment, at, old_bytes, bytes, fixed);
+  }
+  if (bytes < old_bytes) segment->unmap(at + bytes, old_bytes - bytes);
   if (bytes <= old_bytes || segment->extend(at, old_bytes, bytes)) return old;
   if ((flags & MREMAP_MAYMOVE) == 0) {
     errno = ENOMEM;
@@ -141,4 +172,25 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
     }
   }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
+}
+
+// Locked pages stay. The segment as a whole is never locked: it is a terabyte of addresses.
+FARHEAP_EXPORT int mlock(const void* at, size_t bytes) noexcept {
+  if (PagedSegment* segment = program_segment()) segment->note_locked();
+  return static_cast<int>(syscall(SYS_mlock, at, bytes));
+}
+
+FARHEAP_EXPORT int mlock2(const void* at, size_t bytes, unsigned flags) noexcept {
+  if (PagedSegment* segment = program_segment()) segment->note_locked();
+  return static_cast<int>(syscall(SYS_mlock2, at, bytes, flags));
+}
+
+FARHEAP_EXPORT int mlockall(int flags) noexcept {
+  PagedSegment* segment = program_segment();
+  if (segment == nullptr || (flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT) {
+    return static_cast<int>(syscall(SYS_mlockall, flags));
+  }
+  const int result = static_cast<int>(syscall(SYS_mlockall, flags | MCL_ONFAULT));
+  segment->unlock_range();
+  return result;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "preload/runtime.hpp"
 
+#include <link.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "base/log.hpp"
@@ -48,6 +50,19 @@ base::RunPage* join_run(const base::Options& options) {
   return *page;
 }
 
+// In the loader's own words; its program headers tell how long it is.
+void find_loader(Runtime& runtime) {
+  const ElfW(Addr) base = _r_debug.r_ldbase;
+  if (base == 0) return;
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(base);
+  const auto* parts = reinterpret_cast<const ElfW(Phdr)*>(base + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (parts[i].p_type != PT_LOAD) continue;
+    runtime.loader_bytes = std::max<std::uintptr_t>(runtime.loader_bytes, parts[i].p_vaddr + parts[i].p_memsz);
+  }
+  runtime.loader = base;
+}
+
 void forget_preload() {
   unsetenv("LD_PRELOAD");
 }
@@ -65,6 +80,7 @@ static void make_whole(Runtime& runtime) {
   auto loaded = base::load_options(environ);
   if (!loaded) give_up(loaded.error());
   runtime.options = std::move(loaded->options);
+  find_loader(runtime);
   base::set_log_level(runtime.options.log);
   runtime.run_page = join_run(runtime.options);
   runtime.run_page->counters.processes.fetch_add(1);

@@ -28,6 +28,8 @@ struct Runtime {
   base::RunPage* run_page = nullptr;
   std::unique_ptr<segment::PagedSegment> segment;
   heap::Heap* program = nullptr;
+  std::uintptr_t loader = 0;  // where ld.so lies
+  std::uintptr_t loader_bytes = 0;
 
   Runtime();
 };
@@ -44,6 +46,9 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
 // The heap for this call: the arena for runtime code, else the program's.
 [[nodiscard]] inline heap::Heap& heap_now(Runtime& runtime) {
   return base::t_inside_runtime ? runtime.arena : *runtime.program;
+}
+[[nodiscard]] inline bool is_loader(const Runtime& runtime, const void* code) {
+  return reinterpret_cast<std::uintptr_t>(code) - runtime.loader < runtime.loader_bytes;
 }
 // The arena alone exists while the rest is being made.
 [[nodiscard]] heap::Heap& early_arena();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "segment/paged_segment.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +22,24 @@ namespace {
 
 // Huge pages are taken only while they cannot be what brings the budget nearer.
 constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
+
+// The calling thread works on the pager's tables. No signal may come in between: its handler could touch a page that
+// left, and wait for a lock that this thread holds.
+class AtTheTables {
+ public:
+  AtTheTables() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AtTheTables() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AtTheTables(const AtTheTables&) = delete;
+  AtTheTables& operator=(const AtTheTables&) = delete;
+
+ private:
+  base::InsideRuntime inside_;
+  sigset_t before_;
+};
 
 [[noreturn]] void give_up(const Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message());
@@ -89,7 +108,7 @@ bool PagedSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_byte
 }
 
 void PagedSegment::discard(std::byte* at, std::size_t bytes) {
-  base::InsideRuntime inside;
+  AtTheTables working;
   if (!is_paging()) {
     std::shared_lock life(life_);
     if (!is_paging()) {
@@ -107,9 +126,37 @@ void PagedSegment::give_back(std::byte* at, std::size_t bytes) {
   handed_out_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
+void PagedSegment::renew(std::byte* at, std::size_t bytes) {
+  discard(at, bytes);
+  if (locked_.load(std::memory_order_relaxed)) syscall(SYS_munlock, at, bytes);
+  if (!foreign_.load(std::memory_order_relaxed)) {
+    syscall(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
+    return;
+  }
+  AtTheTables working;
+  std::shared_lock life(life_);  // paging does not start in between: it would not watch these pages
+  syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L);
+  syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
+  if (!is_paging()) return;
+  if (Status watched = view_->userfault().register_range(at, bytes); !watched) give_up(watched.error());
+  // What a neighbour's fault filled in while nobody watched is not there.
+  pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+}
+
+void PagedSegment::unmap(std::byte* at, std::size_t bytes) {
+  renew(at, bytes);
+  std::lock_guard lock(runs_mutex_);
+  handed_out_.fetch_sub(runs_.give_back_taken(at, bytes), std::memory_order_relaxed);
+}
+
+void PagedSegment::unlock_range() {
+  syscall(SYS_munlock, range_.data(), range_.size());
+  if (is_paging()) view_->unlock_staging();
+}
+
 void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (is_paging()) return;
-  base::InsideRuntime inside;
+  AtTheTables working;
   std::unique_lock life(life_);
   if (is_paging()) return;
   if (budget_.room_for_plain_memory(handed_out_.load(std::memory_order_relaxed)) > more) return;
@@ -156,7 +203,8 @@ void PagedSegment::adopt_what_is_in_memory() {
   os::PageEntry entries[kAtOnce];
   for (std::size_t first = 0; first < end; first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, end - first);
-    os::read_page_map(range_.data() + first * kPageBytes, {entries, count});
+    // Unknown pages are no loss: they stay in view, outside of the budget.
+    if (!os::read_page_map(range_.data() + first * kPageBytes, {entries, count})) break;
     for (std::size_t i = 0; i < count;) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;
@@ -168,7 +216,7 @@ void PagedSegment::adopt_what_is_in_memory() {
 
 bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
   if (!is_paging() || !contains(at) || bytes == 0) return false;
-  base::InsideRuntime inside;
+  AtTheTables working;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
   const std::size_t end = std::min(offset + bytes, range_.size());
   const std::size_t first = offset / kPageBytes;
@@ -177,13 +225,17 @@ bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes)
 }
 
 void PagedSegment::pause_eviction() {
-  base::InsideRuntime inside;
+  AtTheTables working;
   if (is_paging()) pager_->pause_eviction(true);
 }
 
 void PagedSegment::lock_for_fork() {
   base::InsideRuntime inside;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   life_.lock();
+  before_fork_ = before;
   runs_mutex_.lock();
   if (!is_paging()) return;
   pager_->freeze();
@@ -197,7 +249,9 @@ void PagedSegment::unlock_in_parent() {
     pager_->thaw();
   }
   runs_mutex_.unlock();
+  const sigset_t before = before_fork_;
   life_.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void PagedSegment::unlock_in_child() {
@@ -212,6 +266,7 @@ void PagedSegment::unlock_in_child() {
   }
   runs_mutex_.unlock();
   new (&life_) std::shared_mutex;
+  pthread_sigmask(SIG_SETMASK, &before_fork_, nullptr);
 }
 
 }  // namespace farheap::segment

@@ -10,6 +10,8 @@
 // Thread-safety: any thread.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,17 @@ class PagedSegment final : public PageSpace {
   void discard(std::byte* at, std::size_t bytes) override;
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
 
+  // As munmap(): what the program did to these pages (protected, locked, mapped over) is undone, and parts of the
+  // run may have been given back before.
+  void unmap(std::byte* at, std::size_t bytes);
+  // As mmap() over a mapping that stays: zeros, readable and writable.
+  void renew(std::byte* at, std::size_t bytes);
+  // The program maps something of its own over a part of the range, or locks memory.
+  void note_foreign() { foreign_.store(true, std::memory_order_relaxed); }
+  void note_locked() { locked_.store(true, std::memory_order_relaxed); }
+  // The range is never locked as a whole: all of its addresses would get memory.
+  void unlock_range();
+
   [[nodiscard]] bool contains(const void* at) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data()) < range_.size();
   }
@@ -72,9 +85,12 @@ class PagedSegment final : public PageSpace {
   RunAllocator runs_;                     // guarded by runs_mutex_
   std::size_t highest_ = 0;               // guarded by runs_mutex_: nothing was handed out beyond
   std::atomic<std::size_t> handed_out_{0};
+  std::atomic<bool> foreign_{false};
+  std::atomic<bool> locked_{false};
 
   // Held shared while plain memory is dropped, alone while paging starts.
   std::shared_mutex life_;
+  sigset_t before_fork_{};  // guarded by life_: the forking thread's signal mask
   std::atomic<bool> paging_{false};
   pager::TreeBudget budget_;
   std::unique_ptr<Store> store_;

@@ -156,6 +156,23 @@ void RunAllocator::give_back(std::byte* at, std::size_t bytes) noexcept {
   free_bytes_ += bytes;
 }
 
+std::size_t RunAllocator::give_back_taken(std::byte* at, std::size_t bytes) noexcept {
+  std::size_t given = 0;
+  const Address end = address_of(at) + bytes;
+  for (Address start = address_of(at); start < end;) {
+    auto after = by_address_.upper_bound(start, FreeRunAddressOrder{});
+    if (after != by_address_.begin() && std::prev(after)->end > start) {
+      start = std::prev(after)->end;
+      continue;
+    }
+    const Address stop = after == by_address_.end() ? end : std::min(end, after->start);
+    give_back(reinterpret_cast<std::byte*>(start), stop - start);
+    given += stop - start;
+    start = stop;
+  }
+  return given;
+}
+
 std::size_t RunAllocator::largest_free_run() const noexcept {
   return by_size_.empty() ? 0 : by_size_.rbegin()->bytes();
 }

@@ -38,6 +38,10 @@ class RunAllocator {
   // Stops the program if any part lies outside of the range or is free already.
   void give_back(std::byte* at, std::size_t bytes) noexcept;
 
+  // The same for a range of which parts may be free already; returns the bytes that were not.
+  // Requires: it lies in the range.
+  std::size_t give_back_taken(std::byte* at, std::size_t bytes) noexcept;
+
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_; }
   [[nodiscard]] std::size_t free_run_count() const noexcept { return by_address_.size(); }
   [[nodiscard]] std::size_t largest_free_run() const noexcept;
