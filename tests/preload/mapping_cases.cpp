@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// mmap() and its family as programs with allocators of their own use them.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "cases.hpp"
+
+using namespace cases;
+
+namespace {
+
+char* map(std::size_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(at != MAP_FAILED && reinterpret_cast<std::uintptr_t>(at) % kPage == 0);
+  return static_cast<char*>(at);
+}
+
+}  // namespace
+
+CASE(map_and_unmap) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<char*> pieces;
+    for (std::size_t i = 0; i < 48; ++i) {
+      pieces.push_back(map(2 * kMebibyte));
+      CHECK(all_zero(pieces.back(), 2 * kMebibyte));
+      fill(pieces.back(), 2 * kMebibyte, i);
+    }
+    for (std::size_t i = 0; i < pieces.size(); ++i) CHECK_FILLED(pieces[i], 2 * kMebibyte, i);
+    for (char* piece : pieces) {
+      // Its middle first, then the ends.
+      CHECK(munmap(piece + kMebibyte / 2, kMebibyte) == 0);
+      CHECK(munmap(piece, kMebibyte / 2) == 0);
+      CHECK(munmap(piece + 3 * kMebibyte / 2, kMebibyte / 2) == 0);
+    }
+  }
+}
+
+CASE(dropped_pages_read_as_zeros) {
+  char* at = map(8 * kMebibyte);
+  fill(at, 8 * kMebibyte, 1);
+  push_out();
+  CHECK(madvise(at + kMebibyte, kMebibyte, MADV_DONTNEED) == 0);
+  fill(at + 3 * kMebibyte, kMebibyte, 2);
+  CHECK(madvise(at + 3 * kMebibyte, kMebibyte, MADV_DONTNEED) == 0);
+  CHECK(madvise(at + 5 * kMebibyte, 100, MADV_DONTNEED) == 0);  // a page, the length is rounded up
+  CHECK(all_zero(at + kMebibyte, kMebibyte) && all_zero(at + 3 * kMebibyte, kMebibyte));
+  CHECK(all_zero(at + 5 * kMebibyte, kPage));
+  CHECK_FILLED(at, kMebibyte, 1);
+  CHECK(*reinterpret_cast<std::uint64_t*>(at + 5 * kMebibyte + kPage) == word(1, (5 * kMebibyte + kPage) / 8));
+  push_out();
+  CHECK(all_zero(at + kMebibyte, kMebibyte) && all_zero(at + 3 * kMebibyte, kMebibyte));
+  errno = 0;
+  CHECK(madvise(at + 1, kPage, MADV_DONTNEED) == -1 && errno == EINVAL);
+}
+
+// Without the C library, as a program with system calls of its own would: the pager learns of it late.
+CASE(dropped_behind_the_librarys_back) {
+  char* at = map(8 * kMebibyte);
+  fill(at, 8 * kMebibyte, 1);
+  CHECK(syscall(SYS_madvise, at, kMebibyte, MADV_DONTNEED) == 0);
+  CHECK(all_zero(at, kMebibyte));
+  fill(at, kMebibyte / 2, 7);
+  push_out();
+  CHECK_FILLED(at, kMebibyte / 2, 7);
+  CHECK(all_zero(at + kMebibyte / 2, kMebibyte / 2));
+  CHECK(*reinterpret_cast<std::uint64_t*>(at + kMebibyte) == word(1, kMebibyte / 8));
+}
+
+CASE(mremap_grows_and_shrinks) {
+  std::size_t bytes = 8 * kMebibyte;
+  char* at = map(bytes);
+  fill(at, bytes, 1);
+  push_out();
+  at = static_cast<char*>(mremap(at, bytes, 4 * kMebibyte, 0));
+  CHECK(at != MAP_FAILED);
+  CHECK_FILLED(at, 4 * kMebibyte, 1);
+  char* behind = map(kMebibyte);  // in the way, perhaps
+  fill(behind, kMebibyte, 3);
+  at = static_cast<char*>(mremap(at, 4 * kMebibyte, kLarge, MREMAP_MAYMOVE));
+  CHECK(at != MAP_FAILED);
+  CHECK_FILLED(at, 4 * kMebibyte, 1);
+  CHECK(all_zero(at + 4 * kMebibyte, kLarge - 4 * kMebibyte));
+  fill(at, kLarge, 2);
+  CHECK_FILLED(behind, kMebibyte, 3);
+  at = static_cast<char*>(mremap(at, kLarge, kLarge + kMebibyte, MREMAP_MAYMOVE));
+  CHECK_FILLED(at, kLarge, 2);
+  CHECK(munmap(at, kLarge + kMebibyte) == 0);
+}
+
+CASE(mremap_to_a_fixed_place) {
+  char* from = map(4 * kMebibyte);
+  fill(from, 4 * kMebibyte, 1);
+  char* to = map(4 * kMebibyte);
+  fill(to, 4 * kMebibyte, 2);
+  push_out();
+  CHECK(mremap(from, 4 * kMebibyte, 4 * kMebibyte, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+  CHECK_FILLED(to, 4 * kMebibyte, 1);
+  push_out();
+  CHECK_FILLED(to, 4 * kMebibyte, 1);
+  fill(to, 4 * kMebibyte, 4);
+  push_out();
+  CHECK_FILLED(to, 4 * kMebibyte, 4);
+  CHECK(munmap(to, 4 * kMebibyte) == 0);
+  // A place that is no place of the heap's.
+  void* outside = mmap(nullptr, kMebibyte, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* again = map(kMebibyte);
+  fill(again, kMebibyte, 6);
+  CHECK(mremap(again, kMebibyte, kMebibyte, MREMAP_MAYMOVE | MREMAP_FIXED, outside) == outside);
+  CHECK_FILLED(outside, kMebibyte, 6);
+  errno = 0;
+  CHECK(mremap(outside, kMebibyte, kMebibyte, MREMAP_FIXED, to) == MAP_FAILED && errno == EINVAL);
+}
+
+CASE(mapping_over_a_mapping) {
+  char* at = map(8 * kMebibyte);
+  fill(at, 8 * kMebibyte, 1);
+  // Fresh memory over old: as allocators renew a piece.
+  CHECK(mmap(at + kMebibyte, kMebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        at + kMebibyte);
+  CHECK(all_zero(at + kMebibyte, kMebibyte));
+  fill(at + kMebibyte, kMebibyte, 2);
+  push_out();
+  CHECK_FILLED(at + kMebibyte, kMebibyte, 2);
+  // A file over it.
+  char name[] = "/tmp/preload-cases-XXXXXX";
+  const int file = mkstemp(name);
+  CHECK(file >= 0 && unlink(name) == 0);
+  std::vector<std::uint64_t> words(kMebibyte / 8);
+  fill(words.data(), kMebibyte, 3);
+  CHECK(write(file, words.data(), kMebibyte) == static_cast<ssize_t>(kMebibyte));
+  CHECK(mmap(at + 3 * kMebibyte, kMebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0) ==
+        at + 3 * kMebibyte);
+  close(file);
+  push_out();
+  CHECK_FILLED(at + 3 * kMebibyte, kMebibyte, 3);
+  fill(at + 3 * kMebibyte, kMebibyte / 2, 4);
+  // Nothing over it, then memory again.
+  CHECK(mmap(at + 5 * kMebibyte, kMebibyte, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        at + 5 * kMebibyte);
+  CHECK(mprotect(at + 5 * kMebibyte, kMebibyte, PROT_READ | PROT_WRITE) == 0);
+  CHECK(all_zero(at + 5 * kMebibyte, kMebibyte));
+  fill(at + 5 * kMebibyte, kMebibyte, 5);
+  push_out();
+  CHECK_FILLED(at, kMebibyte, 1);
+  CHECK_FILLED(at + kMebibyte, kMebibyte, 2);
+  CHECK_FILLED(at + 3 * kMebibyte, kMebibyte / 2, 4);
+  CHECK(*reinterpret_cast<std::uint64_t*>(at + 3 * kMebibyte + kMebibyte / 2) == word(3, kMebibyte / 16));
+  CHECK_FILLED(at + 5 * kMebibyte, kMebibyte, 5);
+  CHECK(munmap(at, 8 * kMebibyte) == 0);
+  for (int i = 0; i < 12; ++i) {  // the same addresses, perhaps
+    char* next = map(8 * kMebibyte);
+    CHECK(all_zero(next, 8 * kMebibyte));
+    fill(next, 8 * kMebibyte, 20 + static_cast<unsigned>(i));
+    push_out();
+    CHECK_FILLED(next, 8 * kMebibyte, 20 + static_cast<unsigned>(i));
+    if (i % 2 == 0) CHECK(munmap(next, 8 * kMebibyte) == 0);
+  }
+}
+
+// A guard page in a stack or a buffer must not be found by who gets the addresses next.
+CASE(protected_then_unmapped) {
+  for (int protection : {PROT_NONE, PROT_READ}) {
+    char* at = map(4 * kMebibyte);
+    fill(at, 4 * kMebibyte, 1);
+    push_out();
+    CHECK(mprotect(at, kMebibyte, protection) == 0);
+    if (protection == PROT_READ) CHECK_FILLED(at, kMebibyte, 1);
+    push_out();
+    if (protection == PROT_READ) CHECK_FILLED(at, kMebibyte, 1);
+    CHECK(munmap(at, 4 * kMebibyte) == 0);
+    for (int i = 0; i < 4; ++i) fill(map(4 * kMebibyte), 4 * kMebibyte, 2);
+  }
+}
+
+CASE(read_only_pages_stay_right) {
+  char* at = map(16 * kMebibyte);
+  fill(at, 16 * kMebibyte, 1);
+  for (std::size_t i = 0; i < 16; i += 2) CHECK(mprotect(at + i * kMebibyte, kMebibyte, PROT_READ) == 0);
+  push_out();
+  CHECK_FILLED(at, 16 * kMebibyte, 1);
+  push_out();
+  CHECK(mprotect(at, 16 * kMebibyte, PROT_READ | PROT_WRITE) == 0);
+  CHECK_FILLED(at, 16 * kMebibyte, 1);
+  fill(at, 16 * kMebibyte, 2);
+  push_out();
+  CHECK_FILLED(at, 16 * kMebibyte, 2);
+}
+
+CASE(unmapping_twice) {
+  char* at = map(2 * kMebibyte);
+  fill(at, 2 * kMebibyte, 1);
+  CHECK(munmap(at, kMebibyte) == 0);
+  CHECK(munmap(at, 2 * kMebibyte) == 0);  // half of it is gone already: that is no error
+  CHECK(munmap(at, 2 * kMebibyte) == 0);
+  push_out();
+}
+
+CASE(wrong_mapping_calls) {
+  char* at = map(kMebibyte);
+  errno = 0;
+  CHECK(mmap(nullptr, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EINVAL);
+  volatile std::size_t huge = SIZE_MAX;
+  for (std::size_t bytes : {std::size_t{huge}, huge - kPage, huge / 2}) {
+    errno = 0;
+    CHECK(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+    CHECK(errno == ENOMEM);
+    errno = 0;
+    CHECK(mremap(at, kMebibyte, bytes, MREMAP_MAYMOVE) == MAP_FAILED && (errno == ENOMEM || errno == EINVAL));
+  }
+  errno = 0;
+  CHECK(munmap(at + 1, kPage) == -1 && errno == EINVAL);
+  errno = 0;
+  CHECK(munmap(at, 0) == -1 && errno == EINVAL);
+  fill(at, kMebibyte, 1);
+  push_out();
+  CHECK_FILLED(at, kMebibyte, 1);
+}
+
+// As an allocator does that reserves much and commits by touching.
+CASE(a_large_sparse_mapping) {
+  constexpr std::size_t kBytes = std::size_t{8} << 30;
+  char* at = static_cast<char*>(
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  CHECK(at != MAP_FAILED);
+  for (std::size_t i = 0; i < kBytes; i += 2 * kMebibyte) *reinterpret_cast<std::uint64_t*>(at + i) = word(1, i);
+  for (std::size_t i = 0; i < kBytes; i += 2 * kMebibyte) CHECK(*reinterpret_cast<std::uint64_t*>(at + i) == word(1, i));
+  CHECK(munmap(at, kBytes) == 0);
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a program plainly and under `farheap run` with a small budget: the same output, the same end, and a peak
+within the budget."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+# The kernel features of a Linux 6.1.
+OLD_KERNEL = ["disable=move,wp_async,pagemap_scan"]
+MODES = {
+    "plain": ("file:{folder}", []),
+    "linux_6_1": ("file:{folder}", OLD_KERNEL),
+    "clock": ("mem:", ["policy=clock"]),
+    "lmdb": ("lmdb:{folder}/heap.mdb", []),
+    "checked": ("checksum+compress+file:{folder}", []),
+    "one_handler": ("mem:", ["handlers=1", "read_ahead=0", "block_max=64K"]),
+}
+PATIENCE_SECONDS = 20
+
+
+def run(command, environment):
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                               env=environment, start_new_session=True)
+    try:
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        output, errors = process.communicate()
+        show("it printed", output)
+        show("it complained", errors)
+        sys.exit(f"FAILED: still running after {PATIENCE_SECONDS} s: {' '.join(command)}")
+    return process.returncode, output, errors
+
+
+def show(title, text):
+    print(f"{title}:", flush=True)
+    print(text.decode(errors="replace")[-4000:], flush=True)
+
+
+def report_of(errors):
+    for line in errors.decode(errors="replace").splitlines():
+        start = line.find('{"format"')
+        if start >= 0:
+            return json.loads(line[start:])
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--mode", choices=MODES, default="plain")
+    parser.add_argument("--memory", type=int, default=32, help="MiB")
+    parser.add_argument("--over", action="store_true", help="it may go over its budget: it locks memory")
+    parser.add_argument("--stays-plain", action="store_true", help="it need not come near its budget")
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    wanted = parser.parse_args()
+    program = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
+
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
+    plain = run(program, environment)
+    folder = tempfile.mkdtemp(prefix="farheap-preload-", dir="/var/tmp")
+    try:
+        store, settings = MODES[wanted.mode]
+        command = [wanted.tool, "run", "--memory", f"{wanted.memory}M", "--stats=json",
+                   "--store", store.format(folder=folder)]
+        for setting in settings:
+            command += ["--set", setting]
+        paged = run(command + ["--"] + program, environment)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    complaints = []
+    report = report_of(paged[2])
+    # As a shell, the tool answers 128 + N for a program that signal N ended.
+    expected = plain[0] if plain[0] >= 0 else 128 - plain[0]
+    got = paged[0] if paged[0] >= 0 else 128 - paged[0]
+    if got != expected:
+        complaints.append(f"ended with {got}, plainly with {expected}")
+    if paged[1] != plain[1]:
+        complaints.append("other output")
+    if report is None:
+        complaints.append("no report")
+    else:
+        budget = wanted.memory * MIB
+        limit = budget + max(budget // 50, 8 * MIB)
+        if report["peak_bytes"] > limit and not wanted.over:
+            complaints.append(f"peak {report['peak_bytes'] / MIB:.1f} MiB of a budget of {wanted.memory} MiB")
+        if report["faults"] == 0 and not wanted.stays_plain:
+            complaints.append("nothing was paged: this tests nothing")
+        print({key: report[key] for key in ("seconds", "peak_bytes", "processes", "paging_processes", "faults",
+                                            "bytes_read", "bytes_written", "stall_seconds")}, flush=True)
+    if b"NOT TESTED" in paged[2] or b"NOT TESTED" in plain[2]:
+        print("NOT TESTED (see below)", flush=True)
+        show("it said", paged[2])
+        if not complaints:
+            sys.exit(77)
+    if complaints:
+        show("plain output", plain[1])
+        show("output", paged[1])
+        show("errors", paged[2])
+        sys.exit("FAILED: " + "; ".join(complaints))
+
+
+main()
