@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/log.hpp"
+#include "os/own_descriptors.hpp"
 #ifdef FARHEAP_HAVE_LIBURING
 #include <liburing.h>
 #endif
@@ -87,11 +88,14 @@ struct Ring {
       base::log(base::LogLevel::kInfo, "io_uring is not to be had (errno {}): plain reads and writes instead", -failed);
       return nullptr;
     }
+    made->ring.ring_fd = made->ring.enter_ring_fd = keep_descriptor(made->ring.ring_fd);
     made->owner = getpid();
     return made;
   }
   ~Ring() {
-    if (owner != 0) io_uring_queue_exit(&ring);
+    if (owner == 0) return;
+    disown_descriptor(ring.ring_fd);
+    io_uring_queue_exit(&ring);
   }
 
   // Requires: batch.size() <= kDepth.

@@ -42,9 +42,13 @@ int keep_descriptor(int file) {
   return high;
 }
 
+void disown_descriptor(int file) {
+  if (file >= 0 && file < kMost) g_own[file].store(false);
+}
+
 void release_descriptor(int file) {
   if (file < 0) return;
-  if (file < kMost) g_own[file].store(false);
+  disown_descriptor(file);
   close_now(file);
 }
 

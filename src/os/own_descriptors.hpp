@@ -14,6 +14,8 @@ namespace farheap::os {
 [[nodiscard]] int keep_descriptor(int file);
 // Closes it. Negative numbers are ignored.
 void release_descriptor(int file);
+// Leaves it open, and no longer the runtime's own: somebody else is about to close it.
+void disown_descriptor(int file);
 [[nodiscard]] bool is_own_descriptor(int file);
 // The lowest and one past the highest the runtime ever had, for range operations; equal when it has none.
 struct DescriptorRange {

@@ -17,6 +17,7 @@
 
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "os/own_descriptors.hpp"
 
 namespace farheap::store {
 namespace {
@@ -56,10 +57,10 @@ FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
 }
 
 std::unique_ptr<FileDevice> FileDevice::take(int file, std::string name, const StoreOptions& options) {
-  return std::unique_ptr<FileDevice>(new FileDevice(file, std::move(name), options));
+  return std::unique_ptr<FileDevice>(new FileDevice(os::keep_descriptor(file), std::move(name), options));
 }
 
-FileDevice::~FileDevice() { close(file_); }
+FileDevice::~FileDevice() { os::release_descriptor(file_); }
 
 void FileDevice::choose_direct() {
   const auto alignment = direct_alignment(file_);

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "os/own_descriptors.hpp"
 
 namespace farheap::store {
 namespace {
@@ -40,7 +41,7 @@ std::uint64_t this_boot() {
 }  // namespace
 
 Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_bytes, std::string name) {
-  std::unique_ptr<SideTable> table(new SideTable(file, std::move(name)));
+  std::unique_ptr<SideTable> table(new SideTable(os::keep_descriptor(file), std::move(name)));
   auto ok = table->set_up(block_bytes);
   if (!ok) return fail(std::move(ok.error()));
   return table;
@@ -52,8 +53,10 @@ SideTable::~SideTable() {
     if (auto* at = slot.load()) munmap(at, kWordsPerChunk * sizeof(Word));
   }
   const auto own = lock_file_.load();
-  if (own >> 32 == static_cast<std::uint64_t>(getpid()) && static_cast<int>(own) != file_) close(static_cast<int>(own));
-  close(file_);
+  if (own >> 32 == static_cast<std::uint64_t>(getpid()) && static_cast<int>(own) != file_) {
+    os::release_descriptor(static_cast<int>(own));
+  }
+  os::release_descriptor(file_);
 }
 
 Status SideTable::set_up(std::size_t block_bytes) {
@@ -178,9 +181,11 @@ int SideTable::lock_file() {
       base::log(base::LogLevel::kWarn, "{}: without /proc, a forked child and its parent do not exclude each other",
                 name_);
       fresh = file_;
+    } else {
+      fresh = os::keep_descriptor(fresh);
     }
     if (lock_file_.compare_exchange_strong(own, me << 32 | static_cast<std::uint32_t>(fresh))) return fresh;
-    if (fresh != file_) close(fresh);
+    if (fresh != file_) os::release_descriptor(fresh);
   }
   return static_cast<int>(own);
 }
