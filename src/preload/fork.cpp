@@ -4,6 +4,7 @@
 //
 // The order of locks is that of allocation: program heap, segment and pager, arena. The pager is at rest when the
 // child is made, so what the child inherits of it is whole.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -30,10 +31,23 @@ void touch_streams() {
   _IO_list_unlock();
 }
 
+// The C library's record of where names are looked up: in a program with threads its fork() reads that after our
+// handler, when nobody can bring it back into view. Looking a database up touches it.
+using NameDatabase = bool (*)(int database, void** actions);
+NameDatabase g_name_database = nullptr;
+
+void touch_name_databases() {
+  void* actions = nullptr;
+  if (g_name_database != nullptr) (void)g_name_database(0, &actions);
+}
+
 void before_fork() {
   Runtime& all = *g_runtime.load();
   all.segment->pause_eviction();
-  if (all.segment->is_paging()) touch_streams();
+  if (all.segment->is_paging()) {
+    touch_streams();
+    touch_name_databases();
+  }
   all.program->lock_for_fork();
   all.segment->lock_for_fork();
   all.arena.lock_for_fork();
@@ -60,6 +74,7 @@ void after_fork_in_child() {
 }  // namespace
 
 void watch_forks() {
+  g_name_database = reinterpret_cast<NameDatabase>(dlsym(RTLD_DEFAULT, "__nss_database_get"));
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
     base::stop("cannot watch forks: pthread_atfork failed");
   }

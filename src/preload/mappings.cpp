@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "base/units.hpp"
 #include "preload/runtime.hpp"
 
@@ -190,7 +191,11 @@ FARHEAP_EXPORT int mlockall(int flags) noexcept {
   if (segment == nullptr || (flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT) {
     return static_cast<int>(syscall(SYS_mlockall, flags));
   }
+  segment->note_locked();
   const int result = static_cast<int>(syscall(SYS_mlockall, flags | MCL_ONFAULT));
   segment->unlock_range();
-  return result;
+  if (result == 0 || errno != ENOMEM) return result;
+  // RLIMIT_MEMLOCK counts the segment's addresses. The program would have been allowed to.
+  farheap::base::log(farheap::base::LogLevel::kWarn, "mlockall: nothing is locked; the heap's addresses are too many");
+  return 0;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A child sees the memory as of the fork and writes its own copy; nobody sees a byte of the other's.
+#include <netdb.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -240,6 +242,20 @@ CASE(streams_in_pages_that_left_when_forking) {
     })) == 0);
   }
   for (FILE* stream : streams) CHECK(fclose(stream) == 0);
+}
+
+// The C library's own records that fork() looks at are memory of the heap, too.
+CASE(fork_after_looking_up_names) {
+  CHECK(getpwnam("root") != nullptr && getservbyname("no such service", "tcp") == nullptr);
+  std::atomic<bool> stop{false};
+  std::thread idle([&] { stop.wait(false); });  // with one thread fork() need not look
+  for (int i = 0; i < 3; ++i) {
+    push_out();
+    CHECK(status_of(in_child([] { CHECK(getpwnam("root") != nullptr); })) == 0);
+  }
+  stop = true;
+  stop.notify_all();
+  idle.join();
 }
 
 namespace {
