@@ -26,13 +26,9 @@ BlockMap::BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable s
     : store_(store), extents_(std::move(extents)), slots_(std::move(slots)) {}
 
 BlockMap::~BlockMap() {
-  for_each_reference([&](SlotGroup group) { slots_.release_group(group); });
   for (std::uint64_t i = 0; i < extents_end_; ++i) {
-    if (extents_[i] == nullptr) continue;
-    for (std::uint32_t page = 0; page < kPages; ++page) {
-      if (extents_[i]->stored[page]) (void)slots_.release(extents_[i]->slot(page));
-    }
-    delete extents_[i];
+    if (extents_[i] != nullptr) forget({i * kPages, kPages});
+    if (extents_[i] != nullptr) drop_extent(i);  // nothing was stored there any more
   }
 }
 

@@ -30,10 +30,15 @@ SlotGroup SlotTable::take_group(SlotGroup after) {
   };
   Shared& shared = shared_[0];
   if (after != kNoGroup && after + 1 < groups_.capacity() && try_take(after + 1)) return after + 1;
-  for (SlotGroup group = shared.lowest.load(); group < groups_.capacity(); ++group) {
+  std::uint32_t start = shared.lowest.load();
+  for (SlotGroup group = start; group < groups_.capacity(); ++group) {
     if (!try_take(group)) continue;
-    shared.lowest.store(group + 1);
+    shared.lowest.compare_exchange_strong(start, group + 1);  // unless one became free meanwhile
     return group;
+  }
+  // One that became free behind the search is not in the hint.
+  for (SlotGroup group = 0; group < start; ++group) {
+    if (try_take(group)) return group;
   }
   return kNoGroup;
 }
@@ -41,7 +46,10 @@ SlotGroup SlotTable::take_group(SlotGroup after) {
 void SlotTable::share_group(SlotGroup group) { groups_[group].owners.fetch_add(1); }
 
 void SlotTable::release_group(SlotGroup group) {
-  groups_[group].owners.fetch_sub(1);
+  if (groups_[group].owners.fetch_sub(1) == 1) may_be_taken(group);
+}
+
+void SlotTable::may_be_taken(SlotGroup group) {
   std::uint32_t lowest = shared_[0].lowest.load();
   while (group < lowest && !shared_[0].lowest.compare_exchange_weak(lowest, group)) {
   }
@@ -60,7 +68,8 @@ void SlotTable::share(Slot slot) {
 
 bool SlotTable::release(Slot slot) {
   if (references_[slot].fetch_sub(1) != 1) return false;
-  groups_[slot / kGroupSlots].used.fetch_sub(1);
+  Group& group = groups_[slot / kGroupSlots];
+  if (group.used.fetch_sub(1) == 1 && group.owners.load() == 0) may_be_taken(slot / kGroupSlots);
   return true;
 }
 

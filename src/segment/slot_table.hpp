@@ -57,6 +57,7 @@ class SlotTable {
   struct Shared {
     std::atomic<std::uint32_t> lowest;  // a hint: below it all are taken
   };
+  void may_be_taken(SlotGroup group);
   os::ReservedArray<std::atomic<std::uint16_t>> references_;
   os::ReservedArray<Group> groups_;
   os::ReservedArray<Shared> shared_;
