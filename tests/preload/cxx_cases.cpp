@@ -96,7 +96,7 @@ CASE(bad_alloc) {
     if (++asked == 3) std::set_new_handler(nullptr);
   });
   expect([&] { kept = new char[half]; });
-  CHECK(caught == 5 && asked == 3);
+  CHECK(caught == 5 && asked == 3 && kept == nullptr);
   std::set_new_handler([] { throw std::bad_alloc(); });
   CHECK(::operator new(half, std::nothrow) == nullptr);
 }
