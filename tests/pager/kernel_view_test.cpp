@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernel's view with a real userfaultfd, with and without UFFDIO_MOVE. Faults are served here by a thread that
+// knows of each page only whether it is in its staging place.
+#include "pager/kernel_view.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/units.hpp"
+
+namespace farheap::pager {
+namespace {
+
+using base::kPageBytes;
+constexpr std::uint32_t kPages = 64;
+const std::byte g_zeros[kPageBytes]{};
+
+class KernelViewTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    auto range = os::Mapping::reserve(kPages * kPageBytes, os::Access::kReadWrite);
+    ASSERT_TRUE(range.has_value());
+    range_ = std::move(*range);
+    madvise(range_.data(), range_.size(), MADV_NOHUGEPAGE);
+    auto view = KernelView::make(range_.data(), range_.size(), {.move = GetParam(), .kernel_faults = true});
+    if (!view) {
+      std::fprintf(stderr, "kernel_view_test: NOT TESTED: %s\n", view.error().message().c_str());
+      GTEST_SKIP() << view.error().message();
+    }
+    view_ = std::move(*view);
+    if (GetParam() && !view_->userfault().features().move) {
+      std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
+      GTEST_SKIP() << "no UFFDIO_MOVE";
+    }
+    handler_ = std::thread([this] { serve(); });
+  }
+  void TearDown() override {
+    stop_ = true;
+    if (handler_.joinable()) handler_.join();
+  }
+
+  void serve() {
+    while (!stop_) {
+      pollfd waiting{view_->userfault().descriptor(), POLLIN, 0};
+      if (poll(&waiting, 1, 20) <= 0) continue;
+      os::FaultEvent event;
+      while (view_->userfault().read_event(event)) {
+        const PageNumber page = view_->page_of(event.address);
+        std::lock_guard lock(mutex_);
+        ++faults_;
+        if (staged_[page]) {
+          staged_[page] = false;
+          view_->put_back({page, 1});
+        } else if (in_view_[page]) {
+          view_->wake({page, 1});
+        } else {
+          view_->put_in({page, 1}, g_zeros);
+        }
+        in_view_[page] = true;
+      }
+    }
+  }
+  [[nodiscard]] View::Taken take_out(PageNumber page) {
+    std::lock_guard lock(mutex_);
+    if (!in_view_[page]) return View::Taken::kGone;
+    View::Taken answer;
+    view_->take_out({page, 1}, {&answer, 1});
+    staged_[page] = answer == View::Taken::kTaken;
+    in_view_[page] = answer == View::Taken::kRefused;
+    return answer;
+  }
+  [[nodiscard]] std::atomic<std::uint64_t>* words(PageNumber page) {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(range_.data() + page * kPageBytes);
+  }
+  void write(PageNumber page, std::uint64_t value) { words(page)[0] = value; }
+
+  os::Mapping range_;
+  std::unique_ptr<KernelView> view_;
+  std::mutex mutex_;
+  bool staged_[kPages] = {};   // guarded by mutex_
+  bool in_view_[kPages] = {};  // guarded by mutex_
+  std::uint64_t faults_ = 0;   // guarded by mutex_
+  std::atomic<bool> stop_{false};
+  std::thread handler_;
+};
+
+TEST_P(KernelViewTest, NoIncrementIsLostWhilePagesComeAndGo) {
+  constexpr std::uint32_t kHot = 4;
+  constexpr int kThreads = 2, kTakes = 10'000;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> writers;
+  std::vector<std::uint64_t> written(kThreads * kHot);
+  for (int number = 0; number < kThreads; ++number) {
+    writers.emplace_back([&, number] {
+      while (!done) {
+        for (std::uint32_t page = 0; page < kHot; ++page) {
+          // A word of this thread's own, written as a program does: no atomic operation.
+          volatile auto* word = reinterpret_cast<volatile std::uint64_t*>(&words(page)[100 * number + 7]);
+          *word = *word + 1;
+          ++written[static_cast<std::size_t>(number) * kHot + page];
+        }
+      }
+    });
+  }
+  for (int taken = 0, round = 0; taken < kTakes; ++round) {
+    const PageNumber page = static_cast<PageNumber>(round) % kHot;
+    if (take_out(page) != View::Taken::kTaken) {
+      std::this_thread::yield();
+      continue;
+    }
+    ++taken;
+    if (round % 3 == 0) continue;  // the writer's fault brings it back
+    std::lock_guard lock(mutex_);
+    if (!staged_[page]) continue;
+    if (round % 3 == 1) {
+      view_->put_back({page, 1});
+    } else {  // as when the writer to the store still reads the staging place
+      std::byte before[kPageBytes];
+      std::memcpy(before, view_->staging(page), kPageBytes);
+      view_->copy_back({page, 1});
+      EXPECT_EQ(std::memcmp(before, view_->staging(page), kPageBytes), 0);
+      view_->drop_staging({page, 1});
+    }
+    staged_[page] = false;
+    in_view_[page] = true;
+  }
+  done = true;
+  for (auto& writer : writers) writer.join();
+  for (int number = 0; number < kThreads; ++number) {
+    for (std::uint32_t page = 0; page < kHot; ++page) {
+      EXPECT_EQ(words(page)[100 * number + 7].load(), written[static_cast<std::size_t>(number) * kHot + page]);
+    }
+  }
+}
+
+TEST_P(KernelViewTest, AWholeRunLeavesAndComesBack) {
+  for (std::uint32_t page = 0; page < kPages; ++page) write(page, page + 1);
+  View::Taken answers[kPages];
+  std::unique_lock lock(mutex_);
+  view_->take_out({0, kPages}, answers);
+  for (std::uint32_t page = 0; page < kPages; ++page) {
+    EXPECT_EQ(answers[page], View::Taken::kTaken);
+    EXPECT_EQ(*reinterpret_cast<const std::uint64_t*>(view_->staging(page)), page + 1);
+  }
+  view_->put_back({0, kPages});
+  lock.unlock();
+  for (std::uint32_t page = 0; page < kPages; ++page) EXPECT_EQ(words(page)[0], page + 1);
+}
+
+TEST_P(KernelViewTest, PagesThatTheProgramDroppedAreGone) {
+  for (std::uint32_t page = 0; page < kPages; ++page) write(page, 9);
+  ASSERT_EQ(syscall(SYS_madvise, range_.data() + 10 * kPageBytes, 5 * kPageBytes, MADV_DONTNEED), 0);
+  View::Taken answers[kPages];
+  std::lock_guard lock(mutex_);
+  view_->take_out({0, kPages}, answers);
+  for (std::uint32_t page = 0; page < kPages; ++page) {
+    EXPECT_EQ(answers[page], page >= 10 && page < 15 ? View::Taken::kGone : View::Taken::kTaken) << page;
+  }
+  view_->put_back({0, 10});
+  view_->put_back({15, kPages - 15});
+}
+
+TEST_P(KernelViewTest, LockedPagesStay) {
+  for (std::uint32_t page = 0; page < 16; ++page) write(page, page + 5);
+  ASSERT_EQ(mlock(range_.data() + 4 * kPageBytes, 4 * kPageBytes), 0);
+  for (std::uint32_t page = 0; page < 16; ++page) {
+    const bool locked = page >= 4 && page < 8;
+    EXPECT_EQ(take_out(page), locked ? View::Taken::kRefused : View::Taken::kTaken) << page;
+  }
+  for (std::uint32_t page = 0; page < 16; ++page) {
+    EXPECT_EQ(words(page)[0], page + 5);
+    write(page, page + 6);  // and not held up by a write protection that was left behind
+  }
+  // In one run with others: none is lost, whatever the answer.
+  {
+    View::Taken answers[16];
+    std::lock_guard lock(mutex_);
+    view_->take_out({0, 16}, answers);
+    for (std::uint32_t page = 0; page < 16; ++page) {
+      EXPECT_NE(answers[page], View::Taken::kGone);
+      staged_[page] = answers[page] == View::Taken::kTaken;
+      in_view_[page] = !staged_[page];
+    }
+  }
+  for (std::uint32_t page = 0; page < 16; ++page) EXPECT_EQ(words(page)[0], page + 6);
+  ASSERT_EQ(munlock(range_.data() + 4 * kPageBytes, 4 * kPageBytes), 0);
+  EXPECT_EQ(take_out(5), View::Taken::kTaken);
+}
+
+TEST_P(KernelViewTest, ProtectedPagesKeepTheirBytes) {
+  for (int protection : {PROT_READ, PROT_NONE}) {
+    for (std::uint32_t page = 0; page < 8; ++page) write(page, page + 5);
+    ASSERT_EQ(mprotect(range_.data() + 2 * kPageBytes, 3 * kPageBytes, protection), 0);
+    for (std::uint32_t page = 0; page < 8; ++page) EXPECT_NE(take_out(page), View::Taken::kGone);
+    ASSERT_EQ(mprotect(range_.data() + 2 * kPageBytes, 3 * kPageBytes, PROT_READ | PROT_WRITE), 0);
+    for (std::uint32_t page = 0; page < 8; ++page) {
+      EXPECT_EQ(words(page)[0], page + 5);
+      write(page, 1);
+    }
+  }
+}
+
+TEST_P(KernelViewTest, PagesSharedWithAForkedChildLeaveAndAreRightInBoth) {
+  for (std::uint32_t page = 0; page < 32; ++page) write(page, page + 5);
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    char one;
+    close(go[1]);
+    if (read(go[0], &one, 1) != 0) _exit(2);
+    for (std::uint32_t page = 0; page < 32; ++page) {
+      if (words(page)[0] != page + 5) _exit(1);
+    }
+    _exit(0);
+  }
+  for (std::uint32_t page = 0; page < 16; ++page) EXPECT_EQ(take_out(page), View::Taken::kTaken) << page;
+  for (std::uint32_t page = 0; page < 16; ++page) {
+    EXPECT_EQ(words(page)[0], page + 5);
+    write(page, 77);
+  }
+  close(go[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(go[0]);
+  // The child is gone, but the kernel still takes the others for shared.
+  for (std::uint32_t page = 16; page < 32; ++page) EXPECT_EQ(take_out(page), View::Taken::kTaken) << page;
+  for (std::uint32_t page = 16; page < 32; ++page) EXPECT_EQ(words(page)[0], page + 5);
+}
+
+// vmsplice takes references, as a device does: with MOVE the page may be refused; it must never be lost.
+TEST_P(KernelViewTest, PagesLentToAPipeKeepTheirBytes) {
+  for (std::uint32_t page = 0; page < 8; ++page) write(page, page + 5);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const iovec piece{range_.data(), 8 * kPageBytes};
+  ASSERT_EQ(vmsplice(ends[1], &piece, 1, 0), static_cast<ssize_t>(8 * kPageBytes));
+  for (std::uint32_t page = 0; page < 8; ++page) EXPECT_NE(take_out(page), View::Taken::kGone);
+  std::vector<std::uint64_t> got(8 * kPageBytes / 8);
+  ASSERT_EQ(read(ends[0], got.data(), 8 * kPageBytes), static_cast<ssize_t>(8 * kPageBytes));
+  for (std::uint32_t page = 0; page < 8; ++page) {
+    EXPECT_EQ(got[page * 512], page + 5);
+    EXPECT_EQ(words(page)[0], page + 5);
+  }
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_P(KernelViewTest, StagedBytesAreFoundAtTheTouch) {
+  std::vector<std::uint64_t> bytes(4 * kPageBytes / 8);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = i * 3;
+  {
+    std::lock_guard lock(mutex_);
+    view_->stage({20, 4}, reinterpret_cast<const std::byte*>(bytes.data()));
+    for (PageNumber page = 20; page < 24; ++page) staged_[page] = true;
+    view_->put_in({30, 4}, reinterpret_cast<const std::byte*>(bytes.data()));
+    for (PageNumber page = 30; page < 34; ++page) in_view_[page] = true;
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(words(20)[i], i * 3);
+    EXPECT_EQ(words(30)[i], i * 3);
+  }
+  std::unique_lock lock(mutex_);
+  const std::uint64_t faults = faults_;
+  view_->drop_view({20, 1});
+  in_view_[20] = false;
+  lock.unlock();
+  EXPECT_EQ(words(20)[1], 0u);
+  lock.lock();
+  EXPECT_EQ(faults_, faults + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest, testing::Bool(),
+                         [](const auto& one) { return one.param ? "Move" : "NoMove"; });
+
+}  // namespace
+}  // namespace farheap::pager
