@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace farheap::pager {
+namespace {
+
+constexpr std::uint32_t kLargest = 512;
+
+// Fetches what it is advised to, and touches the page behind it next.
+std::uint32_t sweep(Streams& streams, PageNumber from, int misses) {
+  std::uint32_t pages = 0;
+  for (int i = 0; i < misses; ++i) {
+    const Streams::Advice advice = streams.touched(from);
+    pages = advice.pages;
+    from += advice.pages;
+    streams.continues_at(from);
+  }
+  return pages;
+}
+
+TEST(Streams, AForwardSweepGrowsToTheLargestBlock) {
+  Streams streams(kLargest);
+  EXPECT_FALSE(streams.touched(100).sequential);
+  EXPECT_TRUE(streams.touched(101).sequential);
+  EXPECT_EQ(sweep(streams, 5000, 20), kLargest);
+}
+
+TEST(Streams, ABackwardSweepIsFound) {
+  Streams streams(kLargest);
+  Streams::Advice advice;
+  for (PageNumber page = 1000; page > 980; --page) advice = streams.touched(page);
+  EXPECT_TRUE(advice.sequential && advice.backward);
+  EXPECT_GT(advice.pages, 1u);
+}
+
+TEST(Streams, ManySweepsAtOnceAreAllFollowed) {
+  Streams streams(kLargest);
+  PageNumber at[8];
+  std::uint32_t pages[8] = {};
+  for (std::size_t i = 0; i < 8; ++i) at[i] = i * 1'000'000;
+  for (int round = 0; round < 12; ++round) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      const Streams::Advice advice = streams.touched(at[i]);
+      if (round > 1) {
+        EXPECT_TRUE(advice.sequential) << "stream " << i << " round " << round;
+      }
+      pages[i] = advice.pages;
+      at[i] += advice.pages;
+      streams.continues_at(at[i]);
+    }
+  }
+  for (const std::uint32_t one : pages) EXPECT_EQ(one, kLargest);
+}
+
+TEST(Streams, RandomTouchesAreNoStream) {
+  Streams streams(kLargest);
+  std::mt19937_64 random(3);
+  int sequential = 0;
+  for (int i = 0; i < 10'000; ++i) sequential += streams.touched(random() % 10'000'000).sequential;
+  EXPECT_LT(sequential, 20);
+}
+
+TEST(Streams, TheFirstPageOfAllMisleadsNobody) {
+  Streams streams(kLargest);
+  EXPECT_FALSE(streams.touched(0).sequential);
+  EXPECT_FALSE(streams.touched(~PageNumber{0} / 4096).sequential);
+  const Streams::Advice again = streams.touched(1);
+  EXPECT_FALSE(again.backward);
+}
+
+}  // namespace
+}  // namespace farheap::pager
