@@ -224,18 +224,21 @@ bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes)
   return true;
 }
 
+// From here on no signal comes: until the fork is over nothing leaves, and a handler that needs a page could wait for
+// room in vain.
 void PagedSegment::pause_eviction() {
-  AtTheTables working;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  base::InsideRuntime inside;
+  fork_.lock();  // two threads may fork at once
+  before_fork_ = before;
   if (is_paging()) pager_->pause_eviction(true);
 }
 
 void PagedSegment::lock_for_fork() {
   base::InsideRuntime inside;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   life_.lock();
-  before_fork_ = before;
   runs_mutex_.lock();
   if (!is_paging()) return;
   pager_->freeze();
@@ -249,8 +252,9 @@ void PagedSegment::unlock_in_parent() {
     pager_->thaw();
   }
   runs_mutex_.unlock();
-  const sigset_t before = before_fork_;
   life_.unlock();
+  const sigset_t before = before_fork_;
+  fork_.unlock();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -266,6 +270,7 @@ void PagedSegment::unlock_in_child() {
   }
   runs_mutex_.unlock();
   new (&life_) std::shared_mutex;
+  fork_.unlock();
   pthread_sigmask(SIG_SETMASK, &before_fork_, nullptr);
 }
 

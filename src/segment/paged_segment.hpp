@@ -90,7 +90,8 @@ class PagedSegment final : public PageSpace {
 
   // Held shared while plain memory is dropped, alone while paging starts.
   std::shared_mutex life_;
-  sigset_t before_fork_{};  // guarded by life_: the forking thread's signal mask
+  std::mutex fork_;
+  sigset_t before_fork_{};  // guarded by fork_: the forking thread's signal mask
   std::atomic<bool> paging_{false};
   pager::TreeBudget budget_;
   std::unique_ptr<Store> store_;

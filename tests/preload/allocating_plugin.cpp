@@ -25,7 +25,7 @@ __attribute__((destructor)) void closed() { std::free(g_words); }
 
 }  // namespace
 
-extern "C" std::uint64_t plugin_word(std::size_t index) {
+extern "C" __attribute__((visibility("default"))) std::uint64_t plugin_word(std::size_t index) {
   if (++t_calls[index % 3000] > 1'000'000) std::abort();
   return g_words[index];
 }
