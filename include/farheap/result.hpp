@@ -43,10 +43,9 @@ using Result = tl::expected<T, Error>;
 using Status = tl::expected<void, Error>;
 
 [[nodiscard]] inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
-[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject,
-                                                std::string why, std::string remedy = {}) {
-  return tl::unexpected<Error>(
-      Error{code, std::move(what), std::move(subject), std::move(why), std::move(remedy)});
+[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject, std::string why,
+                                                std::string remedy = {}) {
+  return tl::unexpected<Error>(Error{code, std::move(what), std::move(subject), std::move(why), std::move(remedy)});
 }
 
 }  // namespace farheap

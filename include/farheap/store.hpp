@@ -54,15 +54,15 @@ struct Put {
 };
 
 enum class Capability : std::uint32_t {
-  kVersions = 1u << 0,         // versions and compare-and-swap (`known`, `expected`)
-  kCounters = 1u << 1,         // add()
-  kManyProcesses = 1u << 2,    // several processes may open it at once
-  kManyMachines = 1u << 3,     // ... on several machines
-  kDurable = 1u << 4,          // what sync() acknowledged survives a power loss
-  kLinearisable = 1u << 5,     // single operations take effect in one order that all clients see
-  kSurvivesFailover = 1u << 6, // ... even when a server is replaced
-  kAtomicBatch = 1u << 7,      // a batch of puts happens as a whole or not at all
-  kSparse = 1u << 8,           // erase() gives the space back
+  kVersions = 1u << 0,          // versions and compare-and-swap (`known`, `expected`)
+  kCounters = 1u << 1,          // add()
+  kManyProcesses = 1u << 2,     // several processes may open it at once
+  kManyMachines = 1u << 3,      // ... on several machines
+  kDurable = 1u << 4,           // what sync() acknowledged survives a power loss
+  kLinearisable = 1u << 5,      // single operations take effect in one order that all clients see
+  kSurvivesFailover = 1u << 6,  // ... even when a server is replaced
+  kAtomicBatch = 1u << 7,       // a batch of puts happens as a whole or not at all
+  kSparse = 1u << 8,            // erase() gives the space back
 };
 using Capabilities = std::uint32_t;
 [[nodiscard]] constexpr bool has(Capabilities all, Capability one) {
@@ -70,11 +70,11 @@ using Capabilities = std::uint32_t;
 }
 
 struct Limits {
-  std::size_t block_bytes = 4096;            // one block
-  std::size_t largest_value_bytes = 0;       // the longest run of blocks in one entry
-  std::size_t largest_batch_bytes = 0;       // all entries of one call; larger calls are split by the caller
+  std::size_t block_bytes = 4096;       // one block
+  std::size_t largest_value_bytes = 0;  // the longest run of blocks in one entry
+  std::size_t largest_batch_bytes = 0;  // all entries of one call; larger calls are split by the caller
   std::size_t largest_batch_operations = 0;
-  std::size_t best_run_bytes = 0;            // from about here on, larger entries gain no more throughput
+  std::size_t best_run_bytes = 0;  // from about here on, larger entries gain no more throughput
 };
 
 struct StoreUsage {

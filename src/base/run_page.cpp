@@ -71,7 +71,7 @@ Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {
 Result<RunPage*> open_run_page(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return fail(errno_error(errno, "cannot open the run page", path));
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) != 0 || static_cast<std::size_t>(status.st_size) < sizeof(RunPage)) {
     close(file);
     return fail(ErrorCode::kCorrupt, "cannot open the run page", path, "it is too short");

@@ -19,13 +19,13 @@ inline constexpr std::uint32_t kRunPageFormat = 1;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
-  std::atomic<std::uint64_t> processes{0};        // that loaded the runtime (an exec counts again)
-  std::atomic<std::uint64_t> paging_processes{0}; // ... and came so near the budget that pages left
-  std::atomic<std::uint64_t> faults{0};           // all that the handler saw
-  std::atomic<std::uint64_t> faults_fresh{0};     // first touches
-  std::atomic<std::uint64_t> faults_probation{0}; // the page was out of view but still in memory
-  std::atomic<std::uint64_t> faults_store{0};     // the page had to be read
-  std::atomic<std::uint64_t> faults_waited{0};    // the page was on its way already (read-ahead)
+  std::atomic<std::uint64_t> processes{0};         // that loaded the runtime (an exec counts again)
+  std::atomic<std::uint64_t> paging_processes{0};  // ... and came so near the budget that pages left
+  std::atomic<std::uint64_t> faults{0};            // all that the handler saw
+  std::atomic<std::uint64_t> faults_fresh{0};      // first touches
+  std::atomic<std::uint64_t> faults_probation{0};  // the page was out of view but still in memory
+  std::atomic<std::uint64_t> faults_store{0};      // the page had to be read
+  std::atomic<std::uint64_t> faults_waited{0};     // the page was on its way already (read-ahead)
   std::atomic<std::uint64_t> bytes_read{0};
   std::atomic<std::uint64_t> bytes_written{0};
   std::atomic<std::uint64_t> bytes_read_ahead{0};
@@ -37,8 +37,8 @@ struct RunCounters {
 };
 
 struct RunSlot {
-  std::atomic<std::int32_t> pid{0};        // 0: free
-  std::atomic<std::uint64_t> bytes{0};     // anonymous memory of that process now, the runtime's own included
+  std::atomic<std::int32_t> pid{0};     // 0: free
+  std::atomic<std::uint64_t> bytes{0};  // anonymous memory of that process now, the runtime's own included
 };
 
 struct RunPage {

@@ -4,6 +4,7 @@
 // answer is final. So the ring needs no error handling of its own.
 #include "os/io_ring.hpp"
 
+#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 
 #include "base/log.hpp"
@@ -76,6 +78,12 @@ void run_plainly(std::span<IoRequest> batch) {
 #ifdef FARHEAP_HAVE_LIBURING
 
 constexpr unsigned kDepth = 64;
+constexpr std::size_t kSmallRead = 16384;
+constexpr std::chrono::microseconds kLookOut{150};
+
+bool is_small_read(std::span<const IoRequest> batch) {
+  return batch.size() == 1 && !batch[0].write && batch[0].bytes <= kSmallRead;
+}
 
 struct Ring {
   io_uring ring{};
@@ -113,7 +121,7 @@ struct Ring {
       io_uring_sqe_set_data(entry, &io);
       ++queued;
     }
-    unsigned reaped = 0;
+    unsigned reaped = is_small_read(batch) ? look_out_for_one() : 0;
     while (reaped < queued) {
       const int answer = io_uring_submit_and_wait(&ring, 1);
       if (answer < 0 && answer != -EINTR && answer != -EAGAIN && answer != -EBUSY) {
@@ -122,12 +130,36 @@ struct Ring {
       }
       io_uring_cqe* done = nullptr;
       while (io_uring_peek_cqe(&ring, &done) == 0) {
-        auto* io = static_cast<IoRequest*>(io_uring_cqe_get_data(done));
-        if (done->res > 0) io->done = static_cast<std::size_t>(done->res);
-        io_uring_cqe_seen(&ring, done);
+        reap(done);
         ++reaped;
       }
     }
+  }
+
+ private:
+  void reap(io_uring_cqe* done) {
+    auto* io = static_cast<IoRequest*>(io_uring_cqe_get_data(done));
+    if (done->res > 0) io->done = static_cast<std::size_t>(done->res);
+    io_uring_cqe_seen(&ring, done);
+  }
+
+  // Submits and looks for the one answer for a while, letting others have the processor if they want it. Returns the
+  // number of answers: 1, or 0 if it takes longer (the caller then waits for it asleep).
+  unsigned look_out_for_one() {
+    if (io_uring_submit(&ring) != 1) return 0;
+    const auto until = std::chrono::steady_clock::now() + kLookOut;
+    do {
+      for (int i = 0; i < 64; ++i) {
+        io_uring_cqe* done = nullptr;
+        if (io_uring_peek_cqe(&ring, &done) == 0) {
+          reap(done);
+          return 1;
+        }
+        __builtin_ia32_pause();
+      }
+      sched_yield();
+    } while (std::chrono::steady_clock::now() < until);
+    return 0;
   }
 };
 
@@ -178,7 +210,9 @@ bool run_in_ring(std::span<IoRequest>) { return false; }
 }  // namespace
 
 void run_io(std::span<IoRequest> batch, IoWay way) {
-  if (batch.size() == 1) return finish_plainly(batch[0]);
+#ifdef FARHEAP_HAVE_LIBURING
+  if (batch.size() == 1 && !is_small_read(batch)) return finish_plainly(batch[0]);
+#endif
   if (way == IoWay::kRing && run_in_ring(batch)) return;
   run_plainly(batch);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A batch of positioned reads and writes, all in flight at once where the kernel lets us (io_uring), otherwise one
-// after the other (preadv/pwritev, neighbours joined). Short transfers are continued; a lone request is a plain
-// pread or pwrite, which is faster than a ring.
+// after the other (preadv/pwritev, neighbours joined). Short transfers are continued. A lone request is a plain
+// pread or pwrite, which is faster than a ring, but for a lone small read: there somebody waits for its latency, and
+// looking for the answer without going to sleep saves the waking (random 4 KiB reads: 42 us instead of 60).
 //
 // Rings are kept in a small pool without locks. A ring belongs to the process that made it: after fork() the child
 // makes its own.

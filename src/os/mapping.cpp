@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <linux/mman.h>
+#include <cerrno>
 
 namespace farheap::os {
 
@@ -41,8 +41,8 @@ Result<Mapping> Mapping::reserve_at(std::uintptr_t address, std::size_t bytes, A
   if (at == nullptr && errno != EEXIST) return fail(no_room(errno, subject));
   if (at == reinterpret_cast<std::byte*>(address)) return Mapping(at, bytes);
   if (at != nullptr) syscall(SYS_munmap, at, bytes);  // a kernel before 4.17 took the address as a wish
-  return fail(ErrorCode::kConflict, "cannot reserve addresses", subject,
-              "something is mapped there already", "choose another slot with --set heap_id=NUMBER");
+  return fail(ErrorCode::kConflict, "cannot reserve addresses", subject, "something is mapped there already",
+              "choose another slot with --set heap_id=NUMBER");
 }
 
 }  // namespace farheap::os

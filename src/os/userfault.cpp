@@ -38,9 +38,7 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   return Userfault(file, got);
 }
 
-Userfault::~Userfault() {
-  release_descriptor(file_);
-}
+Userfault::~Userfault() { release_descriptor(file_); }
 Userfault::Userfault(Userfault&& other) noexcept : file_(std::exchange(other.file_, -1)), features_(other.features_) {}
 Userfault& Userfault::operator=(Userfault&& other) noexcept {
   std::swap(file_, other.file_);

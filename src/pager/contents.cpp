@@ -31,4 +31,12 @@ void KnownContents::set_hashes(const std::byte* bytes, std::uint32_t pages) {
   for (std::uint32_t i = 0; i < pages; ++i) set_hash(i, hash_page(bytes + i * base::kPageBytes));
 }
 
+KnownContents KnownContents::part(std::uint32_t from, std::uint32_t pages) const {
+  KnownContents result;
+  if (kind_ != Kind::kHashes) return result;
+  result.prepare_hashes(pages);
+  for (std::uint32_t i = 0; i < pages; ++i) result.set_hash(i, at(from + i));
+  return result;
+}
+
 }  // namespace farheap::pager

@@ -33,6 +33,8 @@ class KnownContents {
   void prepare_hashes(std::uint32_t pages);
   void set_hash(std::uint32_t index, PageHash hash) { at(index) = hash; }
   void forget() { kind_ = Kind::kNothing; }
+  // What is known of pages [from, from + pages), for a block that is split off.
+  [[nodiscard]] KnownContents part(std::uint32_t from, std::uint32_t pages) const;
 
   [[nodiscard]] Kind kind() const { return kind_; }
   // True only if page `index` of the block still has the contents that the store has.

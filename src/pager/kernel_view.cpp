@@ -49,8 +49,7 @@ Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_
   syscall(SYS_munlock, staging->data(), bytes);
   auto userfault = os::Userfault::open(wanted);
   if (!userfault) return fail(std::move(userfault.error()));
-  std::unique_ptr<KernelView> view(
-      new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
+  std::unique_ptr<KernelView> view(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
   if (Status watched = view->watch(); !watched) return fail(std::move(watched.error()));
   return view;
 }

@@ -9,8 +9,8 @@
 //   kFilling    no       incoming  maybe        kPresent | kProbation (read-ahead marker) | back, when a read fails
 //   kPresent    yes      view      maybe stale  kProbation (taken out) | kFresh (discarded, or dropped by the program)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
-//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (write failed)
-//   kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
+//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (write
+//   failed) kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
 //
 // A page in kFilling or kWriting belongs to the thread that put it there; everybody else waits or goes round it.
 //
@@ -32,7 +32,7 @@ enum class PageState : std::uint8_t { kFresh = 0, kFilling, kPresent, kProbation
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
 using BlockId = std::uint32_t;  // 0: none
-enum class Queue : std::uint8_t { kNone, kSmall, kMain, kKeep, kProbation };
+enum class Queue : std::uint8_t { kNone, kSmall, kMain, kStream, kKeep, kProbation };
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.

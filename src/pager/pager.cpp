@@ -42,7 +42,7 @@ void Pager::adopt(PageRun run) {
     const std::uint32_t count = std::min(run.count, to_boundary);
     const BlockId id = table_.new_block(run.first, count);
     begin_filling({run.first, count}, id);
-    finish_filling({run.first, count}, id, false);
+    finish_filling({run.first, count}, id, false, false);
     run = {run.first + count, run.count - count};
   }
 }
@@ -127,8 +127,11 @@ void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
   const PageNumber end = std::min(first + count, table_.capacity_pages());
   if (kind == HintKind::kWillNeed) {
     if (count == 0) return;
-    requests_.push_back({{first, static_cast<std::uint32_t>(std::min<std::uint64_t>(end - first, limit_ / 2))}});
-    requests_there_.notify_one();
+    // In pieces: each makes room for itself.
+    const PageNumber stop = std::min(end, first + limit_ / 2);
+    for (PageNumber at = first; at < stop; at += kExtentPages) {
+      request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(stop - at, kExtentPages))}});
+    }
     return;
   }
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
@@ -204,6 +207,7 @@ void Pager::thaw_in_child() {
   waiting_for_room_ = 0;
   evictor_waits_ = false;
   requests_.clear();
+  announced_ = 0;
   // The parent's waiting threads are part of these; they are not here.
   fork_lock_.release();
   new (&mutex_) std::mutex;
@@ -243,16 +247,20 @@ std::string Pager::check() const {
     if (state != PageState::kPresent && state != PageState::kProbation) continue;
     ++in_memory;
     const Block& block = table_.block(extent->tag[page % kExtentPages]);
-    if (page < block.first || page >= block.first + block.count) return fmt::format("page {} names a strange block", page);
+    if (page < block.first || page >= block.first + block.count)
+      return fmt::format("page {} names a strange block", page);
     const bool in_probation = block.queue == Queue::kProbation;
     if (block.queue == Queue::kNone || in_probation != (state == PageState::kProbation)) {
-      return fmt::format("page {} has state {} in queue {}", page, static_cast<int>(state), static_cast<int>(block.queue));
+      return fmt::format("page {} has state {} in queue {}", page, static_cast<int>(state),
+                         static_cast<int>(block.queue));
     }
     probation += in_probation;
   }
   if (in_memory != resident_) return fmt::format("{} pages in memory, {} counted", in_memory, resident_);
-  if (probation != probation_.pages()) return fmt::format("{} pages in probation, {} counted", probation, probation_.pages());
-  if (policy_.pages() + probation != resident_) return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, resident_);
+  if (probation != probation_.pages())
+    return fmt::format("{} pages in probation, {} counted", probation, probation_.pages());
+  if (policy_.pages() + probation != resident_)
+    return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, resident_);
   return {};
 }
 

@@ -35,12 +35,12 @@ namespace farheap::pager {
 
 struct PagerOptions {
   std::uint64_t capacity_pages = 0;
-  PolicyKind policy = PolicyKind::kS3Fifo;
+  PolicyKind policy = PolicyKind::kClock;
   std::uint32_t block_min_pages = 1;
-  std::uint32_t block_max_pages = 512;      // of blocks fetched or written in one piece
-  std::uint64_t read_ahead_pages = 1024;    // how far ahead of a stream; 0: never
-  std::uint32_t probation_percent = 5;      // of the memory there is
-  bool wait_when_full = true;               // a full store: wait for space, or give up
+  std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
+  std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
+  std::uint32_t probation_percent = 5;    // of the memory there is
+  bool wait_when_full = true;             // a full store: wait for space, or give up
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };
@@ -95,13 +95,15 @@ class Pager {
   // pager_fault.cpp
   void fill_fresh(Lock& lock, PageNumber page, std::byte* buffer);
   void fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer);
+  void touched_in_probation(PageNumber page);
+  BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
   std::uint32_t learn_fetch_pages(PageNumber page, const Streams::Advice& advice);
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
   void begin_filling(PageRun run, BlockId id);
-  void finish_filling(PageRun run, BlockId id, bool ghost);
+  void finish_filling(PageRun run, BlockId id, bool ghost, bool stream);
   void undo_filling(PageRun run, BlockId id);
   bool keep_hashes(Extent& extent, bool write);
 
@@ -122,8 +124,10 @@ class Pager {
     bool stream = false;    // hold one page out of view as a marker
     bool backward = false;  // ... the last one instead of the first
   };
+  [[nodiscard]] std::uint64_t stream_window() const;
+  void request(const ReadAhead& wanted);
   void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
-  bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, std::byte* buffer);
+  bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer);
 
   // pager.cpp
   void discard_in_extent(Lock& lock, PageNumber first, PageNumber end);
@@ -142,8 +146,8 @@ class Pager {
   const PagerOptions options_;
 
   mutable std::mutex mutex_;
-  std::condition_variable room_;      // memory was freed, or a page came to rest
-  std::condition_variable work_;      // the evictor has something to do
+  std::condition_variable room_;  // memory was freed, or a page came to rest
+  std::condition_variable work_;  // the evictor has something to do
   std::condition_variable requests_there_;
   PageTable table_;
   Policy policy_;
@@ -153,7 +157,8 @@ class Pager {
   std::deque<ReadAhead> requests_;
   std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
   std::uint64_t limit_ = 0;
-  std::uint64_t leaving_ = 0;   // pages being written: they will be free soon
+  std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
+  std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
   std::uint64_t misses_ = 0;
   std::uint64_t in_flight_ = 0;
   std::uint32_t waiting_for_room_ = 0;

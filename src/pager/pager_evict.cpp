@@ -12,8 +12,8 @@
 namespace farheap::pager {
 
 namespace {
-constexpr std::uint64_t kBatchPages = 1024;      // written in one go
-constexpr std::uint32_t kPagesUnderLock = 128;   // taken out before the mutex is let go for a moment
+constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
+constexpr std::uint32_t kPagesUnderLock = 64;  // taken out before the mutex is let go for a moment
 }  // namespace
 
 // What is about to leave: blocks, and what became of each of their pages.
@@ -30,7 +30,7 @@ struct Pager::Leaving {
   std::uint64_t dirty_pages = 0;
 };
 
-std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 64, 16, 2048); }
+std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 256, 32, 2048); }
 
 std::uint64_t Pager::probation_target() const { return limit_ * options_.probation_percent / 100; }
 
@@ -42,7 +42,7 @@ void Pager::wake_evictor() {
 
 void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
-  if (resident_ + reserve_pages() > limit_) return;
+  if (resident_ + reserve_pages() + announced_ > limit_) return;
   evictor_waits_ = true;
   work_.wait_for(lock, std::chrono::milliseconds(at_most_ms));
   evictor_waits_ = false;
@@ -52,13 +52,13 @@ Pager::Evicted Pager::evict_once() {
   Lock lock(mutex_);
   refresh_limit();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
-  const std::uint64_t high = limit_ - std::min(limit_, reserve_pages());
+  const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
   const std::uint64_t staying = resident_ - leaving_;
   if (staying <= high) {
     if (limit_ > resident_) room_.notify_all();
     return Evicted::kIdle;
   }
-  const std::uint64_t low = limit_ - std::min(limit_, 2 * reserve_pages());
+  const std::uint64_t low = high - std::min(high, reserve_pages());
   const std::uint64_t excess = std::min(staying - low, kBatchPages);
 
   const std::uint64_t wanted = probation_target() + excess;
@@ -218,7 +218,6 @@ void Pager::examine(Leaving& leaving) {
 void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   std::uint64_t gone = 0, zero = 0;
   std::uint32_t since_break = 0;
-  std::vector<BlockId> rescued;
   for (std::size_t i = 0; i < leaving.pages.size();) {
     // Pages of one block that follow each other and stay or go together.
     const auto& first = leaving.pages[i];
@@ -234,12 +233,23 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
     const std::size_t from = i - run.count;
     Block& block = table_.block(first.block);
     if (stays) {
+      // A failed write may have left anything in the store: what was known of it holds no longer.
+      block.known.forget();
       for (std::uint32_t k = 0; k < run.count; ++k) table_.set_state(run.first + k, PageState::kProbation);
       continue;
     }
+    if (back) {
+      // Touched meanwhile: its copy in view goes on, and the store has what the staging place holds.
+      if (block.known.kind() != KnownContents::Kind::kHashes) block.known.prepare_hashes(block.count);
+      for (std::uint32_t k = 0; k < run.count; ++k) {
+        const auto at = static_cast<std::uint32_t>(run.first + k - block.first);
+        const bool stored = written && leaving.pages[from + k].found != Leaving::Page::kZero;
+        block.known.set_hash(at, stored ? hash_page(view_.staging(run.first + k)) : PageHash{});
+      }
+    }
     view_.drop_staging(run);
     resident_ -= run.count;
-    if (back) continue;  // touched meanwhile: its copy in view goes on; what is known of it may be out of date
+    if (back) continue;
     for (std::uint32_t k = 0; k < run.count; ++k) {
       const auto& one = leaving.pages[from + k];
       Extent& extent = table_.extent(one.page);
@@ -271,10 +281,7 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
     block.busy = false;
-    if (block.queue != Queue::kNone) {
-      block.known.forget();  // rescued: the store may have got newer bytes than the hashes tell of
-      continue;
-    }
+    if (block.queue != Queue::kNone) continue;  // rescued
     if (block.pages == 0) {
       table_.free_block(id);
     } else {

@@ -40,20 +40,49 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kProbation:
     case PageState::kWriting: {
       count(counters_.faults_probation);
-      Block& block = table_.block(table_.tag(page));
-      const bool marker = block.marker;
-      rescue(table_.tag(page));
-      if (!marker) return;
-      const auto advice = streams_.touched(page);
-      if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
-      return;
+      return touched_in_probation(page);
     }
     case PageState::kFresh: return fill_fresh(lock, page, buffer);
     case PageState::kStored: return fill_stored(lock, page, write, buffer);
   }
 }
 
-// Back into view, the whole block: one page of it was touched.
+void Pager::touched_in_probation(PageNumber page) {
+  const BlockId id = table_.tag(page);
+  const bool marker = table_.block(id).marker;
+  const auto advice = streams_.touched(page);
+  if (table_.state(page) == PageState::kWriting) {
+    rescue(id);
+  } else {
+    // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
+    const std::uint32_t pages = std::max(advice.pages, 1u << table_.extent(page).order);
+    PageRun window = fetch_window(page, pages, advice.backward);
+    if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
+    rescue(split_off(id, page, window));
+  }
+  if (marker && advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+}
+
+// The pages of the block, in probation, that are inside the window around `page`: as a block of their own, unless they
+// are all of it.
+BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
+  Block& block = table_.block(id);
+  const PageNumber first = std::max(window.first, block.first);
+  const PageNumber end = std::min<PageNumber>(window.first + window.count, block.first + block.count);
+  PageRun run{page, 1};
+  const auto mine = [&](PageNumber one) { return table_.state(one) == PageState::kProbation && table_.tag(one) == id; };
+  while (run.first > first && mine(run.first - 1)) --run.first, ++run.count;
+  while (run.first + run.count < end && mine(run.first + run.count)) ++run.count;
+  if (run.count == block.pages) return id;
+  const BlockId part = table_.new_block(run.first, run.count);
+  table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), run.count);
+  for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = part;
+  block.pages -= run.count;
+  probation_.shrink(run.count);
+  return part;
+}
+
+// Back into view and onto the list of proven ones.
 void Pager::rescue(BlockId id) {
   Block& block = table_.block(id);
   const PageNumber end = block.first + block.count;
@@ -87,6 +116,7 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
       room_.wait_for(lock, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
+      if (eviction_paused_) break;  // a thread that forks may need this page to go on
       if (rounds >= 10 && stuck_ && leaving_ == 0) break;
     }
     --waiting_for_room_;
@@ -106,9 +136,9 @@ void Pager::begin_filling(PageRun run, BlockId id) {
   begin_io();
 }
 
-void Pager::finish_filling(PageRun run, BlockId id, bool ghost) {
+void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
-  policy_.entered(id, ghost);
+  policy_.entered(id, ghost, stream);
   end_io();
 }
 
@@ -154,7 +184,7 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   lock.unlock();
   view_.put_in(run, g_zeros);
   lock.lock();
-  finish_filling(run, id, false);
+  finish_filling(run, id, false, false);
 }
 
 // Random access fetches the page alone, a stream its window; what lies between is learned per extent: misses that
@@ -189,7 +219,8 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
   count(counters_.faults_store);
   const auto advice = streams_.touched(page);
   const std::uint32_t wanted = learn_fetch_pages(page, advice);
-  const std::uint32_t granted = wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
+  const std::uint32_t granted =
+      wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return;
@@ -219,7 +250,7 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
     count(counters_.bytes_read, run.count * base::kPageBytes);
   }
   lock.lock();
-  if (status) return finish_filling(run, id, ghost);
+  if (status) return finish_filling(run, id, ghost, advice.sequential);
   undo_filling(run, id);
   lock.unlock();
   options_.lost(status.error());

@@ -12,11 +12,18 @@ namespace {
 constexpr std::size_t kMostRequests = 64;  // older ones are no longer ahead of anything
 }
 
+// What one stream may bring in at once: all of them together must fit into the list that stream blocks wait in, or
+// they would be evicted before they are used.
+std::uint64_t Pager::stream_window() const {
+  const std::uint64_t share = Policy::stream_share(limit_) / 2 / std::max(streams_.active(), 1u);
+  return std::clamp<std::uint64_t>(share, 16, options_.block_max_pages);
+}
+
 // A stream was noticed; `from` is the next page it will touch that was not fetched at once.
 void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) {
   const std::uint64_t reach = std::min(options_.read_ahead_pages, limit_ / 8);
   if (reach < Streams::kFirstPages) return streams_.continues_at(from);
-  const std::uint32_t window = std::min<std::uint32_t>({pages, options_.block_max_pages, static_cast<std::uint32_t>(reach)});
+  const std::uint32_t window = static_cast<std::uint32_t>(std::min<std::uint64_t>({pages, stream_window(), reach}));
   PageRun ahead;
   if (backward) {
     if (from == 0) return;
@@ -32,17 +39,29 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     if (stored.count == 0) return;
     ahead = {stored.first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - stored.first))};
   }
-  if (requests_.size() >= kMostRequests) requests_.pop_front();
-  requests_.push_back({ahead, true, backward});
+  request({ahead, true, backward});
+}
+
+void Pager::request(const ReadAhead& wanted) {
+  if (requests_.size() >= kMostRequests) {
+    announced_ -= requests_.front().run.count;
+    requests_.pop_front();
+  }
+  requests_.push_back(wanted);
+  announced_ += wanted.run.count;
   requests_there_.notify_one();
+  if (resident_ + reserve_pages() + announced_ > limit_) wake_evictor();
 }
 
 void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   Lock lock(mutex_);
-  requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return !requests_.empty() && !frozen_; });
+  if (requests_.empty() && wait_ms > 0) {
+    requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return !requests_.empty() && !frozen_; });
+  }
   if (requests_.empty() || frozen_) return;
   const ReadAhead request = requests_.front();
   requests_.pop_front();
+  announced_ -= request.run.count;
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
   bool marked = !request.stream;
@@ -56,12 +75,12 @@ void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (!fetch_ahead(lock, run, marker, buffer)) return;
+    if (!fetch_ahead(lock, run, marker, request.stream, buffer)) return;
   }
 }
 
 // False when there is no room: read-ahead never takes what a fault may need.
-bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, std::byte* buffer) {
+bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer) {
   const auto fits = [&] { return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_; };
   if (!fits()) {
     wake_evictor();
@@ -114,7 +133,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, std::byte* buff
       end_io();
       view_.wake(marker);  // who touched it while it was on its way tries again, and is noticed
     } else {
-      finish_filling(parts[i], ids[i], ghost);
+      finish_filling(parts[i], ids[i], ghost, stream);
     }
   }
   return true;

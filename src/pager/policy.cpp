@@ -32,9 +32,10 @@ void BlockList::remove(BlockId id) {
   pages_ -= block.pages;
 }
 
-void Policy::entered(BlockId id, bool ghost) {
-  const bool proven = kind_ == PolicyKind::kClock || ghost;
-  (proven ? main_ : small_).push_newest(id);
+void Policy::entered(BlockId id, bool ghost, bool stream) {
+  if (kind_ == PolicyKind::kClock) return main_.push_newest(id);
+  if (stream) return (++stream_blocks_ % 16 == 0 ? main_ : stream_).push_newest(id);
+  (ghost ? main_ : small_).push_newest(id);
 }
 
 void Policy::proven(BlockId id) { main_.push_newest(id); }
@@ -55,10 +56,14 @@ BlockId Policy::take_oldest(BlockList& list) {
 }
 
 BlockId Policy::take_victim(std::uint64_t memory_pages) {
+  if (stream_.pages() > stream_share(memory_pages) && ++victims_ % 16 != 0) {
+    if (const BlockId id = take_oldest(stream_)) return id;
+  }
   BlockList& first = small_.pages() > memory_pages / 10 ? small_ : main_;
   BlockList& second = &first == &small_ ? main_ : small_;
   if (const BlockId id = take_oldest(first)) return id;
   if (const BlockId id = take_oldest(second)) return id;
+  if (const BlockId id = take_oldest(stream_)) return id;
   return take_oldest(keep_);
 }
 
@@ -66,6 +71,7 @@ BlockList* Policy::list_of(BlockId id) {
   switch (table_.block(id).queue) {
     case Queue::kSmall: return &small_;
     case Queue::kMain: return &main_;
+    case Queue::kStream: return &stream_;
     case Queue::kKeep: return &keep_;
     default: return nullptr;
   }

@@ -39,19 +39,27 @@ class BlockList {
 // clock   one list. New and proven blocks enter at its young end, the old end leaves. With probation this is the
 //         second-chance algorithm. Simple, and right where the recent past tells the near future.
 //
-// s3fifo  two lists, after "FIFO queues are all you need for cache eviction" (SOSP'23): new blocks enter a small
-//         list (a tenth of memory); only those that were proven, in probation or as ghosts, enter the main list.
-//         Scan-resistant: a sweep passes through the small list and leaves the main one alone, and a sweep larger
-//         than memory that comes round again keeps most of the main list resident instead of none.
+// s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
+//         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
+//         SOSP'23). Blocks that a recognised stream brings in enter a list of their own, which gives the victims as
+//         long as it holds more than its share of memory, a tenth: a sweep passes through it and leaves the rest alone,
+//         and a sweep larger than memory that comes round again finds most of the rest where it was, instead of
+//         nothing. So that neither side is there for ever, one stream block in sixteen goes to the main list, and one
+//         victim in sixteen comes from there (bimodal insertion, ISCA'07).
 enum class PolicyKind : std::uint8_t { kClock, kS3Fifo };
 
 class Policy {
  public:
   Policy(PolicyKind kind, PageTable& table)
-      : kind_(kind), table_(table), small_(table, Queue::kSmall), main_(table, Queue::kMain), keep_(table, Queue::kKeep) {}
+      : kind_(kind),
+        table_(table),
+        small_(table, Queue::kSmall),
+        main_(table, Queue::kMain),
+        stream_(table, Queue::kStream),
+        keep_(table, Queue::kKeep) {}
 
-  // The block came into memory; `ghost`: it had left not long ago.
-  void entered(BlockId id, bool ghost);
+  // The block came into memory; `ghost`: it had left not long ago; `stream`: a stream brought it.
+  void entered(BlockId id, bool ghost, bool stream);
   // The block was touched in probation.
   void proven(BlockId id);
   // The user or a plan says: evict last.
@@ -60,10 +68,11 @@ class Policy {
   void refused(BlockId id) { keep_.push_newest(id); }
   // The next to leave, taken off its list; 0 when there is none. `memory_pages`: all the pages there is room for.
   [[nodiscard]] BlockId take_victim(std::uint64_t memory_pages);
+  [[nodiscard]] static std::uint64_t stream_share(std::uint64_t memory_pages) { return memory_pages / 10; }
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);
-  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + main_.pages() + keep_.pages(); }
+  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + main_.pages() + stream_.pages() + keep_.pages(); }
 
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
   // holds have left after it.
@@ -78,7 +87,8 @@ class Policy {
 
   PolicyKind kind_;
   PageTable& table_;
-  BlockList small_, main_, keep_;
+  BlockList small_, main_, stream_, keep_;
+  std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 0;
 };
 

@@ -38,6 +38,13 @@ Streams::Advice Streams::touched(PageNumber page) {
   return {};
 }
 
+std::uint32_t Streams::active() const {
+  constexpr std::uint64_t kRecent = 256;  // touches
+  std::uint32_t count = 0;
+  for (const Stream& stream : streams_) count += stream.pages > kFirstPages && clock_ - stream.used < kRecent;
+  return count;
+}
+
 void Streams::continues_at(PageNumber page) {
   if (matched_ != nullptr) matched_->next = page;
 }

@@ -31,6 +31,8 @@ class Streams {
 
   // A page was touched that was not in view. Tells whether it continues a stream.
   [[nodiscard]] Advice touched(PageNumber page);
+  // How many streams are going on now: what is read ahead must be shared between them.
+  [[nodiscard]] std::uint32_t active() const;
   // The stream that touched() matched last will next be noticed at `page` (after what was fetched or read ahead).
   void continues_at(PageNumber page);
 
@@ -45,7 +47,7 @@ class Streams {
   [[nodiscard]] bool continues(Stream& stream, PageNumber page) const;
 
   std::uint32_t largest_pages_;
-  std::array<Stream, 16> streams_{};
+  std::array<Stream, 64> streams_{};
   Stream* matched_ = nullptr;
   std::uint64_t clock_ = 0;
 };

@@ -8,7 +8,7 @@
 using namespace farheap;
 
 extern "C" __attribute__((visibility("default"))) int farheap_hint(const void* address, size_t bytes,
-                                                                    farheap_hint_kind kind) {
+                                                                   farheap_hint_kind kind) {
   if (kind < FARHEAP_WILL_NEED || kind > FARHEAP_KEEP) return -1;
   preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
   if (made == nullptr) return 1;

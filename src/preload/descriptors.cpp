@@ -37,9 +37,7 @@ FARHEAP_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcep
   return static_cast<int>(syscall(SYS_close_range, first, last, flags));
 }
 
-FARHEAP_EXPORT void closefrom(int first) noexcept {
-  close_range(first < 0 ? 0 : static_cast<unsigned>(first), ~0u, 0);
-}
+FARHEAP_EXPORT void closefrom(int first) noexcept { close_range(first < 0 ? 0 : static_cast<unsigned>(first), ~0u, 0); }
 
 FARHEAP_EXPORT int dup2(int from, int to) noexcept {
   if (is_protected(from) || is_protected(to)) return not_open();

@@ -24,13 +24,15 @@ static inline heap::Heap& current_heap(const void* caller) {
 // By address, not by flag: the runtime frees what the program allocated, and the other way round.
 static inline heap::Heap& heap_of(const void* pointer) {
   Runtime* made = g_runtime.load(std::memory_order_acquire);
-  if (made != nullptr && made->program->owns(pointer)) [[likely]] return *made->program;
+  if (made != nullptr && made->program->owns(pointer)) [[likely]]
+    return *made->program;
   if (made != nullptr && !made->arena.owns(pointer)) return *made->program;  // nobody's: it will say so
   return early_arena();
 }
 
 static inline void* or_enomem(void* pointer) {
-  if (pointer == nullptr) [[unlikely]] errno = ENOMEM;
+  if (pointer == nullptr) [[unlikely]]
+    errno = ENOMEM;
   return pointer;
 }
 

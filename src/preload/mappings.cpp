@@ -129,8 +129,8 @@ FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags
     return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
   }
   constexpr int kUnderstood = MREMAP_MAYMOVE | MREMAP_FIXED;
-  const bool fixed_is_wrong = (flags & MREMAP_FIXED) != 0 && ((flags & MREMAP_MAYMOVE) == 0 ||
-                                                              reinterpret_cast<uintptr_t>(fixed) % kPageBytes != 0);
+  const bool fixed_is_wrong = (flags & MREMAP_FIXED) != 0 &&
+                              ((flags & MREMAP_MAYMOVE) == 0 || reinterpret_cast<uintptr_t>(fixed) % kPageBytes != 0);
   if (reinterpret_cast<uintptr_t>(old) % kPageBytes != 0 || bytes == 0 || old_bytes == 0 || wraps(bytes) ||
       (flags & ~kUnderstood) != 0 || fixed_is_wrong) {
     errno = EINVAL;

@@ -27,17 +27,20 @@ Function* of_the_program(const char* symbol) {
 }
 
 inline void* allocate(std::size_t bytes) {
-  if (void* pointer = malloc(bytes)) [[likely]] return pointer;
+  if (void* pointer = malloc(bytes)) [[likely]]
+    return pointer;
   return of_the_program<void*(std::size_t)>("_Znwm")(bytes);
 }
 
 inline void* allocate(std::size_t bytes, std::align_val_t alignment) {
-  if (void* pointer = memalign(static_cast<std::size_t>(alignment), bytes)) [[likely]] return pointer;
+  if (void* pointer = memalign(static_cast<std::size_t>(alignment), bytes)) [[likely]]
+    return pointer;
   return of_the_program<void*(std::size_t, std::align_val_t)>("_ZnwmSt11align_val_t")(bytes, alignment);
 }
 
 inline void* allocate_or_null(std::size_t bytes) noexcept {
-  if (void* pointer = malloc(bytes)) [[likely]] return pointer;
+  if (void* pointer = malloc(bytes)) [[likely]]
+    return pointer;
   return of_the_program<void*(std::size_t, const std::nothrow_t&)>("_ZnwmRKSt9nothrow_t")(bytes, std::nothrow);
 }
 

@@ -63,15 +63,14 @@ void find_loader(Runtime& runtime) {
   runtime.loader = base;
 }
 
-void forget_preload() {
-  unsetenv("LD_PRELOAD");
-}
+void forget_preload() { unsetenv("LD_PRELOAD"); }
 
 }  // namespace
 
 Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space) {
-  if (!arena.usable()) give_up(arena_space.status() ? Error{ErrorCode::kNoSpace, "cannot start", "farheap", "no memory", ""}
-                                                    : arena_space.status().error());
+  if (!arena.usable())
+    give_up(arena_space.status() ? Error{ErrorCode::kNoSpace, "cannot start", "farheap", "no memory", ""}
+                                 : arena_space.status().error());
 }
 
 heap::Heap& early_arena() { return placed().arena; }

@@ -82,8 +82,8 @@ class PagedSegment final : public PageSpace {
   base::RunPage& run_page_;
   os::Mapping range_;
   std::mutex runs_mutex_;
-  RunAllocator runs_;                     // guarded by runs_mutex_
-  std::size_t highest_ = 0;               // guarded by runs_mutex_: nothing was handed out beyond
+  RunAllocator runs_;        // guarded by runs_mutex_
+  std::size_t highest_ = 0;  // guarded by runs_mutex_: nothing was handed out beyond
   std::atomic<std::size_t> handed_out_{0};
   std::atomic<bool> foreign_{false};
   std::atomic<bool> locked_{false};

@@ -136,7 +136,8 @@ class MapBacking : public Backing {
     pause();
     const bool error = strikes(faults_.write_error);
     const bool full = strikes(faults_.full);
-    std::size_t left = error || full ? 1 : SIZE_MAX;  // a failing write tears: the first page arrives, the rest is rubbish
+    std::size_t left =
+        error || full ? 1 : SIZE_MAX;  // a failing write tears: the first page arrives, the rest is rubbish
     std::unique_lock lock(mutex_);
     for (const Write& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {

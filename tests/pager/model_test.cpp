@@ -117,7 +117,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"clock", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kClock, .seed = 2}, 3},
         Case{"s3fifo", {.pages = 4096, .memory_pages = 800, .seed = 3}, 3},
         Case{"slow_store", {.pages = 2048, .memory_pages = 400, .faults = {.delay_us = 300}, .seed = 4}, 4},
-        Case{"errors", {.pages = 2048, .memory_pages = 400, .faults = {.read_error = 0.02, .write_error = 0.02}, .seed = 5}, 3},
+        Case{"errors",
+             {.pages = 2048, .memory_pages = 400, .faults = {.read_error = 0.02, .write_error = 0.02}, .seed = 5},
+             3},
         Case{"full_disk", {.pages = 2048, .memory_pages = 400, .faults = {.full = 0.2, .delay_us = 50}, .seed = 6}, 3},
         Case{"no_read_ahead", {.pages = 2048, .memory_pages = 400, .seed = 7, .read_ahead_pages = 0}, 3}),
     [](const auto& info) { return info.param.name; });

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which eviction policy pays: the pager itself, driven by synthetic page traces without a program or a disk, beside
+// Belady's optimum for the same trace. Counts pages read and written and soft faults; no time is measured.
+//
+//   policy_sim                     all traces, both policies, memory = 90, 70 and 50 % of the pages touched
+//   policy_sim --json FILE
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "pager/pager.hpp"
+
+namespace {
+
+using namespace farheap;
+using namespace farheap::pager;
+using base::kPageBytes;
+
+struct Touch {
+  std::uint32_t page;
+  bool write;
+};
+using Trace = std::vector<Touch>;
+
+// ---- the world: no bytes but two patterns, "as stored" and "written since"
+
+struct SimulatedProgram : View, Backing {
+  explicit SimulatedProgram(std::size_t pages) : in_view(pages), dirty(pages) {
+    stored_bytes.assign(kPageBytes, std::byte{1});
+    dirty_bytes.assign(kPageBytes, std::byte{2});
+  }
+  std::vector<bool> in_view, dirty;
+  std::vector<std::byte> stored_bytes, dirty_bytes;
+  std::uint64_t pages_read = 0, reads = 0, pages_written = 0, writes = 0;
+
+  void set(PageRun run, bool on) {
+    for (std::uint32_t i = 0; i < run.count; ++i) in_view[run.first + i] = on;
+  }
+  void take_out(PageRun run, std::span<Taken> answers) override {
+    set(run, false);
+    std::fill(answers.begin(), answers.begin() + run.count, Taken::kTaken);
+  }
+  void put_back(PageRun run) override { set(run, true); }
+  void copy_back(PageRun run) override { set(run, true); }
+  void put_in(PageRun run, const std::byte*) override { set(run, true); }
+  void stage(PageRun, const std::byte*) override {}
+  const std::byte* staging(PageNumber page) const override { return (dirty[page] ? dirty_bytes : stored_bytes).data(); }
+  void drop_staging(PageRun) override {}
+  void drop_view(PageRun run) override { set(run, false); }
+  void wake(PageRun) override {}
+  Status read(std::span<const Read> runs) override {
+    for (const Read& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        std::memcpy(one.into + i * kPageBytes, stored_bytes.data(), kPageBytes);
+        dirty[one.run.first + i] = false;
+      }
+      pages_read += one.run.count;
+      ++reads;
+    }
+    return {};
+  }
+  Status write(std::span<const Write> runs) override {
+    for (const Write& one : runs) {
+      pages_written += one.run.count;
+      ++writes;
+    }
+    return {};
+  }
+  void forget(PageRun) override {}
+};
+
+struct FixedBudget : Budget {
+  std::uint64_t pages = 0;
+  std::uint64_t page_limit(std::uint64_t) override { return pages; }
+};
+
+struct Counts {
+  std::uint64_t pages_read, reads, pages_written, soft_faults;
+};
+
+Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, PolicyKind policy) {
+  SimulatedProgram program(pages);
+  FixedBudget budget;
+  budget.pages = memory;
+  base::RunCounters counters;
+  PagerOptions options;
+  options.capacity_pages = pages;
+  options.policy = policy;
+  auto pager = Pager::make(program, program, budget, counters, options).value();
+  std::vector<std::byte> buffer(512 * kPageBytes);
+  for (const Touch& touch : trace) {
+    while (!program.in_view[touch.page]) {
+      const auto evict = [&] {
+        while (pager->evict_once() == Pager::Evicted::kWorked) {
+        }
+      };
+      pager->fault(touch.page, touch.write, buffer.data());
+      evict();
+      pager->read_ahead_once(buffer.data(), 0);
+      evict();
+    }
+    if (touch.write) program.dirty[touch.page] = true;
+  }
+  return {program.pages_read, program.reads, program.pages_written, counters.faults_probation.load()};
+}
+
+// Pages read by an oracle that evicts what is needed last (Belady 1966). First touches read nothing.
+std::uint64_t optimum(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
+  constexpr std::uint64_t kNever = ~0ull;
+  std::vector<std::uint64_t> next(trace.size()), last(pages, kNever);
+  for (std::size_t i = trace.size(); i-- > 0;) {
+    next[i] = last[trace[i].page];
+    last[trace[i].page] = i;
+  }
+  std::set<std::pair<std::uint64_t, std::uint32_t>> resident;  // by next use
+  std::vector<std::uint64_t> due(pages, 0);
+  std::vector<bool> here(pages), known(pages);
+  std::uint64_t reads = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const auto page = trace[i].page;
+    if (here[page]) {
+      resident.erase({due[page], page});
+    } else {
+      reads += known[page];
+      if (resident.size() == memory) {
+        const auto victim = *resident.rbegin();
+        resident.erase(victim);
+        here[victim.second] = false;
+      }
+    }
+    here[page] = known[page] = true;
+    due[page] = next[i];
+    resident.insert({next[i], page});
+  }
+  return reads;
+}
+
+// Pages read by a policy that knows every touch and evicts what was touched least recently: what the kernel strives
+// for with its access bits, which a user-space pager does not see.
+std::uint64_t least_recently_used(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
+  std::vector<std::uint64_t> last(pages, 0);
+  std::set<std::pair<std::uint64_t, std::uint32_t>> resident;
+  std::vector<bool> here(pages), known(pages);
+  std::uint64_t reads = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const auto page = trace[i].page;
+    if (here[page]) {
+      resident.erase({last[page], page});
+    } else {
+      reads += known[page];
+      if (resident.size() == memory) {
+        here[resident.begin()->second] = false;
+        resident.erase(resident.begin());
+      }
+    }
+    here[page] = known[page] = true;
+    last[page] = i;
+    resident.insert({i, page});
+  }
+  return reads;
+}
+
+// ---- traces
+
+constexpr std::uint32_t kPages = 16384;
+
+Trace fill() {
+  Trace trace;
+  for (std::uint32_t page = 0; page < kPages; ++page) trace.push_back({page, true});
+  return trace;
+}
+
+Trace sweep() {
+  Trace trace = fill();
+  for (int round = 0; round < 8; ++round) {
+    for (std::uint32_t page = 0; page < kPages; ++page) trace.push_back({page, true});
+  }
+  return trace;
+}
+
+// Reads one half while it writes the other, then the other way round (lattice-Boltzmann with two grids).
+Trace two_grids() {
+  Trace trace = fill();
+  for (int step = 0; step < 8; ++step) {
+    for (std::uint32_t page = 0; page < kPages / 2; ++page) {
+      trace.push_back({page + (step % 2) * (kPages / 2), false});
+      trace.push_back({page + (1 - step % 2) * (kPages / 2), true});
+    }
+  }
+  return trace;
+}
+
+Trace uniform() {
+  Trace trace = fill();
+  std::mt19937 random(1);
+  for (int i = 0; i < 120000; ++i) trace.push_back({static_cast<std::uint32_t>(random() % kPages), false});
+  return trace;
+}
+
+Trace skewed(bool moves) {
+  Trace trace = fill();
+  std::mt19937 random(2);
+  std::vector<std::uint32_t> order(kPages);
+  for (std::uint32_t i = 0; i < kPages; ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  std::uniform_real_distribution<> unit;
+  for (int i = 0; i < 400000; ++i) {
+    auto rank = static_cast<std::uint32_t>(kPages * std::pow(unit(random), 4.0));
+    if (moves && i >= 200000) rank = (rank + kPages / 2) % kPages;
+    trace.push_back({order[std::min(rank, kPages - 1)], random() % 4 == 0});
+  }
+  return trace;
+}
+
+// A hot tenth at random, with a sweep over everything now and then.
+Trace hot_and_scan() {
+  Trace trace = fill();
+  std::mt19937 random(3);
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 30000; ++i) trace.push_back({static_cast<std::uint32_t>(random() % (kPages / 4)), true});
+    for (std::uint32_t page = kPages / 4; page < kPages; ++page) trace.push_back({page, false});
+  }
+  return trace;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::map<std::string, std::function<Trace()>> traces = {{"sweep", sweep},
+                                                                {"two_grids", two_grids},
+                                                                {"uniform", uniform},
+                                                                {"skewed", [] { return skewed(false); }},
+                                                                {"moving_hot", [] { return skewed(true); }},
+                                                                {"hot_and_scan", hot_and_scan}};
+  const std::map<std::string, PolicyKind> policies = {{"clock", PolicyKind::kClock}, {"s3fifo", PolicyKind::kS3Fifo}};
+  std::string json;
+  fmt::print("{:<13} {:>4}  {:<7} {:>12} {:>10} {:>9} {:>9} {:>9}\n", "trace", "mem", "policy", "pages read",
+             "/optimum", "requests", "written", "soft");
+  for (const auto& [name, make] : traces) {
+    const Trace trace = make();
+    for (const std::uint64_t percent : {90, 70, 50}) {
+      const std::uint64_t memory = kPages * percent / 100;
+      const double best = static_cast<double>(std::max<std::uint64_t>(optimum(trace, kPages, memory), 1));
+      const std::uint64_t lru = least_recently_used(trace, kPages, memory);
+      fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x\n", name, percent, "(LRU)", lru,
+                 static_cast<double>(lru) / best);
+      for (const auto& [policy, kind] : policies) {
+        const Counts counts = run(trace, kPages, memory, kind);
+        const double ratio = static_cast<double>(counts.pages_read) / best;
+        fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x {:>9} {:>9} {:>9}\n", name, percent, policy,
+                   counts.pages_read, ratio, counts.reads, counts.pages_written, counts.soft_faults);
+        json += fmt::format(
+            R"({}{{"name":"{}_{}","metric":"read_over_optimum_{}","value":{:.4f},"unit":"","min":{:.4f},"max":{:.4f}}})",
+            json.empty() ? "" : ",", name, policy, percent, ratio, ratio, ratio);
+      }
+    }
+  }
+  if (count == 3 && std::string(arguments[1]) == "--json") {
+    if (FILE* file = std::fopen(arguments[2], "w")) {
+      fmt::print(file,
+                 R"({{"format":1,"bench":"policy","results":[{}]}})"
+                 "\n",
+                 json);
+      std::fclose(file);
+    }
+  }
+  return 0;
+}
