@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+cmake_minimum_required(VERSION 3.22)
 # Requires: PROGRAM, CASES. Both ways: what the program has is listed, what is listed it has.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[a-z0-9_]+" known "${known}")

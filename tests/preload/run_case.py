@@ -17,7 +17,7 @@ MODES = {
     "plain": ("file:{folder}", []),
     "linux_6_1": ("file:{folder}", OLD_KERNEL),
     "clock": ("mem:", ["policy=clock"]),
-    "lmdb": ("lmdb:{folder}/heap.mdb", []),
+    "lmdb": ("lmdb:{folder}", []),
     "checked": ("checksum+compress+file:{folder}", []),
     "one_handler": ("mem:", ["handlers=1", "read_ahead=0", "block_max=64K"]),
 }
