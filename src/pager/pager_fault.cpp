@@ -10,6 +10,7 @@ namespace farheap::pager {
 
 namespace {
 
+constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
@@ -194,13 +195,13 @@ std::uint32_t Pager::learn_fetch_pages(PageNumber page, const Streams::Advice& a
   ++misses_;
   const std::uint64_t since = misses_ - extent.last_miss_time;
   const PageNumber distance = page > extent.last_miss ? page - extent.last_miss : extent.last_miss - page;
-  const bool near = since <= 32 && distance <= 32;
-  if (advice.sequential) {
+  const bool near = since <= 16 && distance <= 4;
+  if (advice.sequential && advice.pages >= kSurePages) {
     extent.order = std::min<std::uint8_t>(extent.order + 2, 6);
   } else if (near) {
-    extent.order = std::min<std::uint8_t>(extent.order + 1, 5);
-  } else if (extent.order > 0) {
-    --extent.order;
+    extent.order = std::min<std::uint8_t>(extent.order + 1, 2);
+  } else {
+    extent.order /= 2;
   }
   extent.last_miss = page;
   extent.last_miss_time = misses_;
