@@ -63,6 +63,7 @@ enum class Capability : std::uint32_t {
   kSurvivesFailover = 1u << 6,  // ... even when a server is replaced
   kAtomicBatch = 1u << 7,       // a batch of puts happens as a whole or not at all
   kSparse = 1u << 8,            // erase() gives the space back
+  kForks = 1u << 9,             // a forked child may go on with the handle
 };
 using Capabilities = std::uint32_t;
 [[nodiscard]] constexpr bool has(Capabilities all, Capability one) {

@@ -162,7 +162,7 @@ static Status patiently(const std::function<Status()>& attempt) {
   Status status = attempt();
   for (int tries = 0; !status && tries < 5; ++tries) {
     const ErrorCode code = status.error().code;
-    if (code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace) break;
+    if (code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace || code == ErrorCode::kUnavailable) break;
     base::log(base::LogLevel::kWarn, "{}; trying again", status.error().message());
     std::this_thread::sleep_for(std::chrono::milliseconds(10 << (2 * tries)));
     status = attempt();

@@ -29,12 +29,26 @@ std::uint64_t TreeBudget::others_bytes(std::uint64_t own_bytes) {
   return total > own_bytes ? total - own_bytes : 0;
 }
 
+std::uint64_t TreeBudget::shared_discount(std::uint64_t own_bytes) {
+  constexpr std::chrono::milliseconds kBetweenLooks{200};  // a look walks the page tables: some ms for 100 MiB
+  if (!shares_.load(std::memory_order_relaxed)) return 0;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ >= kBetweenLooks) {
+    looked_ = now;
+    const std::uint64_t proportional = memory_.proportional_anonymous_bytes();
+    discount_ = own_bytes > proportional ? own_bytes - proportional : 0;
+    if (discount_ < own_bytes / 64) shares_.store(false, std::memory_order_relaxed);
+  }
+  return std::min(discount_, own_bytes);
+}
+
 std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
   const std::uint64_t own = memory_.anonymous_bytes();
+  const std::uint64_t discount = shared_discount(own);
   const std::uint64_t resident = resident_pages * base::kPageBytes;
-  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed) + discount;
   const std::uint64_t beside = own > resident ? own - resident : 0;
-  const std::uint64_t taken = others_bytes(own) + beside + slack_bytes(budget);
+  const std::uint64_t taken = others_bytes(own - discount) + beside + slack_bytes(budget);
   const std::uint64_t limit = budget > taken ? (budget - taken) / base::kPageBytes : 0;
   return std::max(limit, kLeastPages);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 
 #include "base/run_page.hpp"
 #include "os/process_memory.hpp"
@@ -18,6 +19,8 @@ class TreeBudget final : public Budget {
   // The run page outlives the budget. Registers this process there.
   explicit TreeBudget(base::RunPage& run_page);
   void renew_in_child();
+  // A fork happened: pages are shared with a relative for a while, and must not be counted twice.
+  void shares_memory() { shares_.store(true, std::memory_order_relaxed); }
 
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages) override;
 
@@ -28,10 +31,16 @@ class TreeBudget final : public Budget {
  private:
   [[nodiscard]] std::uint64_t others_bytes(std::uint64_t own_bytes);
 
+  // What a page shared by n processes counts less than a page in this one.
+  [[nodiscard]] std::uint64_t shared_discount(std::uint64_t own_bytes);
+
   base::RunPage& run_page_;
   base::RunSlot* slot_;
   os::ProcessMemory memory_;
   std::uint64_t beside_bytes_ = 0;
+  std::atomic<bool> shares_{false};
+  std::uint64_t discount_ = 0;
+  std::chrono::steady_clock::time_point looked_{};
 };
 
 }  // namespace farheap::pager

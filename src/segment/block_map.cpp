@@ -55,9 +55,9 @@ Slot BlockMap::slot_of(PageNumber page) const {
   return extent->slot(page % kPages);
 }
 
-bool BlockMap::take_in_group(Extent& extent, std::uint8_t group, std::uint32_t index) {
+bool BlockMap::take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index) {
   if (!slots_.take(extent.groups[group] * kGroupSlots + index)) return false;
-  if (group != 0 && !extent.stray) extent.stray = std::make_unique<std::uint8_t[]>(kPages);
+  if (group != 0 && !extent.stray) extent.stray = std::make_unique<std::uint16_t[]>(kPages);
   if (extent.stray) extent.stray[index] = group;
   extent.stored.set(index);
   return true;
@@ -73,14 +73,14 @@ Slot BlockMap::place(Extent& extent, std::uint32_t index) {
     // Released by the others between the look and now: free, and taken again below.
     if (slots_.release(slot)) base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
   }
-  for (std::size_t group = 0; group < 256; ++group) {
+  for (std::size_t group = 0; group < 65536; ++group) {
     if (group == extent.groups.size()) {
       const SlotGroup taken = slots_.take_group(last_group_);
       if (taken == kNoGroup) return kNoSlot;
       last_group_ = taken;
       extent.groups.push_back(taken);
     }
-    if (take_in_group(extent, static_cast<std::uint8_t>(group), index)) return extent.slot(index);
+    if (take_in_group(extent, static_cast<std::uint16_t>(group), index)) return extent.slot(index);
   }
   return kNoSlot;
 }
@@ -128,7 +128,19 @@ struct SlotRun {
 
 }  // namespace
 
+Status BlockMap::check_usable() const {
+  if (!cut_off_) return {};
+  return fail(ErrorCode::kUnavailable, "cannot go on in a forked process", store_.describe(),
+              "this kind of store does not survive fork()", "run programs that fork with --store file:DIR");
+}
+
+void BlockMap::unlock_in_child() {
+  cut_off_ = !has(store_.capabilities(), Capability::kForks);
+  mutex_.unlock();
+}
+
 Status BlockMap::read(std::span<const Read> runs) {
+  if (Status usable = check_usable(); !usable) return usable;
   const Limits limits = store_.limits();
   // Several requests in flight are faster than one large one.
   const std::size_t largest = std::min(limits.largest_value_bytes, std::max(limits.best_run_bytes, kPageBytes));
@@ -164,6 +176,7 @@ Status BlockMap::read(std::span<const Read> runs) {
 }
 
 Status BlockMap::write(std::span<const Write> runs) {
+  if (Status usable = check_usable(); !usable) return usable;
   const Limits limits = store_.limits();
   std::vector<SlotRun<const std::byte*>> entries;
   {
@@ -204,6 +217,7 @@ void BlockMap::give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& f
 }
 
 void BlockMap::erase(Slot first, std::uint64_t count) {
+  if (cut_off_) return;
   if (Status status = store_.erase(first, count); !status) {
     base::log(base::LogLevel::kWarn, "{}", status.error().message());  // space is lost, no data
   }

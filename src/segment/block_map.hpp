@@ -39,13 +39,15 @@ class BlockMap final : public pager::Backing {
   // Between lock_for_fork() and unlock the map does not change.
   void lock_for_fork();
   void unlock_after_fork(bool forked);
+  // In the child, where the store may not be able to go on: then every read and write says so.
+  void unlock_in_child();
 
  private:
   static constexpr std::uint32_t kPages = kGroupSlots;
   struct Extent {
     std::vector<SlotGroup> groups;  // the home, then those of strays
     std::bitset<kPages> stored;
-    std::unique_ptr<std::uint8_t[]> stray;  // index into groups; absent: all at home
+    std::unique_ptr<std::uint16_t[]> stray;  // index into groups; absent: all at home
     [[nodiscard]] Slot slot(std::uint32_t index) const {
       return groups[stray ? stray[index] : 0] * kGroupSlots + index;
     }
@@ -54,7 +56,7 @@ class BlockMap final : public pager::Backing {
   BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots);
   [[nodiscard]] Extent& extent(std::uint64_t number);
   [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
-  [[nodiscard]] bool take_in_group(Extent& extent, std::uint8_t group, std::uint32_t index);
+  [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index);
   void give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed);
   void erase(Slot first, std::uint64_t count);
   void erase_and_release(std::vector<Slot>& freed);
@@ -62,7 +64,10 @@ class BlockMap final : public pager::Backing {
   template <class Visit>
   void for_each_reference(Visit visit);
 
+  [[nodiscard]] Status check_usable() const;
+
   Store& store_;
+  bool cut_off_ = false;  // a forked child whose store does not fork
   os::ReservedArray<Extent*> extents_;
   SlotTable slots_;
   mutable std::mutex mutex_;         // guards the extents

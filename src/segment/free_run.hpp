@@ -37,13 +37,11 @@ struct FreeRunSizeOrder {
 };
 
 using FreeRunsByAddress =
-    boost::intrusive::set<FreeRun,
-                          boost::intrusive::member_hook<FreeRun, FreeRun::Hook, &FreeRun::address_hook>,
+    boost::intrusive::set<FreeRun, boost::intrusive::member_hook<FreeRun, FreeRun::Hook, &FreeRun::address_hook>,
                           boost::intrusive::compare<FreeRunAddressOrder>>;
 using FreeRunsBySize =
     boost::intrusive::set<FreeRun, boost::intrusive::member_hook<FreeRun, FreeRun::Hook, &FreeRun::size_hook>,
-                          boost::intrusive::compare<FreeRunSizeOrder>,
-                          boost::intrusive::constant_time_size<false>>;
+                          boost::intrusive::compare<FreeRunSizeOrder>, boost::intrusive::constant_time_size<false>>;
 
 // Records from raw mmap memory; never malloc. What it has mapped it keeps until it dies.
 class FreeRunPool {

@@ -248,6 +248,7 @@ void PagedSegment::lock_for_fork() {
 
 void PagedSegment::unlock_in_parent() {
   base::InsideRuntime inside;
+  budget_.shares_memory();
   if (is_paging()) {
     map_->unlock_after_fork(true);
     pager_->thaw();
@@ -262,8 +263,9 @@ void PagedSegment::unlock_in_parent() {
 void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
   budget_.renew_in_child();
+  budget_.shares_memory();
   if (is_paging()) {
-    map_->unlock_after_fork(true);
+    map_->unlock_in_child();
     pager_->thaw_in_child();
     if (Status renewed = view_->renew_in_child(); !renewed) give_up(renewed.error());
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());

@@ -60,6 +60,8 @@ class PagedSegment final : public PageSpace {
     return static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data()) < range_.size();
   }
   [[nodiscard]] bool is_paging() const { return paging_.load(std::memory_order_acquire); }
+  // Pages leave by being copied: the kernel has no UFFDIO_MOVE, or it is masked.
+  [[nodiscard]] bool copies_pages() const { return is_paging() && !view_->userfault().features().move; }
   // False if the range is not paged (yet).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
 

@@ -24,8 +24,8 @@ PlainSpace::Reservation::Reservation(std::size_t wanted, HugePages huge_pages) n
     return;
   }
   auto* first = static_cast<std::byte*>(at);
-  std::size_t before = (base::kHugePageBytes - reinterpret_cast<std::uintptr_t>(at) % base::kHugePageBytes) %
-                       base::kHugePageBytes;
+  std::size_t before =
+      (base::kHugePageBytes - reinterpret_cast<std::uintptr_t>(at) % base::kHugePageBytes) % base::kHugePageBytes;
   base = first + before;
   bytes = wanted;
   if (before > 0) munmap(first, before);

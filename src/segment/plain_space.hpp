@@ -53,8 +53,8 @@ class PlainSpace final : public PageSpace {
   std::size_t wanted_bytes_;
   Reservation reservation_;
   std::mutex mutex_;
-  RunAllocator runs_;              // guarded by mutex_
-  std::size_t usable_bytes_ = 0;   // guarded by mutex_: this much from the base is readable and writable
+  RunAllocator runs_;             // guarded by mutex_
+  std::size_t usable_bytes_ = 0;  // guarded by mutex_: this much from the base is readable and writable
 };
 
 }  // namespace farheap::segment

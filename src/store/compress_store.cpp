@@ -81,7 +81,9 @@ class CompressStore final : public Decorator {
   Limits limits() const override { return limits_; }
   Capabilities capabilities() const override {
     auto all = inner_->capabilities();
-    for (auto none : {Capability::kManyProcesses, Capability::kManyMachines, Capability::kAtomicBatch}) {
+    // The map of sectors is in memory: parent and child would each take the same free ones.
+    for (auto none : {Capability::kManyProcesses, Capability::kManyMachines, Capability::kAtomicBatch,
+                      Capability::kForks}) {
       all &= ~static_cast<Capabilities>(none);
     }
     return all | static_cast<Capabilities>(Capability::kVersions) |

@@ -35,7 +35,7 @@ class KeptChecksums final : public ChecksumStore {
   Capabilities capabilities() const override {
     return inner_->capabilities() & ~static_cast<Capabilities>(Capability::kManyProcesses) &
            ~static_cast<Capabilities>(Capability::kManyMachines) &
-           ~static_cast<Capabilities>(Capability::kAtomicBatch);
+           ~static_cast<Capabilities>(Capability::kAtomicBatch) & ~static_cast<Capabilities>(Capability::kForks);
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {

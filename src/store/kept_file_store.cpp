@@ -27,7 +27,8 @@ class KeptFileStore final : public FileStore {
   Capabilities capabilities() const override {
     auto all = static_cast<Capabilities>(Capability::kCounters) | static_cast<Capabilities>(Capability::kVersions) |
                static_cast<Capabilities>(Capability::kManyProcesses) |
-               static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kDurable);
+               static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kDurable) |
+               static_cast<Capabilities>(Capability::kForks);
     if (device_->gives_back()) all |= static_cast<Capabilities>(Capability::kSparse);
     return all;
   }

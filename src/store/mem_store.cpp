@@ -42,7 +42,8 @@ class MemStore final : public Store {
   std::string describe() const override { return "mem:"; }
   Capabilities capabilities() const override {
     return static_cast<Capabilities>(Capability::kVersions) | static_cast<Capabilities>(Capability::kCounters) |
-           static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kSparse);
+           static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kSparse) |
+           static_cast<Capabilities>(Capability::kForks);  // the child has a copy
   }
   Limits limits() const override { return limits_; }
 

@@ -30,7 +30,7 @@ class ScratchFileStore final : public FileStore {
   using FileStore::FileStore;
 
   Capabilities capabilities() const override {
-    auto all = static_cast<Capabilities>(Capability::kCounters);
+    auto all = static_cast<Capabilities>(Capability::kCounters) | static_cast<Capabilities>(Capability::kForks);
     if (device_->gives_back()) all |= static_cast<Capabilities>(Capability::kSparse);
     return all;
   }

@@ -79,7 +79,7 @@ class PythonIndex(Program):
     tools = (("python3", "python3"),)
 
     def prepare(self, folder, size):
-        text = package_text(folder, {"quick": 40000, "full": 180000}[size])
+        text = package_text(folder, {"quick": 16000, "full": 180000}[size])
         return Job([python(), os.path.join(DEMO, "index.py"), text], env=environment())
 
 
@@ -128,7 +128,7 @@ SELECT name, length(text), substr(text, 1, 40) FROM package ORDER BY substr(text
             out.write("COMMIT;\n" + self.queries)
 
     def prepare(self, folder, size):
-        count = {"quick": 80000, "full": 240000}[size]
+        count = {"quick": 60000, "full": 240000}[size]
         script = _made(folder, f"sqlite-{count}.sql",
                        lambda path: self._write_script(package_text(folder, count), path))
         return Job(["sqlite3", "-batch", ":memory:"], stdin=script, env=environment())
@@ -151,8 +151,8 @@ class Sort(Program):
                 out.write("".join(f"{rng.getrandbits(96):024x} {rng.getrandbits(40):x} line\n" for _ in range(1000)))
 
     def prepare(self, folder, size):
-        lines = {"quick": 2_000_000, "full": 6_000_000}[size]
-        buffer = {"quick": "200M", "full": "700M"}[size]
+        lines = {"quick": 1_000_000, "full": 6_000_000}[size]
+        buffer = {"quick": "100M", "full": "700M"}[size]
         text = _made(folder, f"lines-{lines}.txt", lambda path: self._write_lines(path, lines))
         return Job(["sort", "-S", buffer, f"--parallel={self._threads}", text], env=environment(TMPDIR=folder))
 

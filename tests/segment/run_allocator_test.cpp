@@ -157,7 +157,7 @@ class RunAllocatorRandom : public testing::TestWithParam<unsigned> {
   }
 
   std::mt19937 random_{GetParam()};
-  RunAllocator runs_{kBase, kPages * kPageBytes};
+  RunAllocator runs_{kBase, kPages* kPageBytes};
   Model model_{kPages};
   std::vector<Held> held_;
 };
