@@ -30,13 +30,15 @@ std::uint64_t TreeBudget::others_bytes(std::uint64_t own_bytes) {
 }
 
 std::uint64_t TreeBudget::shared_discount(std::uint64_t own_bytes) {
-  constexpr std::chrono::milliseconds kBetweenLooks{200};  // a look walks the page tables: some ms for 100 MiB
   if (!shares_.load(std::memory_order_relaxed)) return 0;
   const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ >= kBetweenLooks) {
-    looked_ = now;
+  if (now >= next_look_) {
     const std::uint64_t proportional = memory_.proportional_anonymous_bytes();
     discount_ = own_bytes > proportional ? own_bytes - proportional : 0;
+    // A look walks the page tables: some ms for 100 MiB. It may take a tenth of the time.
+    const auto after = std::chrono::steady_clock::now();
+    next_look_ =
+        after + std::max<std::chrono::steady_clock::duration>(10 * (after - now), std::chrono::milliseconds(10));
     if (discount_ < own_bytes / 64) shares_.store(false, std::memory_order_relaxed);
   }
   return std::min(discount_, own_bytes);

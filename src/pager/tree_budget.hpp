@@ -40,7 +40,7 @@ class TreeBudget final : public Budget {
   std::uint64_t beside_bytes_ = 0;
   std::atomic<bool> shares_{false};
   std::uint64_t discount_ = 0;
-  std::chrono::steady_clock::time_point looked_{};
+  std::chrono::steady_clock::time_point next_look_{};
 };
 
 }  // namespace farheap::pager

@@ -6,6 +6,7 @@
 // Where the kernel moves pages it refuses pinned ones by itself, and nothing is done here.
 // Not covered: vectored and asynchronous direct reads (docs/limits.md).
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -30,18 +31,30 @@ bool needs_detour(int file, const void* into) {
   return flags >= 0 && (flags & O_DIRECT) != 0;
 }
 
-// One piece is enough: reads may be short.
+// Piece by piece, until one comes up short as the whole would have.
 template <class Read>
-ssize_t read_by_detour(void* into, size_t bytes, Read read_into) {
+ssize_t read_by_detour(std::byte* into, size_t bytes, Read read_into) {
   constexpr size_t kPiece = farheap::base::kMiB;
-  const size_t piece = std::min(bytes, kPiece);
   farheap::heap::Heap& arena = g_runtime.load()->arena;
-  void* detour = arena.allocate_aligned(piece, farheap::base::kPageBytes);
-  if (detour == nullptr) return read_into(into, bytes);
-  const ssize_t size = read_into(detour, piece);
-  if (size > 0) memcpy(into, detour, static_cast<size_t>(size));
+  void* detour = arena.allocate_aligned(std::min(bytes, kPiece), farheap::base::kPageBytes);
+  if (detour == nullptr) {
+    errno = ENOMEM;
+    return -1;
+  }
+  size_t done = 0;
+  ssize_t size = 0;
+  do {
+    const size_t piece = std::min(kPiece, bytes - done);
+    size = read_into(detour, piece, done);
+    if (size <= 0) break;
+    memcpy(into + done, detour, static_cast<size_t>(size));
+    done += static_cast<size_t>(size);
+    if (static_cast<size_t>(size) < piece) break;
+  } while (done < bytes);
+  const int why = errno;
   arena.free(detour);
-  return size;
+  errno = why;
+  return done != 0 ? static_cast<ssize_t>(done) : size;
 }
 
 }  // namespace
@@ -50,13 +63,16 @@ ssize_t read_by_detour(void* into, size_t bytes, Read read_into) {
 FARHEAP_EXPORT ssize_t read(int file, void* into, size_t bytes) {
   static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t)>(dlsym(RTLD_NEXT, "read"));
   if (!needs_detour(file, into)) return next(file, into, bytes);
-  return read_by_detour(into, bytes, [&](void* at, size_t size) { return next(file, at, size); });
+  return read_by_detour(static_cast<std::byte*>(into), bytes,
+                        [&](void* at, size_t size, size_t) { return next(file, at, size); });
 }
 
 FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offset) {
   static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t, off64_t)>(dlsym(RTLD_NEXT, "pread64"));
   if (!needs_detour(file, into)) return next(file, into, bytes, offset);
-  return read_by_detour(into, bytes, [&](void* at, size_t size) { return next(file, at, size, offset); });
+  return read_by_detour(static_cast<std::byte*>(into), bytes, [&](void* at, size_t size, size_t done) {
+    return next(file, at, size, offset + static_cast<off64_t>(done));
+  });
 }
 
 FARHEAP_EXPORT ssize_t pread(int file, void* into, size_t bytes, off_t offset) {

@@ -16,7 +16,7 @@ OLD_KERNEL = ["disable=move,wp_async,pagemap_scan"]
 MODES = {
     "plain": ("file:{folder}", []),
     "linux_6_1": ("file:{folder}", OLD_KERNEL),
-    "clock": ("mem:", ["policy=clock"]),
+    "s3fifo": ("mem:", ["policy=s3fifo"]),
     "lmdb": ("lmdb:{folder}", []),
     "checked": ("checksum+compress+file:{folder}", []),
     "one_handler": ("mem:", ["handlers=1", "read_ahead=0", "block_max=64K"]),

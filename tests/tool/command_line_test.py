@@ -235,10 +235,10 @@ class RunWithRuntime(unittest.TestCase):
         self.assertEqual(stats["faults"] // stats["processes"], 1000)
 
     def test_options_and_the_library_reach_the_program(self):
-        done = tool("run", "--memory", "64M", "--store", "mem:", "--set", "policy=clock", "--quiet", "--", "env",
+        done = tool("run", "--memory", "64M", "--store", "mem:", "--set", "policy=s3fifo", "--quiet", "--", "env",
                     LD_PRELOAD="libc.so.6", FARHEAP_READ_AHEAD="1M")
         lines = done.stdout.splitlines()
-        for line in ("FARHEAP_MEMORY=64M", "FARHEAP_STORE=mem:", "FARHEAP_POLICY=clock", "FARHEAP_READ_AHEAD=1M",
+        for line in ("FARHEAP_MEMORY=64M", "FARHEAP_STORE=mem:", "FARHEAP_POLICY=s3fifo", "FARHEAP_READ_AHEAD=1M",
                      f"LD_PRELOAD={os.path.realpath(RUNTIME)}:libc.so.6"):
             self.assertIn(line, lines)
         self.assertEqual(len([line for line in lines if line.startswith("FARHEAP_RUN_PAGE=/proc/")]), 1)
