@@ -10,7 +10,6 @@
 
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
-#include "os/processors.hpp"
 
 namespace farheap::pager {
 
@@ -89,9 +88,7 @@ void* FaultLoop::reader(void* loop) {
 }
 
 bool FaultLoop::next_event(os::FaultEvent& event) {
-  // A handler that shares its processor with the one thread that faults must not keep it busy.
-  const bool spin = handlers_.load(std::memory_order_relaxed) > 1;
-  const auto until = Clock::now() + std::chrono::microseconds(spin ? options_.spin_us : 0);
+  const auto until = Clock::now() + std::chrono::microseconds(options_.spin_us);
   do {
     if (view_.userfault().read_event(event)) return true;
   } while (Clock::now() < until);
@@ -108,19 +105,6 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   handlers_.notify_all();
 }
 
-// With one faulting thread the handler keeps to that thread's processor: the thread waits while its fault is served, so
-// they never compete, and neither has to wake the other one's processor from sleep (6.0 s instead of 8 to 11 for the
-// same look-ups on a busy machine of two processors).
-void FaultLoop::follow(std::uint32_t thread) {
-  constexpr unsigned kEvery = 64;  // faults between looks: threads move seldom
-  const bool alone = handlers_.load(std::memory_order_relaxed) == 1;
-  if (alone ? followed_++ % kEvery != 0 : processor_ < 0) return;
-  const int processor = alone ? os::processor_of_thread(thread) : -1;
-  if (processor == processor_) return;
-  processor_ = processor;
-  os::keep_to_processor(processor);
-}
-
 void FaultLoop::handle() {
   const unsigned number = handlers_made_++;
   for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
@@ -132,7 +116,6 @@ void FaultLoop::handle() {
       if (!next_event(event)) continue;
       note_thread(event.thread);
     }
-    if (number == 0) follow(event.thread);
     const auto since = Clock::now();
     pager_.fault(view_.page_of(event.address), event.write, buffer);
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();

@@ -40,7 +40,6 @@ class FaultLoop {
   void handle();
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
-  void follow(std::uint32_t thread);
 
   Pager& pager_;
   KernelView& view_;
@@ -49,8 +48,6 @@ class FaultLoop {
   std::mutex turn_;
   std::uint32_t first_thread_ = 0;  // guarded by turn_: the first that faulted
   std::uint32_t last_thread_ = 0;
-  unsigned followed_ = 0;               // of the first handler alone, as is:
-  int processor_ = -1;                  // where it keeps to; -1: anywhere
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
 };
