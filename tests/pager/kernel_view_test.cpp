@@ -175,7 +175,7 @@ TEST_P(KernelViewTest, PagesThatTheProgramDroppedAreGone) {
 
 TEST_P(KernelViewTest, LockedPagesStay) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer makes mlock() do nothing";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: AddressSanitizer makes mlock() do nothing";
 #endif
   for (std::uint32_t page = 0; page < 16; ++page) write(page, page + 5);
   ASSERT_EQ(mlock(range_.data() + 4 * kPageBytes, 4 * kPageBytes), 0);

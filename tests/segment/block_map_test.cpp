@@ -207,7 +207,7 @@ pid_t forked(BlockMap& map, Body body) {
 }
 
 TEST_P(BlockMapTest, ParentAndChildWriteEachItsOwn) {
-  if (!forks()) GTEST_SKIP() << GetParam() << " does not promise to survive fork()";
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
   auto worker = std::make_unique<Worker>(*map_, 100, 1000, 3);
   for (int i = 0; i < 200; ++i) ASSERT_EQ(worker->step(), "");
   for (int family = 0; family < 3; ++family) {
@@ -228,7 +228,7 @@ TEST_P(BlockMapTest, ParentAndChildWriteEachItsOwn) {
 }
 
 TEST_P(BlockMapTest, AChildReadsWhatItsParentForgot) {
-  if (!forks()) GTEST_SKIP() << GetParam() << " does not promise to survive fork()";
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
   Worker worker(*map_, 0, 1024, 3);
   for (PageNumber page = 0; page < 1024; page += 64) ASSERT_EQ(worker.write({page, 64}), "");
   int parent_done[2];
@@ -250,7 +250,7 @@ TEST_P(BlockMapTest, AChildReadsWhatItsParentForgot) {
 
 // Grandchildren, and the parent gone before its child.
 TEST_P(BlockMapTest, ThreeGenerations) {
-  if (!forks()) GTEST_SKIP() << GetParam() << " does not promise to survive fork()";
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
   Worker worker(*map_, 0, 600, 3);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(worker.step(), "");
   const pid_t child = forked(*map_, [&] {
@@ -278,7 +278,7 @@ TEST_P(BlockMapTest, ThreeGenerations) {
 
 // What a child referred to is free again when both have let go of it, and a failed fork leaves nothing behind.
 TEST_P(BlockMapTest, SlotsAreGivenBackWhenBothAreGone) {
-  if (!forks()) GTEST_SKIP() << GetParam() << " does not promise to survive fork()";
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
   Worker worker(*map_, 0, 512, 3);
   for (PageNumber page = 0; page < 512; page += 64) ASSERT_EQ(worker.write({page, 64}), "");
   for (int i = 0; i < 20; ++i) {
