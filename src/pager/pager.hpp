@@ -18,6 +18,7 @@
 // store is asked or a buffer is filled.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -89,6 +90,10 @@ class Pager {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  // Who faults is never kept waiting for long: others let go of the mutex when a fault wants it, and stay away
+  // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
+  [[nodiscard]] Lock lock_for_fault();
+  void let_faults_through(Lock& lock);
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
         PageTable table);
 
@@ -146,6 +151,7 @@ class Pager {
   const PagerOptions options_;
 
   mutable std::mutex mutex_;
+  std::atomic<unsigned> faults_at_the_door_ = 0;
   std::condition_variable room_;  // memory was freed, or a page came to rest
   std::condition_variable work_;  // the evictor has something to do
   std::condition_variable requests_there_;
@@ -165,7 +171,7 @@ class Pager {
   bool evictor_waits_ = false;
   bool eviction_paused_ = false;
   bool frozen_ = false;
-  bool stuck_ = false;  // the evictor found nothing that may leave
+  std::uint32_t stuck_rounds_ = 0;  // the evictor found nothing that may leave, so many times in a row
   Lock fork_lock_;
 };
 

@@ -4,6 +4,7 @@
 // water mark, so that a fault finds room without waiting for a write.
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "base/log.hpp"
@@ -13,7 +14,8 @@ namespace farheap::pager {
 
 namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
-constexpr std::uint32_t kPagesUnderLock = 64;  // taken out before the mutex is let go for a moment
+constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
+constexpr int kStuckWaitMs = 5;
 }  // namespace
 
 // What is about to leave: blocks, and what became of each of their pages.
@@ -42,6 +44,11 @@ void Pager::wake_evictor() {
 
 void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
+  if (stuck_rounds_ != 0) {  // not to be woken: only time helps
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
+    return;
+  }
   if (resident_ + reserve_pages() + announced_ > limit_) return;
   evictor_waits_ = true;
   work_.wait_for(lock, std::chrono::milliseconds(at_most_ms));
@@ -55,6 +62,7 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
   const std::uint64_t staying = resident_ - leaving_;
   if (staying <= high) {
+    stuck_rounds_ = 0;
     if (limit_ > resident_) room_.notify_all();
     return Evicted::kIdle;
   }
@@ -67,8 +75,11 @@ Pager::Evicted Pager::evict_once() {
 
   Leaving leaving;
   leaving.blocks = choose_leaving(excess);
-  stuck_ = leaving.blocks.empty();
-  if (stuck_) return Evicted::kIdle;
+  stuck_rounds_ = leaving.blocks.empty() ? stuck_rounds_ + 1 : 0;
+  if (stuck_rounds_ != 0) {
+    room_.notify_all();
+    return Evicted::kIdle;
+  }
   begin_io();
   lock.unlock();
   examine(leaving);
@@ -100,10 +111,9 @@ void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
     tried += pages;
     since_break += pages;
     taken += take_out(id);
-    if (since_break >= kPagesUnderLock) {  // let faults through
+    if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
-      lock.unlock();
-      lock.lock();
+      let_faults_through(lock);
       if (frozen_ || eviction_paused_) break;
     }
   }
@@ -270,11 +280,10 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
     block.pages -= run.count;
     gone += run.count;
     since_break += run.count;
-    if (since_break >= kPagesUnderLock) {
+    if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
-      lock.unlock();
-      room_.notify_all();
-      lock.lock();
+      if (waiting_for_room_ != 0) room_.notify_all();
+      let_faults_through(lock);
     }
   }
   leaving_ = 0;  // one evictor at a time

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The way in: from a fault to a page in view.
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -10,7 +12,9 @@ namespace farheap::pager {
 
 namespace {
 
+constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
 constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
+constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
 constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
@@ -22,9 +26,22 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 }  // namespace
 
+Pager::Lock Pager::lock_for_fault() {
+  faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
+  Lock lock(mutex_);
+  faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
+}
+
+void Pager::let_faults_through(Lock& lock) {
+  lock.unlock();
+  for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
+  lock.lock();
+}
+
 void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
-  Lock lock(mutex_);
+  Lock lock = lock_for_fault();
   room_.wait(lock, [&] { return !frozen_; });
   switch (table_.state(page)) {
     case PageState::kPresent:
@@ -112,13 +129,13 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
   if (room() == 0) {
     const auto since = std::chrono::steady_clock::now();
     ++waiting_for_room_;
-    for (int rounds = 0; room() == 0; ++rounds) {
+    while (room() == 0) {
       wake_evictor();
       room_.wait_for(lock, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (eviction_paused_) break;  // a thread that forks may need this page to go on
-      if (rounds >= 10 && stuck_ && leaving_ == 0) break;
+      if (stuck_rounds_ >= kStuckRounds && leaving_ == 0) break;
     }
     --waiting_for_room_;
     const auto waited = std::chrono::steady_clock::now() - since;
@@ -184,7 +201,7 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   begin_filling(run, id);
   lock.unlock();
   view_.put_in(run, g_zeros);
-  lock.lock();
+  lock = lock_for_fault();
   finish_filling(run, id, false, false);
 }
 
@@ -250,7 +267,7 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
     if (hash) table_.block(id).known.set_hashes(buffer, run.count);
     count(counters_.bytes_read, run.count * base::kPageBytes);
   }
-  lock.lock();
+  lock = lock_for_fault();
   if (status) return finish_filling(run, id, ghost, advice.sequential);
   undo_filling(run, id);
   lock.unlock();
