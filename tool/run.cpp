@@ -11,12 +11,14 @@
 #include <cstdlib>
 #include <farheap/store.hpp>
 #include <filesystem>
+#include <optional>
 
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/units.hpp"
 #include "child.hpp"
 #include "environment.hpp"
+#include "keep_awake.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
@@ -97,6 +99,7 @@ class SharedPage {
   }
   // A path that opens it from any process of this user.
   [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  [[nodiscard]] base::Pulse& pulse() const { return page_->pulse; }
   [[nodiscard]] const base::RunCounters& counters() const { return page_->counters; }
 
  private:
@@ -134,6 +137,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   if (!library) return fail(library.error());
   const auto page = SharedPage::make(options.memory);
   if (!page) return fail(page.error());
+  std::optional<KeepAwake> keep_awake;
+  if (options.keep_awake) keep_awake.emplace(page->pulse());
   const auto start = std::chrono::steady_clock::now();
   const auto end = run_child(path, arguments.command, program_environment(options, *library, *page));
   if (!end) {

@@ -13,9 +13,11 @@
 #include <memory>
 #include <string>
 
+#include "base/pulse.hpp"
+
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 1;
+inline constexpr std::uint32_t kRunPageFormat = 2;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
@@ -45,6 +47,7 @@ struct RunPage {
   std::atomic<std::uint32_t> format{kRunPageFormat};
   std::atomic<std::uint64_t> budget_bytes{0};
   RunCounters counters;
+  Pulse pulse;
   static constexpr int kSlots = 1024;
   RunSlot slots[kSlots];
 

@@ -15,8 +15,8 @@ namespace farheap::pager {
 
 using Clock = std::chrono::steady_clock;
 
-FaultLoop::FaultLoop(Pager& pager, KernelView& view, base::RunCounters& counters, FaultLoopOptions options)
-    : pager_(pager), view_(view), counters_(counters), options_(options) {}
+FaultLoop::FaultLoop(Pager& pager, KernelView& view, base::RunPage& run_page, FaultLoopOptions options)
+    : pager_(pager), view_(view), run_page_(run_page), options_(options) {}
 
 Status FaultLoop::start_thread(void* (*body)(void*)) {
   sigset_t all, before;
@@ -117,9 +117,10 @@ void FaultLoop::handle() {
       note_thread(event.thread);
     }
     const auto since = Clock::now();
+    run_page_.pulse.beat(event.thread, std::chrono::nanoseconds(since.time_since_epoch()).count());
     pager_.fault(view_.page_of(event.address), event.write, buffer);
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
-    counters_.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
+    run_page_.counters.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
   }
 }
 

@@ -26,7 +26,7 @@ struct FaultLoopOptions {
 
 class FaultLoop {
  public:
-  FaultLoop(Pager& pager, KernelView& view, base::RunCounters& counters, FaultLoopOptions options);
+  FaultLoop(Pager& pager, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
   // kUnavailable if a thread cannot be made.
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
@@ -43,7 +43,7 @@ class FaultLoop {
 
   Pager& pager_;
   KernelView& view_;
-  base::RunCounters& counters_;
+  base::RunPage& run_page_;
   const FaultLoopOptions options_;
   std::mutex turn_;
   std::uint32_t first_thread_ = 0;  // guarded by turn_: the first that faulted
