@@ -52,7 +52,8 @@ struct Object {
 // Memory of the benchmark itself: not from the malloc under test.
 template <class T>
 T* table(std::size_t count) {
-  void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* at =
+      mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (at == MAP_FAILED) {
     std::perror("mmap");
     std::exit(1);
@@ -60,9 +61,7 @@ T* table(std::size_t count) {
   return static_cast<T*>(at);
 }
 
-std::uint64_t seal_of(const Object& object) {
-  return reinterpret_cast<std::uintptr_t>(object.at) * 31 + object.bytes;
-}
+std::uint64_t seal_of(const Object& object) { return reinterpret_cast<std::uintptr_t>(object.at) * 31 + object.bytes; }
 
 Object make(Random& random) {
   std::size_t bytes = random.size();
@@ -257,7 +256,8 @@ int main(int count, char** arguments) {
   std::uint64_t seed = count > 3 ? std::strtoull(arguments[3], nullptr, 10) : 1;
   bool couples = kernel == "remote";
   if (threads < 1 || threads > 64 || (couples && threads % 2 != 0)) {
-    std::fprintf(stderr, "usage: alloc_kernels pairs|remote|fill|overhead|shrunk THREADS [SEED]   (remote: an even number)\n");
+    std::fprintf(stderr,
+                 "usage: alloc_kernels pairs|remote|fill|overhead|shrunk THREADS [SEED]   (remote: an even number)\n");
     return 2;
   }
   double value = 0;

@@ -41,7 +41,8 @@ constinit Runtime* g_runtime = nullptr;
 inline Heap& heap() { return g_runtime != nullptr ? g_runtime->heap : start_heap(); }
 
 inline void* or_no_memory(void* object) {
-  if (object == nullptr) [[unlikely]] errno = ENOMEM;
+  if (object == nullptr) [[unlikely]]
+    errno = ENOMEM;
   return object;
 }
 

@@ -98,7 +98,10 @@ int run_phases(const Program& program, const Flags& flags) {
       "{{\"format\":1,\"program\":\"{}\",\"seconds\":{:.6f},\"prepare_seconds\":{:.6f},\"total_seconds\":{:.6f},"
       "\"checksum\":\"{:016x}\",\"bytes\":{},\"steps\":{},\"threads\":{},\"verified\":{}}}\n",
       program.name, kernel_seconds, prepare_seconds, seconds_since(start), digest, work->bytes(), work->steps(),
-      flags.threads, !flags.verify ? "null" : wrong.empty() ? "true" : "false");
+      flags.threads,
+      !flags.verify   ? "null"
+      : wrong.empty() ? "true"
+                      : "false");
   if (wrong.empty()) return 0;
   fmt::print(stderr, "{}: wrong result: {}\n", program.name, wrong);
   return 1;

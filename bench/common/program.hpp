@@ -39,9 +39,9 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
   virtual ~Workload() = default;
 
-  virtual void run_kernel() = 0;                        // the timed phase
-  [[nodiscard]] virtual std::uint64_t digest() = 0;     // of the result, bit for bit the same in every run
-  [[nodiscard]] virtual std::string verify() = 0;       // "" or what is wrong: checked against theory, not a run
+  virtual void run_kernel() = 0;                          // the timed phase
+  [[nodiscard]] virtual std::uint64_t digest() = 0;       // of the result, bit for bit the same in every run
+  [[nodiscard]] virtual std::string verify() = 0;         // "" or what is wrong: checked against theory, not a run
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;  // allocated for data
   [[nodiscard]] virtual std::uint64_t steps() const = 0;  // done by the kernel
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kBeatNs = 200'000;  // as long as Linux's haltpoll would poll before it lets a processor sleep
 constexpr std::uint32_t kFaultsInARow = 8;
-constexpr int kPauses = 64;                // between two looks at the clock
+constexpr int kPauses = 64;  // between two looks at the clock
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

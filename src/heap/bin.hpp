@@ -44,12 +44,11 @@ class alignas(64) Bin {
   void link(HeapMap& map, SlabIndex index, unsigned list) noexcept;
   void unlink(HeapMap& map, SlabIndex index) noexcept;
   [[nodiscard]] SlabIndex fullest(HeapMap& map) noexcept;
-  [[nodiscard]] static SlabIndex open_slab(HeapMap& map, ChunkPool& pool, unsigned size_class,
-                                           unsigned owner) noexcept;
+  [[nodiscard]] static SlabIndex open_slab(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner) noexcept;
   [[nodiscard]] bool after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept;
 
-  BinLock mutex_;            // guards all below and the records of the slabs that are owned
-  SlabIndex current_ = 0;    // slots come from here; in no list
+  BinLock mutex_;                 // guards all below and the records of the slabs that are owned
+  SlabIndex current_ = 0;         // slots come from here; in no list
   SlabIndex lists_[kLists] = {};  // slabs with free slots; full ones are in none
   std::uint32_t listed_ = 0;
   BinUse use_;

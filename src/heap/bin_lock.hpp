@@ -16,11 +16,13 @@ class BinLock {
  public:
   void lock() noexcept {
     std::uint32_t seen = kFree;
-    if (state_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) [[likely]] return;
+    if (state_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) [[likely]]
+      return;
     lock_contended();
   }
   void unlock() noexcept {
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) [[unlikely]] wake_one();
+    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) [[unlikely]]
+      wake_one();
   }
 
  private:

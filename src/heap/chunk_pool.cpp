@@ -141,7 +141,8 @@ void ChunkPool::drop_down_to(std::size_t keep) noexcept {
 void ChunkPool::purge() noexcept {
   drop_down_to(0);
   std::unique_lock lock(mutex_);
-  for (std::size_t i = with_free_.lowest(); i != IndexSet::kNone && empty_chunks_ > 0; i = with_free_.lowest_from(i + 1)) {
+  for (std::size_t i = with_free_.lowest(); i != IndexSet::kNone && empty_chunks_ > 0;
+       i = with_free_.lowest_from(i + 1)) {
     give_back_if_spare(std::move(lock), i, 0);
     lock = std::unique_lock(mutex_);
   }

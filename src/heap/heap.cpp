@@ -106,7 +106,8 @@ void* Heap::allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept 
   if (alignment <= 16) return allocate(std::max(bytes, alignment));
   if (!usable_ || bytes > map_.capacity_bytes() || alignment > map_.capacity_bytes()) return nullptr;
   std::size_t rounded = base::round_up(std::max<std::size_t>(bytes, 1), alignment);
-  if (rounded > kLargestSmall) return obtain_large(std::max<std::size_t>(bytes, 1), std::max(alignment, base::kPageBytes)).at;
+  if (rounded > kLargestSmall)
+    return obtain_large(std::max<std::size_t>(bytes, 1), std::max(alignment, base::kPageBytes)).at;
   // Slabs begin at multiples of 64 KiB: slots of a multiple of the alignment are aligned.
   unsigned size_class = class_of(rounded);
   while (kSizeClasses[size_class].slot_bytes % alignment != 0) ++size_class;

@@ -136,7 +136,8 @@ class Heap {
 inline void* Heap::allocate(std::size_t bytes) noexcept {
   const ThreadBinding& mine = t_bindings[binding_];
   if (bytes <= kLargestSmall && mine.heap_id == id_) [[likely]] {
-    if (void* slot = mine.cache->bins[class_of(bytes)].pop()) [[likely]] return slot;
+    if (void* slot = mine.cache->bins[class_of(bytes)].pop()) [[likely]]
+      return slot;
   }
   return allocate_slow(bytes);
 }
@@ -147,7 +148,8 @@ inline void Heap::free(void* pointer) noexcept {
   if (offset < map_.capacity_bytes() && mine.heap_id == id_) [[likely]] {
     unsigned size_class = map_.class_at(offset);
     // Class 0 (no slab here) has no room in any cache.
-    if (mine.cache->bins[size_class].push(pointer)) [[likely]] return;
+    if (mine.cache->bins[size_class].push(pointer)) [[likely]]
+      return;
   }
   free_slow(pointer);
 }

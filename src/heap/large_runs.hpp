@@ -55,7 +55,7 @@ class LargeRuns {
   HeapMap& map_;
   std::atomic<std::size_t> live_bytes_{0};
   std::atomic<std::size_t> offset_limit_{0};
-  std::mutex mutex_;             // guards all below
+  std::mutex mutex_;                // guards all below
   Waiting waiting_[kWaiting] = {};  // oldest first
   unsigned waiting_count_ = 0;
   std::size_t waiting_bytes_ = 0;

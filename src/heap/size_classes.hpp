@@ -28,8 +28,8 @@ inline constexpr unsigned kClassCount = 58;  // class 0 means "no slab": the siz
 
 struct SizeClass {
   std::uint32_t slot_bytes = 0;
-  std::uint16_t slots = 0;     // in one slab
-  std::uint16_t granules = 0;  // of one slab
+  std::uint16_t slots = 0;        // in one slab
+  std::uint16_t granules = 0;     // of one slab
   std::uint16_t cache_slots = 0;  // at most so many wait in one thread's cache
   std::uint64_t reciprocal = 0;   // 2^40 / slot_bytes, rounded up
 
@@ -98,7 +98,8 @@ inline constexpr auto kCoarseLookup = make_lookup<kLargestSmall / 128 + 1, 128>(
 
 // Requires: bytes <= kLargestSmall. Zero bytes get the smallest class.
 [[nodiscard]] inline unsigned class_of(std::size_t bytes) {
-  return bytes <= detail::kFineLimit ? detail::kFineLookup[(bytes + 7) / 8] : detail::kCoarseLookup[(bytes + 127) / 128];
+  return bytes <= detail::kFineLimit ? detail::kFineLookup[(bytes + 7) / 8]
+                                     : detail::kCoarseLookup[(bytes + 127) / 128];
 }
 
 }  // namespace farheap::heap

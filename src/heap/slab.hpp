@@ -19,15 +19,15 @@ namespace farheap::heap {
 using SlabIndex = std::uint32_t;  // the number of its first granule, plus one; 0: none
 
 struct alignas(64) Slab {
-  static constexpr unsigned kWordsHere = 12;   // enough bits for slots of 96 bytes and more
+  static constexpr unsigned kWordsHere = 12;                        // enough bits for slots of 96 bytes and more
   static constexpr unsigned kWordsBeside = kGranuleBytes / 8 / 64;  // for smaller slots, in a table of its own
 
   std::uint8_t size_class = 0;
   std::uint8_t granules_back = 0;
-  std::uint8_t list = 0;           // of the bin, plus one; 0: in none
-  std::uint16_t owner = 0;         // arena
-  std::uint16_t used = 0;          // slots that are not free; those in thread caches count as used
-  std::uint16_t first_word = 0;    // no free slot in the words before
+  std::uint8_t list = 0;         // of the bin, plus one; 0: in none
+  std::uint16_t owner = 0;       // arena
+  std::uint16_t used = 0;        // slots that are not free; those in thread caches count as used
+  std::uint16_t first_word = 0;  // no free slot in the words before
   SlabIndex next = 0;
   SlabIndex previous = 0;
   std::uint64_t* free_bits = nullptr;  // 1: free

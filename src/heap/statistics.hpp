@@ -21,11 +21,11 @@ struct ClassStatistics {
 };
 
 struct Statistics {
-  std::size_t live_bytes = 0;    // usable bytes in the program's hands
-  std::size_t cached_bytes = 0;  // in thread caches
-  std::size_t slab_bytes = 0;    // address space of all slabs
-  std::size_t large_bytes = 0;   // objects above 32 KiB, part of live_bytes
-  std::size_t waiting_bytes = 0; // freed, but memory kept for the next need
+  std::size_t live_bytes = 0;     // usable bytes in the program's hands
+  std::size_t cached_bytes = 0;   // in thread caches
+  std::size_t slab_bytes = 0;     // address space of all slabs
+  std::size_t large_bytes = 0;    // objects above 32 KiB, part of live_bytes
+  std::size_t waiting_bytes = 0;  // freed, but memory kept for the next need
   std::size_t thread_caches = 0;
   std::array<ClassStatistics, kClassCount> classes;
 };

@@ -59,8 +59,8 @@ std::size_t pack_body(Codec codec, [[maybe_unused]] int level, [[maybe_unused]] 
       auto* to = reinterpret_cast<char*>(into.data());
       const int bytes = static_cast<int>(block.size());
       const int room = static_cast<int>(into.size());
-      const int size = level <= 1 ? LZ4_compress_default(from, to, bytes, room)
-                                  : LZ4_compress_HC(from, to, bytes, room, level);
+      const int size =
+          level <= 1 ? LZ4_compress_default(from, to, bytes, room) : LZ4_compress_HC(from, to, bytes, room, level);
       return size > 0 ? static_cast<std::size_t>(size) : 0;
     }
 #endif

@@ -82,8 +82,8 @@ class CompressStore final : public Decorator {
   Capabilities capabilities() const override {
     auto all = inner_->capabilities();
     // The map of sectors is in memory: parent and child would each take the same free ones.
-    for (auto none : {Capability::kManyProcesses, Capability::kManyMachines, Capability::kAtomicBatch,
-                      Capability::kForks}) {
+    for (auto none :
+         {Capability::kManyProcesses, Capability::kManyMachines, Capability::kAtomicBatch, Capability::kForks}) {
       all &= ~static_cast<Capabilities>(none);
     }
     return all | static_cast<Capabilities>(Capability::kVersions) |

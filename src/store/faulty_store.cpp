@@ -163,9 +163,9 @@ StoreResult open_faulty(const OpenInner& open_inner, const Parameters& parameter
   auto full_after = parameters.size("full_after", 0);
   if (!full_after) return fail(std::move(full_after.error()));
   plan.full_after = *full_after;
-  const std::pair<std::string_view, double*> rates[] = {{"error", &plan.error},   {"torn", &plan.torn},
-                                                        {"lost", &plan.lost},     {"short", &plan.short_},
-                                                        {"flip", &plan.flip},     {"unknown", &plan.unknown}};
+  const std::pair<std::string_view, double*> rates[] = {{"error", &plan.error}, {"torn", &plan.torn},
+                                                        {"lost", &plan.lost},   {"short", &plan.short_},
+                                                        {"flip", &plan.flip},   {"unknown", &plan.unknown}};
   for (auto [name, rate] : rates) {
     auto value = parameters.rate(name, 0);
     if (!value) return fail(std::move(value.error()));

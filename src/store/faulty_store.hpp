@@ -17,12 +17,12 @@ namespace farheap::store {
 // Rates are per entry, 0 to 1.
 struct FaultPlan {
   std::uint64_t seed = 1;
-  double error = 0;         // get, put, erase, add, sync: kFailed, nothing was done
-  double torn = 0;          // put: answers kOk, only the first part of the bytes has arrived
-  double lost = 0;          // put: answers kOk, nothing has arrived
-  double short_ = 0;        // get, put of runs: the first blocks are done, then kFailed; "short" in a URI
-  double flip = 0;          // get: answers kOk, one bit is wrong
-  double unknown = 0;       // put, add: kUnknown, and one half of these are carried out
+  double error = 0;              // get, put, erase, add, sync: kFailed, nothing was done
+  double torn = 0;               // put: answers kOk, only the first part of the bytes has arrived
+  double lost = 0;               // put: answers kOk, nothing has arrived
+  double short_ = 0;             // get, put of runs: the first blocks are done, then kFailed; "short" in a URI
+  double flip = 0;               // get: answers kOk, one bit is wrong
+  double unknown = 0;            // put, add: kUnknown, and one half of these are carried out
   std::uint64_t full_after = 0;  // bytes: beyond that, put answers kNoSpace; 0: never full
 };
 

@@ -29,7 +29,7 @@ struct Alignment {
 
 // What direct I/O on this file asks for. Kernels before 6.1 do not say: then a page is safe everywhere.
 Alignment direct_alignment(int file) {
-  struct statx status {};
+  struct statx status{};
   if (syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) != 0) return {};
   if ((status.stx_mask & STATX_DIOALIGN) == 0 || status.stx_dio_mem_align == 0) return {};
   return {status.stx_dio_mem_align, status.stx_dio_offset_align};
@@ -47,7 +47,7 @@ FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
   choose_direct();
   // Buffered writes through a ring are slower than plain ones.
   use_ring_ = direct_ && options.use_io_uring;
-  struct stat status {};
+  struct stat status{};
   if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
   const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));
   gives_back_ = fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, kHoleBytes) == 0;
@@ -125,7 +125,7 @@ void FileDevice::reach(std::uint64_t end_bytes, SideTable& table) {
   if (wanted < end_bytes) return;
   // Under the lock, because a process with an older idea of the size would cut off what another has just written.
   SideTable::Guard guard(table, 0, true);
-  struct stat status {};
+  struct stat status{};
   if (fstat(file_, &status) != 0) return;
   auto reached = static_cast<std::uint64_t>(status.st_size);
   if (reached < wanted && ftruncate(file_, static_cast<off_t>(wanted)) == 0) reached = wanted;
@@ -154,7 +154,7 @@ Status FileDevice::sync() {
 }
 
 Result<std::uint64_t> FileDevice::space_bytes() const {
-  struct stat status {};
+  struct stat status{};
   if (fstat(file_, &status) != 0) return fail(errno_error(errno, "cannot look at the store", name_));
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }

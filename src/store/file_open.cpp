@@ -23,7 +23,7 @@ constexpr char kWhat[] = "cannot open the store";
 constexpr char kRemedy[] = "choose a folder you may write with --store file:DIR";
 
 bool is_folder(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
@@ -76,7 +76,7 @@ StoreResult open_scratch(const std::string& place, const StoreOptions& options) 
 Result<int> open_kept_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
-  struct stat status {};
+  struct stat status{};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
     return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path, "it is not an ordinary file", kRemedy);
@@ -94,8 +94,8 @@ void make_names_durable(const std::string& path) {
 StoreResult open_kept(const std::string& place, const StoreOptions& options) {
   const std::string path = is_folder(place) ? place + "/farheap.store" : place;
   const std::string table_path = path + ".versions";
-  struct stat data {};
-  struct stat side {};
+  struct stat data{};
+  struct stat side{};
   const bool fresh = stat(path.c_str(), &data) != 0;
   if (!fresh && data.st_size != 0 && stat(table_path.c_str(), &side) != 0) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,

@@ -16,7 +16,7 @@ using DecoratorOpener = StoreResult (*)(const OpenInner&, const Parameters&, con
 struct Kind {
   StoreKind shown;
   std::span<const std::string_view> parameters;
-  EngineOpener engine = nullptr;        // neither of the two: this build is without it
+  EngineOpener engine = nullptr;  // neither of the two: this build is without it
   DecoratorOpener decorator = nullptr;
 };
 

@@ -385,7 +385,7 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
 }
 
 bool is_folder(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 

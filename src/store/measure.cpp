@@ -160,8 +160,8 @@ class Measure {
     std::vector<std::uint64_t> order(runs);
     for (std::uint64_t i = 0; i < runs; ++i) order[i] = i * per_run;
     if (random) std::shuffle(order.begin(), order.end(), random_);
-    const std::size_t batch = std::min({kInFlight, limits_.largest_batch_operations, buffer_bytes_ / bytes,
-                                        limits_.largest_batch_bytes / bytes});
+    const std::size_t batch = std::min(
+        {kInFlight, limits_.largest_batch_operations, buffer_bytes_ / bytes, limits_.largest_batch_bytes / bytes});
     const auto start = Clock::now();
     std::uint64_t done = 0;
     while (done < wanted) {

@@ -61,7 +61,7 @@ SideTable::~SideTable() {
 
 Status SideTable::set_up(std::size_t block_bytes) {
   Guard guard(*this, 0, true);
-  struct stat status {};
+  struct stat status{};
   if (fstat(file_, &status) != 0) return fail(errno_error(errno, kWhat, name_));
   const bool fresh = status.st_size == 0;
   if (fresh && fallocate(file_, 0, 0, kWordsAt) != 0 && (errno != EOPNOTSUPP || ftruncate(file_, kWordsAt) != 0)) {
@@ -103,8 +103,8 @@ Word* SideTable::chunk(std::size_t number) {
   auto& slot = chunks_[number];
   if (auto* there = slot.load(std::memory_order_acquire)) return there;
   constexpr std::size_t kBytes = kWordsPerChunk * sizeof(Word);
-  void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
-                  static_cast<off_t>(kWordsAt + number * kBytes));
+  void* at =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
   if (at == MAP_FAILED) return nullptr;
   Word* none = nullptr;
   if (slot.compare_exchange_strong(none, static_cast<Word*>(at))) return static_cast<Word*>(at);
@@ -125,7 +125,7 @@ bool SideTable::allocate(std::uint64_t segment) {
   const auto at = static_cast<off_t>(kWordsAt + segment * kBytes);
   if (fallocate(file_, 0, at, kBytes) != 0) {
     if (errno != EOPNOTSUPP) return false;
-    struct stat status {};
+    struct stat status{};
     const auto wanted = at + static_cast<off_t>(kBytes);
     if (fstat(file_, &status) != 0 || (status.st_size < wanted && ftruncate(file_, wanted) != 0)) return false;
   }
@@ -191,7 +191,7 @@ int SideTable::lock_file() {
 }
 
 void SideTable::lock_byte(int number, bool take) {
-  struct flock range {};
+  struct flock range{};
   range.l_type = take ? F_WRLCK : F_UNLCK;
   range.l_whence = SEEK_SET;
   range.l_start = number;

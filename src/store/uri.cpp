@@ -110,8 +110,8 @@ struct Parser {
   auto unknown_parameter(std::string_view key) const {
     std::vector<std::string_view> all;
     for (const auto& kind : known) {
-      const bool named = kind.decorator ? std::ranges::count(result.decorators, kind.scheme) != 0
-                                        : kind.scheme == result.engine;
+      const bool named =
+          kind.decorator ? std::ranges::count(result.decorators, kind.scheme) != 0 : kind.scheme == result.engine;
       if (named) all.insert(all.end(), kind.parameters.begin(), kind.parameters.end());
     }
     const auto near = nearest(key, all);

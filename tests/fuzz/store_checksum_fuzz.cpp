@@ -24,8 +24,7 @@ std::vector<std::byte> contents() {
 // Passes everything on to a store that outlives it.
 class Shared final : public farheap::store::Decorator {
  public:
-  explicit Shared(farheap::Store& below)
-      : Decorator("shared", std::unique_ptr<farheap::Store>(&below)) {}
+  explicit Shared(farheap::Store& below) : Decorator("shared", std::unique_ptr<farheap::Store>(&below)) {}
   ~Shared() override { (void)inner_.release(); }
 };
 

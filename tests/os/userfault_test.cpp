@@ -135,7 +135,9 @@ TEST_P(UserfaultTest, ItsDescriptorIsKeptFromTheProgramAndReleased) {
   Userfault moved = std::move(fault_);
   EXPECT_EQ(fault_.descriptor(), -1);
   EXPECT_EQ(moved.descriptor(), file);
-  { Userfault last = std::move(moved); }
+  {
+    Userfault last = std::move(moved);
+  }
   EXPECT_FALSE(is_own_descriptor(file));
 }
 

@@ -43,13 +43,13 @@ extern char** g_arguments;
 
 }  // namespace cases
 
-#define CASE(name)                                        \
-  static void name();                                     \
-  static const cases::Case case_##name(#name, name);      \
+#define CASE(name)                                   \
+  static void name();                                \
+  static const cases::Case case_##name(#name, name); \
   static void name()
 
-#define CHECK(what)                                            \
-  do {                                                         \
-    if (!(what)) cases::failed(__FILE__, __LINE__, #what);     \
+#define CHECK(what)                                        \
+  do {                                                     \
+    if (!(what)) cases::failed(__FILE__, __LINE__, #what); \
   } while (false)
 #define CHECK_FILLED(at, bytes, seed) CHECK(cases::first_wrong(at, bytes, seed) == -1)

@@ -238,8 +238,8 @@ CASE(streams_in_pages_that_left_when_forking) {
   for (int i = 0; i < 3; ++i) {
     push_out();
     CHECK(status_of(in_child([&] {
-      for (FILE* stream : streams) CHECK(fprintf(stream, "x") == 1 && fflush(stream) == 0);
-    })) == 0);
+            for (FILE* stream : streams) CHECK(fprintf(stream, "x") == 1 && fflush(stream) == 0);
+          })) == 0);
   }
   for (FILE* stream : streams) CHECK(fclose(stream) == 0);
 }
@@ -289,25 +289,31 @@ CASE(fork_on_a_stack_from_the_heap) {
   CHECK(pipe(ends) == 0);
   pthread_t idle, thread;
   CHECK(pthread_attr_setstack(&attributes, idle_stack, kStack) == 0);
-  CHECK(pthread_create(&idle, &attributes, [](void*) -> void* {
-    char one;
-    return read(ends[0], &one, 1) == 1 ? &ends : nullptr;
-  }, nullptr) == 0);
+  CHECK(pthread_create(
+            &idle, &attributes,
+            [](void*) -> void* {
+              char one;
+              return read(ends[0], &one, 1) == 1 ? &ends : nullptr;
+            },
+            nullptr) == 0);
   CHECK(pthread_attr_setstack(&attributes, stack, kStack) == 0);
-  CHECK(pthread_create(&thread, &attributes, [](void*) -> void* {
-    char local[20'000];
-    fill(local, sizeof local, 4);
-    for (int i = 0; i < 3; ++i) {
-      push_out();
-      CHECK(status_of(in_child([&] {
-        CHECK_FILLED(local, sizeof local, 4);
-        push_out();
-        CHECK_FILLED(local, sizeof local, 4);
-      })) == 0);
-      CHECK_FILLED(local, sizeof local, 4);
-    }
-    return nullptr;
-  }, nullptr) == 0);
+  CHECK(pthread_create(
+            &thread, &attributes,
+            [](void*) -> void* {
+              char local[20'000];
+              fill(local, sizeof local, 4);
+              for (int i = 0; i < 3; ++i) {
+                push_out();
+                CHECK(status_of(in_child([&] {
+                        CHECK_FILLED(local, sizeof local, 4);
+                        push_out();
+                        CHECK_FILLED(local, sizeof local, 4);
+                      })) == 0);
+                CHECK_FILLED(local, sizeof local, 4);
+              }
+              return nullptr;
+            },
+            nullptr) == 0);
   CHECK(pthread_join(thread, nullptr) == 0);
   CHECK(write(ends[1], "x", 1) == 1);
   void* result = nullptr;

@@ -230,6 +230,7 @@ CASE(a_large_sparse_mapping) {
       mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   CHECK(at != MAP_FAILED);
   for (std::size_t i = 0; i < kBytes; i += 2 * kMebibyte) *reinterpret_cast<std::uint64_t*>(at + i) = word(1, i);
-  for (std::size_t i = 0; i < kBytes; i += 2 * kMebibyte) CHECK(*reinterpret_cast<std::uint64_t*>(at + i) == word(1, i));
+  for (std::size_t i = 0; i < kBytes; i += 2 * kMebibyte)
+    CHECK(*reinterpret_cast<std::uint64_t*>(at + i) == word(1, i));
   CHECK(munmap(at, kBytes) == 0);
 }

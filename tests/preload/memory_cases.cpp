@@ -27,7 +27,8 @@ CASE(patterns_of_four_threads) {
       }
       for (int round = 0; round < kRounds; ++round) {
         for (std::size_t i = 0; i < pieces.size(); ++i) {
-          const std::uint64_t seed = static_cast<std::uint64_t>(number) * 1000 + i + 1'000'000ull * static_cast<unsigned>(round);
+          const std::uint64_t seed =
+              static_cast<std::uint64_t>(number) * 1000 + i + 1'000'000ull * static_cast<unsigned>(round);
           CHECK_FILLED(pieces[i], kPiece, seed);
           fill(pieces[i], kPiece, seed + 1'000'000);
         }

@@ -34,7 +34,7 @@ void touch_far(int) {
 void start_alarms(int signal_flags) {
   g_far = static_cast<std::uint64_t*>(malloc(kFar));
   fill(g_far, kFar, 6);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = touch_far;
   action.sa_flags = signal_flags;
   CHECK(sigaction(SIGALRM, &action, nullptr) == 0);
@@ -50,8 +50,8 @@ void stop_alarms() {
 // Maps, drops and unmaps: the calls that meet the runtime's own locks.
 void churn(int least_alarms) {
   for (int round = 0; round < 40 || g_alarms < least_alarms; ++round) {
-    char* at = static_cast<char*>(
-        mmap(nullptr, 4 * kMebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* at =
+        static_cast<char*>(mmap(nullptr, 4 * kMebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     CHECK(at != MAP_FAILED);
     for (std::size_t i = 0; i < 4 * kMebibyte; i += kPage) at[i] = 1;
     for (std::size_t i = 0; i < 4 * kMebibyte; i += 16 * kPage) CHECK(madvise(at + i, kPage, MADV_DONTNEED) == 0);
@@ -97,7 +97,7 @@ CASE(alarms_while_forking) {
 }
 
 CASE(alarms_while_paging_starts) {
-  struct sigaction action {};
+  struct sigaction action{};
   g_far = static_cast<std::uint64_t*>(malloc(4 * kMebibyte));
   fill(g_far, 4 * kMebibyte, 6);
   action.sa_handler = [](int) {
@@ -145,7 +145,7 @@ CASE(jumps_out_of_a_handler) {
 CASE(own_segmentation_faults) {
   static sigjmp_buf back;
   static void* volatile where;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = [](int, siginfo_t* info, void*) {
     where = info->si_addr;
     siglongjmp(back, 1);

@@ -495,20 +495,19 @@ INSTANTIATE_TEST_SUITE_P(Lmdb, StoreContract,
 
 INSTANTIATE_TEST_SUITE_P(
     Decorated, StoreContract,
-    testing::Values(Subject{"ChecksumMem", "checksum+mem:", {}}, Subject{"ChecksumFile", "checksum+file:@", {}},
-                    Subject{"ChecksumKept", "checksum+file:@/blocks", kKept},
-                    Subject{"ChecksumKeptLarge",
-                            "checksum+file:@/blocks",
-                            {.block_bytes = 65536, .lifetime = Lifetime::kKeep}},
-                    Subject{"ChecksumKeptLmdb", "checksum+lmdb:@/blocks?sync=asked", kKept},
-                    Subject{"CompressMem", "compress+mem:", {}}, Subject{"CompressFile", "compress+file:@", {}},
-                    Subject{"CompressLz4File", "compress+file:@?codec=lz4", {}},
-                    Subject{"CompressLmdb", "compress+lmdb:@?level=3", {}},
-                    Subject{"CompressLarge", "compress+file:@", {.block_bytes = 65536}},
-                    Subject{"ChecksumCompress", "checksum+compress+mem:", {}},
-                    Subject{"CompressChecksum", "compress+checksum+file:@", {}},
-                    Subject{"All", "checksum+compress+slow+faulty+mem:?delay_us=1&mb_s=10000&seed=3", {}},
-                    Subject{"Reversed", "faulty+slow+compress+checksum+file:@?delay_us=0", {}}),
+    testing::Values(
+        Subject{"ChecksumMem", "checksum+mem:", {}}, Subject{"ChecksumFile", "checksum+file:@", {}},
+        Subject{"ChecksumKept", "checksum+file:@/blocks", kKept},
+        Subject{"ChecksumKeptLarge", "checksum+file:@/blocks", {.block_bytes = 65536, .lifetime = Lifetime::kKeep}},
+        Subject{"ChecksumKeptLmdb", "checksum+lmdb:@/blocks?sync=asked", kKept},
+        Subject{"CompressMem", "compress+mem:", {}}, Subject{"CompressFile", "compress+file:@", {}},
+        Subject{"CompressLz4File", "compress+file:@?codec=lz4", {}},
+        Subject{"CompressLmdb", "compress+lmdb:@?level=3", {}},
+        Subject{"CompressLarge", "compress+file:@", {.block_bytes = 65536}},
+        Subject{"ChecksumCompress", "checksum+compress+mem:", {}},
+        Subject{"CompressChecksum", "compress+checksum+file:@", {}},
+        Subject{"All", "checksum+compress+slow+faulty+mem:?delay_us=1&mb_s=10000&seed=3", {}},
+        Subject{"Reversed", "faulty+slow+compress+checksum+file:@?delay_us=0", {}}),
     name_of);
 
 }  // namespace

@@ -106,7 +106,8 @@ TEST_P(CompressSpace, ShrinksWithRunsAndWithSingleBlocks) {
       continue;
     }
     auto store = open_or_fail("compress+" + engine + "?codec=" + codec);
-    for (std::uint64_t block = 0; block < 1024; block += 64) (void)put_blocks(*store, block, make_blocks(block, 64, 4096));
+    for (std::uint64_t block = 0; block < 1024; block += 64)
+      (void)put_blocks(*store, block, make_blocks(block, 64, 4096));
     const auto by_runs = store->usage()->space_bytes;
     EXPECT_LT(by_runs, 1024 * 4096 * 3 / 4) << store->describe() << " " << codec;
     for (std::uint64_t block = 0; block < 1024; ++block) {

@@ -62,7 +62,7 @@ TEST(FileStore, KeptFilesAreForTheirOwnerOnly) {
   auto store = open_or_fail("file:" + folder.path() + "/blocks", kKept);
   umask(before);
   for (const char* name : {"/blocks", "/blocks.versions"}) {
-    struct stat status {};
+    struct stat status{};
     ASSERT_EQ(stat((folder.path() + name).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, 0600u) << name;
   }
@@ -107,7 +107,8 @@ class FileSpace : public testing::TestWithParam<StoreOptions> {};
 TEST_P(FileSpace, ErasedBlocksGiveTheirSpaceBack) {
   TemporaryFolder folder;
   auto store = open_or_fail("file:" + folder.path() + "/blocks", GetParam());
-  if (!has(store->capabilities(), Capability::kSparse)) GTEST_SKIP() << "NO HOLES on the file system of " << folder.path();
+  if (!has(store->capabilities(), Capability::kSparse))
+    GTEST_SKIP() << "NO HOLES on the file system of " << folder.path();
   const std::size_t block_bytes = GetParam().block_bytes;
   const std::size_t count = 4 * base::kMiB / block_bytes;
   (void)put_blocks(*store, 0, make_blocks(0, count, block_bytes));

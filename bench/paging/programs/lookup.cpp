@@ -17,9 +17,11 @@ namespace {
 class Lookup final : public Workload {
  public:
   explicit Lookup(const Flags& flags)
-      : flags_(flags), entries_(flags.size / sizeof(std::uint64_t)),
+      : flags_(flags),
+        entries_(flags.size / sizeof(std::uint64_t)),
         write_below_(static_cast<std::uint64_t>(flags.extra.at("writes") * 65536.0)),
-        table_(new std::uint64_t[entries_]), sums_(flags.threads) {
+        table_(new std::uint64_t[entries_]),
+        sums_(flags.threads) {
     for (std::uint64_t i = 0; i < entries_; ++i) table_[i] = random_at(flags_.seed, i);
   }
 

@@ -16,7 +16,9 @@ constexpr std::uint64_t kIncrement = 1442695040888963407ULL;
 class Sweep final : public Workload {
  public:
   explicit Sweep(const Flags& flags)
-      : words_(flags.size / sizeof(std::uint64_t)), sweeps_(flags.steps), seed_(flags.seed),
+      : words_(flags.size / sizeof(std::uint64_t)),
+        sweeps_(flags.steps),
+        seed_(flags.seed),
         data_(new std::uint64_t[words_]) {
     for (std::uint64_t i = 0; i < words_; ++i) data_[i] = random_at(seed_, i);
   }

@@ -9,9 +9,9 @@
 namespace farheap::bench {
 
 const std::array<Velocity, kDirections> kVelocities{{
-    {0, 0, 0, 1.0 / 3},   {1, 0, 0, 1.0 / 18},   {-1, 0, 0, 1.0 / 18},  {0, 1, 0, 1.0 / 18},  {0, -1, 0, 1.0 / 18},
+    {0, 0, 0, 1.0 / 3},   {1, 0, 0, 1.0 / 18},   {-1, 0, 0, 1.0 / 18},  {0, 1, 0, 1.0 / 18},   {0, -1, 0, 1.0 / 18},
     {0, 0, 1, 1.0 / 18},  {0, 0, -1, 1.0 / 18},  {1, 1, 0, 1.0 / 36},   {-1, -1, 0, 1.0 / 36}, {1, -1, 0, 1.0 / 36},
-    {-1, 1, 0, 1.0 / 36}, {1, 0, 1, 1.0 / 36},   {-1, 0, -1, 1.0 / 36}, {1, 0, -1, 1.0 / 36}, {-1, 0, 1, 1.0 / 36},
+    {-1, 1, 0, 1.0 / 36}, {1, 0, 1, 1.0 / 36},   {-1, 0, -1, 1.0 / 36}, {1, 0, -1, 1.0 / 36},  {-1, 0, 1, 1.0 / 36},
     {0, 1, 1, 1.0 / 36},  {0, -1, -1, 1.0 / 36}, {0, 1, -1, 1.0 / 36},  {0, -1, 1, 1.0 / 36},
 }};
 
@@ -25,7 +25,8 @@ void equilibrium(double density, double ux, double uy, double uz, double* popula
 }
 
 Lattice::Lattice(const Box& box, std::uint64_t seed)
-    : box_(box), now_(new double[static_cast<std::size_t>(box.cells()) * kDirections]),
+    : box_(box),
+      now_(new double[static_cast<std::size_t>(box.cells()) * kDirections]),
       next_(new double[static_cast<std::size_t>(box.cells()) * kDirections]) {
   double* cell = now_.get();
   std::uint64_t index = 0;
