@@ -16,13 +16,18 @@ static bool is_gone(std::int32_t pid) { return kill(pid, 0) != 0 && errno == ESR
 
 RunSlot& RunPage::claim(std::int32_t pid) {
   for (auto& slot : slots) {
-    if (slot.pid.load() == pid) return slot;  // the same process after an exec
+    if (slot.pid.load() != pid) continue;
+    slot.inherited_bytes.store(0);  // the same process after an exec
+    slot.watched.store(false);
+    return slot;
   }
   for (auto& slot : slots) {
     std::int32_t holder = slot.pid.load();
     if (holder != 0 && !is_gone(holder)) continue;
     if (slot.pid.compare_exchange_strong(holder, pid)) {
       slot.bytes.store(0);
+      slot.inherited_bytes.store(0);
+      slot.watched.store(false);
       return slot;
     }
   }
@@ -47,10 +52,14 @@ std::uint64_t RunPage::total_bytes() {
     }
     total += bytes;
   }
+  raise_peak(total);
+  return total;
+}
+
+void RunPage::raise_peak(std::uint64_t total) {
   std::uint64_t peak = counters.peak_bytes.load(std::memory_order_relaxed);
   while (total > peak && !counters.peak_bytes.compare_exchange_weak(peak, total)) {
   }
-  return total;
 }
 
 static Result<RunPage*> map(int file, const std::string& subject) {

@@ -17,7 +17,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 2;
+inline constexpr std::uint32_t kRunPageFormat = 3;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
@@ -35,12 +35,14 @@ struct RunCounters {
   std::atomic<std::uint64_t> stall_ns{0};          // handler time from a fault's arrival until its page was there
   std::atomic<std::uint64_t> stall_no_room_ns{0};  // ... of which it waited for room in memory
   std::atomic<std::uint64_t> store_full_waits{0};
-  std::atomic<std::uint64_t> peak_bytes{0};  // largest sum over the slots seen
+  std::atomic<std::uint64_t> peak_bytes{0};  // largest sum over all processes seen
 };
 
 struct RunSlot {
   std::atomic<std::int32_t> pid{0};     // 0: free
-  std::atomic<std::uint64_t> bytes{0};  // anonymous memory of that process now, the runtime's own included
+  std::atomic<std::uint64_t> bytes{0};  // its anonymous memory, the runtime's own included, when it last looked
+  std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
+  std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh, shared pages counted once
 };
 
 struct RunPage {
@@ -57,6 +59,7 @@ struct RunPage {
   void release(RunSlot& slot);
   // Sum over all live slots; raises peak_bytes.
   std::uint64_t total_bytes();
+  void raise_peak(std::uint64_t total);
 };
 
 // Requires: `file` is open for reading and writing. Sizes it and puts a fresh page there; unmapped by munmap.

@@ -5,12 +5,53 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "os/own_descriptors.hpp"
 
 namespace farheap::os {
+
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+// The line of statm: total, resident, shared, ... in pages.
+std::uint64_t anonymous_bytes_in(char* text) {
+  std::strtoull(text, &text, 10);
+  const std::uint64_t resident = std::strtoull(text, &text, 10);
+  const std::uint64_t shared = std::strtoull(text, &text, 10);
+  return (resident > shared ? resident - shared : 0) * kPageBytes;
+}
+
+// As much of a file as fits; no descriptor stays.
+template <std::size_t kSize>
+bool read_text(const char* path, char (&text)[kSize]) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t size = syscall(SYS_read, file, text, kSize - 1);
+  syscall(SYS_close, file);
+  text[size > 0 ? size : 0] = '\0';
+  return size > 0;
+}
+
+}  // namespace
+
+ProcessMemory::Use ProcessMemory::use_of(int process) {
+  Use use;
+  char path[64];
+  char text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", process);
+  if (read_text(path, text)) use.anonymous_bytes = anonymous_bytes_in(text);
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  // The name may have blanks and brackets in it; the tenth field counts from its last bracket.
+  if (!read_text(path, text)) return use;
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 10; ++field) at = std::strchr(at + 1, ' ');
+  if (at != nullptr) use.minor_faults = std::strtoull(at, nullptr, 10);
+  return use;
+}
 
 ProcessMemory::~ProcessMemory() { reopen(); }
 
@@ -29,21 +70,12 @@ std::uint64_t ProcessMemory::anonymous_bytes() {
   const ssize_t size = pread(file_, text, sizeof text - 1, 0);
   if (size <= 0) return 0;
   text[size] = '\0';
-  char* at = text;
-  std::strtoull(at, &at, 10);  // total
-  const std::uint64_t resident = std::strtoull(at, &at, 10);
-  const std::uint64_t shared = std::strtoull(at, &at, 10);
-  return (resident > shared ? resident - shared : 0) * 4096;
+  return anonymous_bytes_in(text);
 }
 
 std::uint64_t ProcessMemory::proportional_anonymous_bytes() {
-  const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
   char text[4096];
-  const ssize_t size = read(file, text, sizeof text - 1);
-  syscall(SYS_close, file);
-  if (size <= 0) return 0;
-  text[size] = '\0';
+  if (!read_text("/proc/self/smaps_rollup", text)) return 0;
   constexpr char kField[] = "Pss_Anon:";
   const char* at = std::strstr(text, kField);
   return at == nullptr ? 0 : std::strtoull(at + sizeof kField - 1, nullptr, 10) * 1024;

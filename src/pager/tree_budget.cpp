@@ -21,6 +21,31 @@ TreeBudget::TreeBudget(base::RunPage& run_page) : run_page_(run_page), slot_(&ru
 void TreeBudget::renew_in_child() {
   memory_.reopen();
   slot_ = &run_page_.claim(getpid());
+  slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
+}
+
+// What a forked process added to what it shares with its parent: new pages, and copies of old ones. Both are minor
+// faults; a new huge page is one fault, but then the process has grown by more.
+static std::uint64_t added_bytes(const os::ProcessMemory::Use& use, std::uint64_t inherited) {
+  const std::uint64_t grown = use.anonymous_bytes > inherited ? use.anonymous_bytes - inherited : 0;
+  return std::min(use.anonymous_bytes, std::max(grown, use.minor_faults * base::kPageBytes));
+}
+
+void TreeBudget::note_use() {
+  std::uint64_t total = 0;
+  for (const auto& slot : run_page_.slots) {
+    const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
+    if (pid == 0) continue;
+    const auto use = os::ProcessMemory::use_of(pid);
+    if (use.anonymous_bytes == 0) continue;  // it has ended, though perhaps nobody has waited for it
+    if (slot.watched.load(std::memory_order_relaxed)) {
+      total += slot.bytes.load(std::memory_order_relaxed);
+      continue;
+    }
+    const std::uint64_t inherited = slot.inherited_bytes.load(std::memory_order_relaxed);
+    total += inherited == 0 ? use.anonymous_bytes : added_bytes(use, inherited);
+  }
+  run_page_.raise_peak(total);
 }
 
 std::uint64_t TreeBudget::others_bytes(std::uint64_t own_bytes) {
@@ -45,6 +70,7 @@ std::uint64_t TreeBudget::shared_discount(std::uint64_t own_bytes) {
 }
 
 std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
+  slot_->watched.store(true, std::memory_order_relaxed);
   const std::uint64_t own = memory_.anonymous_bytes();
   const std::uint64_t discount = shared_discount(own);
   const std::uint64_t resident = resident_pages * base::kPageBytes;

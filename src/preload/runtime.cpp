@@ -102,6 +102,7 @@ Runtime* make_runtime() {
     g_runtime.store(&placed(), std::memory_order_release);
     g_phase.store(3);
     watch_forks();
+    watch_quick_exit();
     if (!placed().options.follow_exec) forget_preload();
     return &placed();
   }

@@ -54,5 +54,6 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
 [[nodiscard]] heap::Heap& early_arena();
 
 void watch_forks();
+void watch_quick_exit();
 
 }  // namespace farheap::preload

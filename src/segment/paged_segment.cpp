@@ -22,6 +22,8 @@ namespace {
 
 // Huge pages are taken only while they cannot be what brings the budget nearer.
 constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
+// To look costs tens of microseconds, to drop so much and to touch it again some milliseconds.
+constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 
 // The calling thread works on the pager's tables. No signal may come in between: its handler could touch a page that
 // left, and wait for a lock that this thread holds.
@@ -113,11 +115,20 @@ void PagedSegment::discard(std::byte* at, std::size_t bytes) {
   if (!is_paging()) {
     std::shared_lock life(life_);
     if (!is_paging()) {
-      syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
+      drop_plain(at, bytes);
       return;
     }
   }
   pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+}
+
+// Plain memory only grows between two drops: seen before them, and at the end, no peak is missed by much.
+void PagedSegment::drop_plain(std::byte* at, std::size_t bytes) {
+  if (dropped_.fetch_add(bytes, std::memory_order_relaxed) + bytes >= kDroppedBetweenLooks) {
+    dropped_.store(0, std::memory_order_relaxed);
+    budget_.note_use();
+  }
+  syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
 }
 
 void PagedSegment::give_back(std::byte* at, std::size_t bytes) {

@@ -62,6 +62,8 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool is_paging() const { return paging_.load(std::memory_order_acquire); }
   // Pages leave by being copied: the kernel has no UFFDIO_MOVE, or it is masked.
   [[nodiscard]] bool copies_pages() const { return is_paging() && !view_->userfault().features().move; }
+  // Takes what the run holds now into its peak (TreeBudget::note_use).
+  void note_use() { budget_.note_use(); }
   // False if the range is not paged (yet).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
 
@@ -79,6 +81,7 @@ class PagedSegment final : public PageSpace {
   void make_sure_of_budget(std::size_t more);
   [[nodiscard]] Status start_paging();
   void adopt_what_is_in_memory();
+  void drop_plain(std::byte* at, std::size_t bytes);
 
   const base::Options& options_;
   base::RunPage& run_page_;
@@ -87,6 +90,7 @@ class PagedSegment final : public PageSpace {
   RunAllocator runs_;        // guarded by runs_mutex_
   std::size_t highest_ = 0;  // guarded by runs_mutex_: nothing was handed out beyond
   std::atomic<std::size_t> handed_out_{0};
+  std::atomic<std::size_t> dropped_{0};  // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};
   std::atomic<bool> locked_{false};
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <vector>
 
 #include "os/mapping.hpp"
@@ -110,6 +111,10 @@ TEST(ProcessMemory, FollowsWhatIsTouchedAndDropped) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0) << "a child must see itself";
   EXPECT_GE(memory.anonymous_bytes(), before + (62u << 20));
+  const auto seen_from_outside = os::ProcessMemory::use_of(getpid());
+  EXPECT_GE(seen_from_outside.anonymous_bytes, before + (62u << 20));
+  EXPECT_GE(seen_from_outside.minor_faults, 1U);
+  EXPECT_EQ(os::ProcessMemory::use_of(INT_MAX).anonymous_bytes, 0U) << "there is no such process";
   madvise(range->data(), range->size(), MADV_DONTNEED);
   EXPECT_LT(memory.anonymous_bytes(), before + (8u << 20));
 }

@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--memory", type=int, default=32, help="MiB")
     parser.add_argument("--over", action="store_true", help="it may go over its budget: it locks memory")
     parser.add_argument("--stays-plain", action="store_true", help="it need not come near its budget")
+    parser.add_argument("--peak", type=int, help="MiB: what the report must show, within 8 MiB; all stays plain")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     wanted = parser.parse_args()
     program = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
@@ -92,6 +93,10 @@ def main():
         # What a mem: store holds is memory of the process, too, and counted.
         if report["peak_bytes"] > limit and not wanted.over and store != "mem:":
             complaints.append(f"peak {report['peak_bytes'] / MIB:.1f} MiB of a budget of {wanted.memory} MiB")
+        if wanted.peak is not None and abs(report["peak_bytes"] / MIB - wanted.peak) > 8:
+            complaints.append(f"a peak of {report['peak_bytes'] / MIB:.1f} MiB was reported, not {wanted.peak} MiB")
+        if wanted.peak is not None and report["paging_processes"] != 0:
+            complaints.append("it was paged: the peak tells nothing")
         if report["faults"] == 0 and not wanted.stays_plain:
             complaints.append("nothing was paged: this tests nothing")
         print({key: report[key] for key in ("seconds", "peak_bytes", "processes", "paging_processes", "faults",
