@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <lmdb.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,7 +156,7 @@ class LmdbStore final : public Store {
       if (error == 0) error = put_one(txn.get(), entry, more);
     }
     if (error == 0) error = count_present(txn.get(), more);
-    if (error == 0) error = commit(txn);
+    if (error == 0) error = commit_and_explain(txn);
     if (error == 0) return {};
     for (auto& entry : batch) entry.outcome = outcome_of(error), entry.version = 0;
     return summary(batch, *this, mdb_strerror(error));
@@ -169,7 +170,7 @@ class LmdbStore final : public Store {
     std::int64_t more = 0;
     if (error == 0) error = erase_range(txn.get(), first, last, more);
     if (error == 0) error = count_present(txn.get(), more);
-    if (error == 0) error = commit(txn);
+    if (error == 0) error = commit_and_explain(txn);
     if (error != 0) return fail(lmdb_error(error, "cannot erase blocks", describe()));
     return {};
   }
@@ -182,7 +183,7 @@ class LmdbStore final : public Store {
     value += static_cast<std::uint64_t>(delta);
     if (error == 0 && delta != 0) {
       error = write_number(txn.get(), counters_, counter, value);
-      if (error == 0) error = commit(txn);
+      if (error == 0) error = commit_and_explain(txn);
     }
     if (error != 0) return fail(lmdb_error(error, "cannot count", describe()));
     return static_cast<std::int64_t>(value);
@@ -218,6 +219,19 @@ class LmdbStore final : public Store {
       return version;
     }
   };
+
+  // LMDB says EIO when only a part of what it wrote fitted on the disk.
+  int commit_and_explain(Transaction& txn) {
+    const int error = commit(txn);
+    return error == EIO && is_disk_full() ? ENOSPC : error;
+  }
+
+  bool is_disk_full() const {
+    mdb_filehandle_t file = -1;
+    struct statvfs disk{};
+    if (mdb_env_get_fd(env_.get(), &file) != 0 || fstatvfs(file, &disk) != 0) return false;
+    return disk.f_bavail * disk.f_frsize < base::kMiB;  // the short write took what there was
+  }
 
   int find(MDB_txn* txn, std::uint64_t number, Group& group) const {
     MDB_val key{sizeof number, &number};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What lmdb: promises beyond the contract.
+#include <sys/mount.h>
+
+#include <iostream>
+
+#include "tests/store/store_fixture.hpp"
+
+namespace farheap::test {
+namespace {
+
+// LMDB calls a write that only fitted in part an input/output error, which ended programs instead of pausing them.
+TEST(LmdbStore, AShortWriteOnAFullDiskWasAnInputOutputError) {
+  if (!is_in_build("lmdb:")) GTEST_SKIP() << "NOT TESTED: lmdb: is not in this build";
+  TemporaryFolder folder;
+  const std::string disk = folder.path() + "/disk";
+  std::filesystem::create_directory(disk);
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=4M") != 0) {
+    std::cerr << "NOT TESTED: a full disk: mounting one needs root\n";
+    GTEST_SKIP() << "mounting a small file system needs root";
+  }
+  {
+    auto store = open_or_fail("lmdb:" + disk);
+    const auto bytes = make_blocks(0, 256, 4096);
+    Put first{.block = 0, .from = bytes};
+    EXPECT_TRUE(store->put({&first, 1}));
+    std::vector<Put> rest;
+    for (std::uint64_t i = 1; i < 6; ++i) rest.push_back({.block = i * 256, .from = bytes});
+    const auto status = store->put(rest);
+    EXPECT_TRUE(!status && status.error().code == ErrorCode::kNoSpace) << (status ? "" : status.error().message());
+    EXPECT_EQ(rest.back().outcome, Outcome::kNoSpace);
+    EXPECT_EQ(expect_blocks(*store, 0, 256), Outcome::kOk);
+    EXPECT_EQ(expect_blocks(*store, 256, 1), Outcome::kAbsent);
+    EXPECT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=32M"), 0);
+    EXPECT_TRUE(store->put(rest));
+    Bytes into(bytes.size());
+    EXPECT_EQ(get_blocks(*store, 5 * 256, into).outcome, Outcome::kOk);
+    EXPECT_TRUE(into == bytes);
+  }
+  EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
+}
+
+}  // namespace
+}  // namespace farheap::test
