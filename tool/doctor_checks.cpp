@@ -14,10 +14,12 @@
 #include <farheap/store.hpp>
 #include <memory>
 
+#include "address_room.hpp"
 #include "base/units.hpp"
 #include "environment.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
+#include "segment/address_slots.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -69,25 +71,29 @@ Check check_io_uring(const os::KernelFeatures& kernel) {
   return check;
 }
 
+// A check that is missing with the error's own words and remedy.
+Check failed_check(Check check, const Status& status) {
+  if (status) return check;
+  check.state = CheckState::kMissing;
+  check.found += ": " + status.error().why;
+  check.mend = {status.error().remedy};
+  return check;
+}
+
 Check check_overcommit(const os::MachineLimits& limits) {
   Check check{
       "overcommit", CheckState::kOk, "", "the heap's addresses are reserved before there is memory for them", {}};
   check.found = fmt::format("vm.overcommit_memory = {}", static_cast<int>(limits.overcommit));
-  if (limits.overcommit == os::OvercommitMode::kNever) {
-    check.state = CheckState::kWarn;
-    check.found += ": what is not in memory counts as if it were";
-    check.mend = {"sudo sysctl vm.overcommit_memory=0"};
-  }
-  return check;
+  // A limit of this process alone is the next check's business.
+  const bool granted = limits.address_space_bytes || try_to_reserve(segment::kAddressesOfAProcess);
+  return failed_check(std::move(check), check_overcommit_mode(limits, granted));
 }
 
-Check check_address_space(const os::MachineLimits& limits) {
+Check check_address_space(const os::MachineLimits& limits, const std::string& store) {
   Check check{"address space", CheckState::kOk, "no limit", "a heap reserves far more addresses than memory", {}};
   if (!limits.address_space_bytes) return check;
   check.found = "limited to " + format_size(*limits.address_space_bytes);
-  check.state = *limits.address_space_bytes < base::kTiB ? CheckState::kMissing : CheckState::kOk;
-  if (check.state != CheckState::kOk) check.mend = {"ulimit -v unlimited"};
-  return check;
+  return failed_check(std::move(check), check_address_limit(limits, addresses_needed(store)));
 }
 
 Check check_open_files(const os::MachineLimits& limits) {
@@ -219,9 +225,15 @@ Check check_engines() {
 std::vector<Check> check_machine(const base::Options& options) {
   const auto kernel = os::detect_kernel_features(options.disable);
   const auto limits = os::detect_machine_limits();
-  std::vector<Check> checks{check_userfaultfd(kernel),    check_kernel(kernel, limits), check_io_uring(kernel),
-                            check_overcommit(limits),     check_address_space(limits),  check_open_files(limits),
-                            check_control_group(options), check_huge_pages(kernel),     check_store(options)};
+  std::vector<Check> checks{check_userfaultfd(kernel),
+                            check_kernel(kernel, limits),
+                            check_io_uring(kernel),
+                            check_overcommit(limits),
+                            check_address_space(limits, options.store),
+                            check_open_files(limits),
+                            check_control_group(options),
+                            check_huge_pages(kernel),
+                            check_store(options)};
   if (const auto folder = folder_of_store(options.store); !folder.empty()) {
     checks.push_back(check_store_disk(options, folder));
   }

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "address_room.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/units.hpp"
@@ -126,9 +127,10 @@ void report(const RunSummary& summary, const base::Options& options) {
     return;
   }
   // That nothing was paged at all is said even to those who want no report.
-  if (options.quiet && summary.processes != 0) return;
+  const bool unreached = summary.processes == 0;
+  if (options.quiet && !unreached) return;
   for (const auto& line : report_lines(summary)) {
-    say(summary.processes == 0 ? coloured(Colour::kRed, line, true) : line);
+    say(unreached ? coloured(Colour::kRed, line, true) : line);
   }
 }
 
@@ -180,6 +182,7 @@ int run(const RunArguments& arguments) {
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
   Status ready = check_program(*path);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
+  if (ready) ready = check_addresses(options.store);
   if (!ready) {
     complain(offer_plain(ready.error()));
     return kFailed;

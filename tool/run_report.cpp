@@ -60,6 +60,7 @@ void add_counters(RunSummary& summary, const base::RunCounters& counters) {
   constexpr double kNanoseconds = 1e-9;
   summary.peak_bytes = counters.peak_bytes.load();
   summary.processes = counters.processes.load();
+  summary.failed_starts = counters.failed_starts.load();
   summary.paging_processes = counters.paging_processes.load();
   summary.faults = counters.faults.load();
   summary.faults_fresh = counters.faults_fresh.load();
@@ -75,7 +76,14 @@ void add_counters(RunSummary& summary, const base::RunCounters& counters) {
   summary.store_full_waits = counters.store_full_waits.load();
 }
 
+bool did_not_start(const RunSummary& summary) { return summary.failed_starts != 0 && summary.processes == 0; }
+
 std::vector<std::string> report_lines(const RunSummary& summary) {
+  if (did_not_start(summary)) {
+    return {
+        fmt::format("{} DID NOT RUN: Farheap could not come up in it, for the reason above.", summary.command.front()),
+        "next: " + next_step(summary)};
+  }
   if (summary.processes == 0) {
     return {fmt::format("WARNING: {} RAN WITHOUT FARHEAP: nothing was paged and no budget was kept.",
                         summary.command.front()),
@@ -100,11 +108,17 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
     lines.push_back(fmt::format("the store {} was full and paused the program {}", summary.store,
                                 counted(summary.store_full_waits, "time", "times")));
   }
+  if (summary.failed_starts != 0) {
+    lines.push_back(fmt::format("{} did not run: Farheap could not come up in {}, for the reason above",
+                                counted(summary.failed_starts, "process", "processes"),
+                                summary.failed_starts == 1 ? "it" : "them"));
+  }
   lines.push_back("next: " + next_step(summary));
   return lines;
 }
 
 std::string next_step(const RunSummary& summary) {
+  if (summary.failed_starts != 0) return "`farheap doctor`; it shows what a run needs and what is missing";
   if (summary.processes == 0) return {};
   const auto peak = static_cast<double>(summary.peak_bytes);
   const auto budget = static_cast<double>(summary.budget_bytes);
@@ -142,6 +156,7 @@ std::string report_json(const RunSummary& summary) {
       {"budget_bytes", summary.budget_bytes},
       {"peak_bytes", summary.peak_bytes},
       {"processes", summary.processes},
+      {"failed_starts", summary.failed_starts},
       {"paging_processes", summary.paging_processes},
       {"faults", summary.faults},
       {"faults_fresh", summary.faults_fresh},

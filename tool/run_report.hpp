@@ -23,6 +23,7 @@ struct RunSummary {
   std::uint64_t peak_bytes = 0;
 
   std::uint64_t processes = 0;
+  std::uint64_t failed_starts = 0;
   std::uint64_t paging_processes = 0;
   std::uint64_t faults = 0;
   std::uint64_t faults_fresh = 0;
@@ -41,6 +42,8 @@ struct RunSummary {
 // Takes the counters of a run over.
 void add_counters(RunSummary& summary, const base::RunCounters& counters);
 
+// The program ended before its first line: the runtime could not come up, and said why.
+[[nodiscard]] bool did_not_start(const RunSummary& summary);
 // Lines without prefix, for people.
 [[nodiscard]] std::vector<std::string> report_lines(const RunSummary& summary);
 // One JSON object in one line.

@@ -77,6 +77,18 @@ Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {
   return page;
 }
 
+RunPage* find_run_page(const char* path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  struct stat status{};
+  const bool whole = fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(RunPage);
+  void* const at = whole ? mmap(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file);
+  if (at == MAP_FAILED) return nullptr;
+  auto* const page = static_cast<RunPage*>(at);
+  return page->format.load() == kRunPageFormat ? page : nullptr;
+}
+
 Result<RunPage*> open_run_page(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return fail(errno_error(errno, "cannot open the run page", path));

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kRunPageFormat = 3;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
-  std::atomic<std::uint64_t> processes{0};         // that loaded the runtime (an exec counts again)
+  std::atomic<std::uint64_t> processes{0};         // in which the runtime came up (an exec counts again)
   std::atomic<std::uint64_t> paging_processes{0};  // ... and came so near the budget that pages left
   std::atomic<std::uint64_t> faults{0};            // all that the handler saw
   std::atomic<std::uint64_t> faults_fresh{0};      // first touches
@@ -35,7 +35,8 @@ struct RunCounters {
   std::atomic<std::uint64_t> stall_ns{0};          // handler time from a fault's arrival until its page was there
   std::atomic<std::uint64_t> stall_no_room_ns{0};  // ... of which it waited for room in memory
   std::atomic<std::uint64_t> store_full_waits{0};
-  std::atomic<std::uint64_t> peak_bytes{0};  // largest sum over all processes seen
+  std::atomic<std::uint64_t> peak_bytes{0};     // largest sum over all processes seen
+  std::atomic<std::uint64_t> failed_starts{0};  // processes that ended because the runtime could not come up in them
 };
 
 struct RunSlot {
@@ -66,5 +67,7 @@ struct RunPage {
 [[nodiscard]] Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes);
 // Maps an existing one. kCorrupt if it is not a run page of this format.
 [[nodiscard]] Result<RunPage*> open_run_page(const std::string& path);
+// The same for a process that has no memory to allocate from; nullptr for any failure.
+[[nodiscard]] RunPage* find_run_page(const char* path);
 
 }  // namespace farheap::base

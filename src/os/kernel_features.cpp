@@ -145,7 +145,10 @@ MachineLimits detect_machine_limits() {
   if (overcommit[0] == '2') limits.overcommit = OvercommitMode::kNever;
   limits.huge_pages = huge_page_mode();
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) limits.address_space_bytes = limit.rlim_cur;
+  if (getrlimit(RLIMIT_AS, &limit) == 0) {
+    if (limit.rlim_cur != RLIM_INFINITY) limits.address_space_bytes = limit.rlim_cur;
+    if (limit.rlim_max != RLIM_INFINITY) limits.address_space_hard_bytes = limit.rlim_max;
+  }
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) limits.open_files = limit.rlim_cur;
   struct sysinfo machine{};
   if (sysinfo(&machine) == 0) limits.memory_bytes = std::uint64_t{machine.totalram} * machine.mem_unit;

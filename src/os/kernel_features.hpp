@@ -53,10 +53,11 @@ enum class HugePageMode : std::uint8_t { kNever, kMadvise, kAlways };
 struct MachineLimits {
   OvercommitMode overcommit = OvercommitMode::kHeuristic;
   HugePageMode huge_pages = HugePageMode::kNever;
-  std::optional<std::uint64_t> address_space_bytes;  // RLIMIT_AS; absent: no limit
-  std::uint64_t open_files = 0;                      // RLIMIT_NOFILE
-  std::uint64_t memory_bytes = 0;                    // physical
-  std::string kernel_release;                        // "6.1.0-37-amd64"
+  std::optional<std::uint64_t> address_space_bytes;       // RLIMIT_AS; absent: no limit
+  std::optional<std::uint64_t> address_space_hard_bytes;  // up to which the limit may be raised by anyone
+  std::uint64_t open_files = 0;                           // RLIMIT_NOFILE
+  std::uint64_t memory_bytes = 0;                         // physical
+  std::string kernel_release;                             // "6.1.0-37-amd64"
 };
 [[nodiscard]] MachineLimits detect_machine_limits();
 

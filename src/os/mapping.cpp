@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/mapping.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,9 +24,23 @@ Mapping::~Mapping() {
   if (at_ != nullptr) syscall(SYS_munmap, at_, bytes_);
 }
 
+const char* remedy_for_addresses() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return "RLIMIT_AS is set: `ulimit -v unlimited` before the program starts (a hard limit only root can raise)";
+  }
+  char mode = '0';
+  const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    if (syscall(SYS_read, file, &mode, 1) != 1) mode = '0';
+    syscall(SYS_close, file);
+  }
+  if (mode == '2') return "vm.overcommit_memory is 2: sudo sysctl vm.overcommit_memory=0";
+  return "`farheap doctor` shows what limits them";
+}
+
 static Error no_room(int why, std::string subject) {
-  return errno_error(why, "cannot reserve addresses", std::move(subject),
-                     "raise `ulimit -v` if it is set, and see that vm.overcommit_memory is 0 or 1 (sysctl)");
+  return errno_error(why, "cannot reserve addresses", std::move(subject), remedy_for_addresses());
 }
 
 Result<Mapping> Mapping::reserve(std::size_t bytes, Access access, bool shared) {

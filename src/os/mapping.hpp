@@ -40,6 +40,9 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
+// Why addresses cannot be had, in words of what mends it. Allocates nothing.
+[[nodiscard]] const char* remedy_for_addresses();
+
 // A table with room for `capacity` elements at a fixed place; untouched elements are zero and take no memory.
 // T must be meaningful when all its bytes are zero.
 template <class T>

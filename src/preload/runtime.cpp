@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "preload/runtime.hpp"
 
+#include <errno.h>
 #include <link.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 
 extern char** environ;
@@ -30,9 +32,24 @@ std::atomic<int> g_phase{0};  // 0 nothing, 1 being made, 2 the arena is there, 
 
 Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
 
+// The tool hears of it: the program did not run at all. Allocates nothing.
+[[noreturn]] void end_unstarted() {
+  const char* const path = getenv(base::kRunPageVariable);
+  base::RunPage* const page = path != nullptr ? base::find_run_page(path) : nullptr;
+  if (page != nullptr) page->counters.failed_starts.fetch_add(1);
+  _exit(71);  // EX_OSERR
+}
+
 [[noreturn]] void give_up(const Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message());
-  _exit(71);  // EX_OSERR
+  end_unstarted();
+}
+
+// There is nothing to allocate a message from.
+[[noreturn]] void give_up_without_arena(int why) {
+  base::log(base::LogLevel::kError, "cannot reserve {} GiB of addresses to start {} on Farheap: errno {}; {}",
+            kArenaBytes / base::kGiB, program_invocation_short_name, why, os::remedy_for_addresses());
+  end_unstarted();
 }
 
 // The run's page, or, where the tool is not there any more (or never was), one of this process alone.
@@ -68,9 +85,7 @@ void forget_preload() { unsetenv("LD_PRELOAD"); }
 }  // namespace
 
 Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space) {
-  if (!arena.usable())
-    give_up(arena_space.status() ? Error{ErrorCode::kNoSpace, "cannot start", "farheap", "no memory", ""}
-                                 : arena_space.status().error());
+  if (!arena.usable()) give_up_without_arena(errno);
 }
 
 heap::Heap& early_arena() { return placed().arena; }
@@ -82,14 +97,15 @@ static void make_whole(Runtime& runtime) {
   find_loader(runtime);
   base::set_log_level(runtime.options.log);
   runtime.run_page = join_run(runtime.options);
-  runtime.run_page->counters.processes.fetch_add(1);
   auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page);
   if (!segment) give_up(segment.error());
   runtime.segment = std::move(*segment);
   runtime.program = new (g_program_place) heap::Heap(*runtime.segment);
   if (!runtime.program->usable()) {
-    give_up({ErrorCode::kNoSpace, "cannot start", "farheap", "the heap's books have no memory", ""});
+    give_up({ErrorCode::kNoSpace, "cannot start", "farheap", "the heap's books have no memory",
+             os::remedy_for_addresses()});
   }
+  runtime.run_page->counters.processes.fetch_add(1);
 }
 
 Runtime* make_runtime() {

@@ -15,6 +15,10 @@ inline constexpr std::uint64_t kSlotBytes = base::kTiB;
 inline constexpr std::uint64_t kFirstSlotAddress = 0x2000'0000'0000;  // 32 TiB
 inline constexpr std::uint32_t kAddressSlots = 40;                    // up to 72 TiB
 
+// What a process reserves when it pages: the heap, its staging, and the tables and arenas for both, which are less than
+// a quarter of a slot.
+inline constexpr std::uint64_t kAddressesOfAProcess = 2 * kSlotBytes + kSlotBytes / 4;
+
 [[nodiscard]] constexpr std::uint64_t slot_address(std::uint32_t heap_id) {
   return kFirstSlotAddress + (heap_id % kAddressSlots) * kSlotBytes;
 }

@@ -3,9 +3,11 @@
 """The command line's contract: exit statuses, what goes where, and what is refused with which words."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -25,6 +27,17 @@ def tool(*words, **variables):
         if value is not None:
             environment[key] = value
     return subprocess.run([TOOL, *words], capture_output=True, text=True, env=environment, check=False, timeout=60)
+
+
+@contextlib.contextmanager
+def limit(which, soft):
+    """For what is started within; this process keeps what it has."""
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (soft, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)
 
 
 def is_gone(pid):
@@ -202,6 +215,17 @@ class RunRefuses(unittest.TestCase):
 
     def test_store_that_cannot_be_opened(self):
         self.refused(["--store", "file:/no/such/folder/x", "--", "echo", "ran"], "/no/such/folder")
+
+    def test_limited_addresses(self):
+        for kibibytes in (30 << 20, 1 << 30, 2 << 30):  # nothing fits; the heap does not; its staging does not
+            with limit(resource.RLIMIT_AS, kibibytes << 10):
+                self.refused(["--", "echo", "ran"], "RLIMIT_AS (`ulimit -v`)", "ulimit -S -v unlimited",
+                             "--plain runs the program without Farheap")
+        with limit(resource.RLIMIT_AS, 1 << 40):
+            done = tool("doctor")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing address space", done.stdout)
+        self.assertIn("ulimit -S -v unlimited", done.stdout)
 
     def test_missing_runtime(self):
         self.refused(["--", "echo", "ran"], "preload library", FARHEAP_PRELOAD="/no/such.so")

@@ -5,6 +5,9 @@
 
 #include <cerrno>
 
+#include "base/units.hpp"
+#include "tool/address_room.hpp"
+
 namespace farheap::tool {
 namespace {
 
@@ -40,6 +43,42 @@ TEST(CheckUserfault, EitherWayOfEvictionIsEnough) {
   kernel.write_protect = false;
   kernel.move = true;
   EXPECT_TRUE(check_userfault(kernel));
+}
+
+constexpr std::uint64_t kNeeded = 2 * base::kTiB;
+
+TEST(CheckAddresses, ALimitThatMayBeRaisedComesWithTheCommand) {
+  os::MachineLimits limits;
+  EXPECT_TRUE(check_address_limit(limits, kNeeded));
+  limits.address_space_bytes = kNeeded;
+  EXPECT_TRUE(check_address_limit(limits, kNeeded));
+  limits.address_space_bytes = kNeeded - 1;
+  const auto refused = check_address_limit(limits, kNeeded);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().remedy, "ulimit -S -v unlimited");
+  EXPECT_NE(refused.error().message().find("RLIMIT_AS (`ulimit -v`)"), std::string::npos);
+}
+
+TEST(CheckAddresses, AHardLimitSaysSo) {
+  os::MachineLimits limits;
+  limits.address_space_bytes = limits.address_space_hard_bytes = base::kGiB;
+  const auto refused = check_address_limit(limits, kNeeded);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().remedy.find("hard"), std::string::npos);
+}
+
+TEST(CheckAddresses, NeverOvercommittingIsRefusedUnlessItGrantsAllTheSame) {
+  os::MachineLimits limits;
+  EXPECT_TRUE(check_overcommit_mode(limits, false)) << "not this setting's fault";
+  limits.overcommit = os::OvercommitMode::kNever;
+  EXPECT_TRUE(check_overcommit_mode(limits, true)) << "with a huge vm.overcommit_kbytes";
+  const auto refused = check_overcommit_mode(limits, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().remedy, "sudo sysctl vm.overcommit_memory=0");
+}
+
+TEST(CheckAddresses, AStoreThatMapsItselfNeedsMore) {
+  EXPECT_GT(addresses_needed("checksum+lmdb:/x"), addresses_needed("checksum+file:/lmdb:"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 using base::kMiB;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RunSummary paged_run() {
   RunSummary run;
@@ -61,6 +62,17 @@ TEST(RunReport, IsLoudWhenTheRuntimeNeverCameUp) {
   run.processes = 0;
   EXPECT_THAT(text_of(run), AllOf(HasSubstr("WARNING"), HasSubstr("WITHOUT FARHEAP")));
   EXPECT_EQ(next_step(run), "");
+}
+
+TEST(RunReport, AProgramThatCouldNotStartDidNotRunWithoutFarheap) {
+  RunSummary run = paged_run();
+  run.processes = 0;
+  run.failed_starts = 1;
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("DID NOT RUN"), HasSubstr("farheap doctor")));
+  EXPECT_THAT(text_of(run), Not(HasSubstr("WITHOUT FARHEAP")));
+  run.processes = 3;
+  EXPECT_THAT(text_of(run),
+              AllOf(HasSubstr("ended well"), HasSubstr("1 process did not run"), HasSubstr("farheap doctor")));
 }
 
 TEST(NextStep, AskedForWhatDominates) {
