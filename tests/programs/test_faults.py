@@ -68,15 +68,25 @@ class FullDisk(FaultCase):
         self.assertIsNone(process.poll(), f"it ended instead of waiting: {self.errors()}")
         self.assertRegex(self.errors(), f"(?i){self.FULL}")
 
-    def test_pauses_says_so_and_goes_on_when_space_appears(self):
+    def pauses_and_goes_on(self, store):
         with self.small_disk() as (mount, ballast):
-            with self.started(self.command(guest(), store=f"file:{mount}")) as process:
+            with self.started(self.command(guest(), store=f"{store}{mount}")) as process:
                 self.wait_for_pause(process)
                 os.unlink(ballast)
                 output, _ = process.communicate(timeout=fault_case.PATIENCE_SECONDS)
             self.assertEqual(output.decode(), guest_line(), self.errors())
             self.assertEqual(process.returncode, 0)
             self.assert_nothing_remains(mount)
+
+    def test_pauses_says_so_and_goes_on_when_space_appears(self):
+        self.pauses_and_goes_on("file:")
+
+    def test_a_full_disk_under_lmdb_was_an_input_output_error(self):
+        stores = subprocess.run([self.tool, "store", "kinds"], stdout=subprocess.PIPE, check=True).stdout
+        if b"lmdb:" not in stores:
+            print(f"SKIPPED: {self.id()}: lmdb: is not in this build", file=sys.stderr, flush=True)
+            self.skipTest("no lmdb:")
+        self.pauses_and_goes_on("lmdb:")
 
     def test_a_paused_program_can_be_ended(self):
         with self.small_disk() as (mount, _):
