@@ -13,6 +13,7 @@ void* reserve_metadata(std::size_t bytes) noexcept {
   if (at == MAP_FAILED) return nullptr;
   // A huge page for a sparse table would bring in 2 MiB for one entry.
   madvise(at, bytes, MADV_NOHUGEPAGE);
+  madvise(at, bytes, MADV_DONTDUMP);  // sparse tables again: gigabytes of holes in a core
   return at;
 }
 

@@ -47,6 +47,7 @@ Result<Mapping> Mapping::reserve(std::size_t bytes, Access access, bool shared) 
   const int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE;
   std::byte* at = map(0, bytes, protection_of(access), flags);
   if (at == nullptr) return fail(no_room(errno, fmt::format("{} bytes", bytes)));
+  syscall(SYS_madvise, at, bytes, MADV_DONTDUMP);
   return Mapping(at, bytes);
 }
 

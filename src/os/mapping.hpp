@@ -26,7 +26,7 @@ class Mapping {
   }
   ~Mapping();
 
-  // Anywhere. Requires: bytes a multiple of the page size.
+  // Anywhere, and not in core dumps: tables with much room, and buffers. Requires: bytes a multiple of the page size.
   [[nodiscard]] static Result<Mapping> reserve(std::size_t bytes, Access access, bool shared = false);
   // At exactly `address`; kConflict if something is mapped there, kNoSpace if overcommit or RLIMIT_AS forbids it.
   [[nodiscard]] static Result<Mapping> reserve_at(std::uintptr_t address, std::size_t bytes, Access access);

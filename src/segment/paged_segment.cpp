@@ -24,6 +24,7 @@ namespace {
 constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 // To look costs tens of microseconds, to drop so much and to touch it again some milliseconds.
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
+constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
 // The calling thread works on the pager's tables. No signal may come in between: its handler could touch a page that
 // left, and wait for a lock that this thread holds.
@@ -82,6 +83,7 @@ PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page
       range_(std::move(range)),
       runs_(range_.data(), range_.size()),
       budget_(run_page) {
+  syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTDUMP);
   advise_plain_life();
 }
 
@@ -91,12 +93,20 @@ void PagedSegment::advise_plain_life() {
   syscall(SYS_madvise, range_.data(), range_.size(), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+void PagedSegment::note_handed_out_until(const std::byte* end) {
+  highest_ = std::max(highest_, static_cast<std::size_t>(end - range_.data()));
+  if (highest_ <= dumped_) return;
+  const std::size_t until = std::min(base::round_up(highest_, kDumpStep), range_.size());
+  syscall(SYS_madvise, range_.data() + dumped_, until - dumped_, MADV_DODUMP);
+  dumped_ = until;
+}
+
 std::byte* PagedSegment::obtain(std::size_t bytes, std::size_t alignment) {
   make_sure_of_budget(bytes);
   std::lock_guard lock(runs_mutex_);
   std::byte* at = runs_.obtain(bytes, alignment);
   if (at == nullptr) return nullptr;
-  highest_ = std::max(highest_, static_cast<std::size_t>(at + bytes - range_.data()));
+  note_handed_out_until(at + bytes);
   handed_out_.fetch_add(bytes, std::memory_order_relaxed);
   return at;
 }
@@ -105,7 +115,7 @@ bool PagedSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_byte
   make_sure_of_budget(new_bytes - bytes);
   std::lock_guard lock(runs_mutex_);
   if (!runs_.extend(at, bytes, new_bytes)) return false;
-  highest_ = std::max(highest_, static_cast<std::size_t>(at + new_bytes - range_.data()));
+  note_handed_out_until(at + new_bytes);
   handed_out_.fetch_add(new_bytes - bytes, std::memory_order_relaxed);
   return true;
 }

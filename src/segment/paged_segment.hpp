@@ -77,6 +77,9 @@ class PagedSegment final : public PageSpace {
  private:
   PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range);
   void advise_plain_life();
+  // Requires: runs_mutex_ is held. What was handed out is in a core dump; the rest of the range would make one a
+  // terabyte long.
+  void note_handed_out_until(const std::byte* end);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
   [[nodiscard]] Status start_paging();
@@ -89,6 +92,7 @@ class PagedSegment final : public PageSpace {
   std::mutex runs_mutex_;
   RunAllocator runs_;        // guarded by runs_mutex_
   std::size_t highest_ = 0;  // guarded by runs_mutex_: nothing was handed out beyond
+  std::size_t dumped_ = 0;   // guarded by runs_mutex_: core dumps hold the range up to here
   std::atomic<std::size_t> handed_out_{0};
   std::atomic<std::size_t> dropped_{0};  // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};

@@ -32,6 +32,7 @@ PlainSpace::Reservation::Reservation(std::size_t wanted, HugePages huge_pages) n
   munmap(base + bytes, base::kHugePageBytes - before);
   // Advice only: without huge pages everything is the same but slower. kNo is said too, because a
   // system-wide "always" would make a sparse heap many times larger.
+  madvise(base, bytes, MADV_DONTDUMP);
   madvise(base, bytes, huge_pages == HugePages::kAdvise ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
@@ -56,6 +57,7 @@ bool PlainSpace::make_usable(std::byte* at, std::size_t bytes) noexcept {
   if (end <= usable_bytes_) return true;
   std::size_t target = std::min(base::round_up(end, kUsableStep), reservation_.bytes);
   if (mprotect(reservation_.base + usable_bytes_, target - usable_bytes_, PROT_READ | PROT_WRITE) != 0) return false;
+  madvise(reservation_.base + usable_bytes_, target - usable_bytes_, MADV_DODUMP);
   usable_bytes_ = target;
   return true;
 }

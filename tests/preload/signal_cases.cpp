@@ -90,8 +90,8 @@ CASE(alarms_while_forking) {
       g_far[i] = 0;
       _exit(g_far[i + 1000] == word(6, static_cast<std::size_t>(i) + 1000) ? 0 : 1);
     }
-    int status;
-    CHECK((status = status_of(child)) == 0);
+    const int status = status_of(child);
+    CHECK(status == 0);
   }
   stop_alarms();
 }
@@ -101,7 +101,7 @@ CASE(alarms_while_paging_starts) {
   g_far = static_cast<std::uint64_t*>(malloc(4 * kMebibyte));
   fill(g_far, 4 * kMebibyte, 6);
   action.sa_handler = [](int) {
-    static char* fresh = static_cast<char*>(static_cast<void*>(g_far));
+    static char* fresh = reinterpret_cast<char*>(g_far);
     g_next = (g_next + 1'000'003) % (4 * kMebibyte / 8);
     if (reinterpret_cast<std::uint64_t*>(fresh)[g_next] != word(6, g_next)) failed(__FILE__, __LINE__, "right");
   };
@@ -180,4 +180,14 @@ CASE(blocked_signals_stay_blocked) {
   CHECK(sigprocmask(SIG_SETMASK, nullptr, &now) == 0);
   CHECK(sigismember(&now, SIGUSR2) == 1 && sigismember(&now, SIGUSR1) == 0 && sigismember(&now, SIGALRM) == 0);
   CHECK(sigpending(&now) == 0 && sigismember(&now, SIGUSR2) == 1);
+}
+
+// For core_dump_test.py. The text is nowhere in the program's own file.
+CASE(aborts_with_used_memory) {
+  fill(malloc(kLarge), kLarge, 1);
+  constexpr char kBackwards[] = "eroc eht ni si desu si tahw";
+  constexpr std::size_t kLength = sizeof kBackwards - 1;
+  auto* used = static_cast<volatile char*>(malloc(kLength + 1));
+  for (std::size_t i = 0; i < kLength; ++i) used[i] = kBackwards[kLength - 1 - i];
+  abort();
 }
