@@ -2,6 +2,7 @@
 """What the fault tests share: starting the guest under farheap and looking at what it left."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "common"))
 import farheap_command
 import measured_run
 
+_libc = ctypes.CDLL(None)
 MIB = 1 << 20
 PATIENCE_SECONDS = 120
 WRONG_DATA = 99
@@ -41,6 +43,12 @@ def wait_until(condition, what, patience=PATIENCE_SECONDS):
         if time.monotonic() > end:
             raise AssertionError(f"waited {patience} s in vain for {what}")
         time.sleep(0.02)
+
+
+def end_with_parent():
+    """Between fork and exec: a test that is killed leaves no program behind that waits for space for ever."""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
+    _libc.prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def gone(process):
@@ -78,7 +86,8 @@ class FaultCase(unittest.TestCase):
     def started(self, command):
         """The running tool in a session of its own; whatever is left of that is killed at the end."""
         with open(os.path.join(self.folder, "stderr"), "wb") as errors:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
+                                       preexec_fn=end_with_parent)
         try:
             yield process
         finally:
