@@ -16,6 +16,7 @@ constexpr int kForwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (const auto& text : texts) result.push_back(const_cast<char*>(text.c_str()));  // execve does not write to them
   result.push_back(nullptr);
   return result;

@@ -13,8 +13,8 @@
 namespace farheap::tool {
 namespace {
 
-constexpr std::size_t kHeadBytes = 64 * 1024;  // program headers and the interpreter's name are near the start
-constexpr int kDeepestScript = 5;              // an interpreter may be a script itself; the kernel follows as many
+constexpr std::size_t kHeadBytes = 65'536;  // program headers and the interpreter's name are near the start
+constexpr int kDeepestScript = 5;           // an interpreter may be a script itself; the kernel follows as many
 
 Result<std::string> read_head(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -106,7 +106,7 @@ Result<std::string> find_program(const std::string& command, std::string_view se
   while (!command.empty()) {
     const auto colon = search_path.find(':');
     const std::string folder(search_path.substr(0, colon));
-    const std::string path = (folder.empty() ? "." : folder) + "/" + command;
+    std::string path = (folder.empty() ? "." : folder) + "/" + command;
     if (is_executable_file(path)) return path;
     found = found || access(path.c_str(), F_OK) == 0;
     if (colon == std::string_view::npos) break;

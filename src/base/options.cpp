@@ -72,8 +72,9 @@ std::string print_word(T value, const Word<T> (&words)[N]) {
 
 bool parse_number(std::string_view text, std::uint32_t low, std::uint32_t high, std::uint32_t& into) {
   std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const char* const first = text.data();
+  const char* const end = first + text.size();
+  const auto [at, error] = std::from_chars(first, end, value);
   if (error != std::errc() || at != end || value < low || value > high) return false;
   into = value;
   return true;
@@ -151,6 +152,7 @@ struct Features {
   }
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a type stands in none
 #define FARHEAP_WORD_KIND(name, type, form, example, words, texts)                                 \
   struct name {                                                                                    \
     static constexpr std::string_view kForm = form, kExample = example;                            \
@@ -158,6 +160,7 @@ struct Features {
     static bool parse(std::string_view text, type& into) { return parse_word(text, words, into); } \
     static std::string print(type value) { return print_word(value, words); }                      \
   };
+// NOLINTEND(bugprone-macro-parentheses)
 FARHEAP_WORD_KIND(Policy, EvictionPolicy, "clock|s3fifo", "s3fifo", kPolicyWords, kPolicyTexts)
 FARHEAP_WORD_KIND(Full, OnFull, "pause|fail", "pause", kFullWords, kFullTexts)
 FARHEAP_WORD_KIND(Stats, StatsForm, "text|json", "json", kStatsWords, kStatsTexts)

@@ -57,7 +57,8 @@ void Heap::walk_slabs(Visit visit, void* context) noexcept {
     const SizeClass& sizes = kSizeClasses[size_class];
     const Slab& slab = map_.slab(map_.slab_at(offset));
     for (std::uint32_t slot = 0; slot < sizes.slots; ++slot) {
-      if (!slab.is_free(slot)) visit(context, map_.base() + offset + slot * sizes.slot_bytes, sizes.slot_bytes);
+      if (!slab.is_free(slot))
+        visit(context, map_.base() + offset + std::size_t{slot} * sizes.slot_bytes, sizes.slot_bytes);
     }
     offset += sizes.granules * kGranuleBytes;
   }

@@ -13,9 +13,11 @@
 
 // The C library's list of open streams. Its fork() writes to every one of them in the child, before any handler of
 // ours could run there: none of them may be out of view by then.
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's own names
 extern "C" __attribute__((weak)) FILE* _IO_list_all;
 extern "C" __attribute__((weak)) void _IO_list_lock();
 extern "C" __attribute__((weak)) void _IO_list_unlock();
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace farheap::preload {
 

@@ -204,7 +204,7 @@ CASE(vfork_spawn_and_system) {
   fill(at, kShared, 1);
   char* text = strdup("exit 5");
   push_out();
-  const int child = vfork();
+  const int child = vfork();  // NOLINT(bugprone-unsafe-functions): it is what is tested
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", text, nullptr);
     _exit(9);
@@ -288,32 +288,29 @@ CASE(fork_on_a_stack_from_the_heap) {
   static int ends[2];
   CHECK(pipe(ends) == 0);
   pthread_t idle, thread;
+  const auto wait_for_a_byte = [](void*) -> void* {
+    char one;
+    return read(ends[0], &one, 1) == 1 ? &ends : nullptr;
+  };
+  const auto fork_from_here = [](void*) -> void* {
+    char local[20'000];
+    fill(local, sizeof local, 4);
+    for (int i = 0; i < 3; ++i) {
+      push_out();
+      const int child = in_child([&] {
+        CHECK_FILLED(local, sizeof local, 4);
+        push_out();
+        CHECK_FILLED(local, sizeof local, 4);
+      });
+      CHECK(status_of(child) == 0);
+      CHECK_FILLED(local, sizeof local, 4);
+    }
+    return nullptr;
+  };
   CHECK(pthread_attr_setstack(&attributes, idle_stack, kStack) == 0);
-  CHECK(pthread_create(
-            &idle, &attributes,
-            [](void*) -> void* {
-              char one;
-              return read(ends[0], &one, 1) == 1 ? &ends : nullptr;
-            },
-            nullptr) == 0);
+  CHECK(pthread_create(&idle, &attributes, wait_for_a_byte, nullptr) == 0);
   CHECK(pthread_attr_setstack(&attributes, stack, kStack) == 0);
-  CHECK(pthread_create(
-            &thread, &attributes,
-            [](void*) -> void* {
-              char local[20'000];
-              fill(local, sizeof local, 4);
-              for (int i = 0; i < 3; ++i) {
-                push_out();
-                CHECK(status_of(in_child([&] {
-                        CHECK_FILLED(local, sizeof local, 4);
-                        push_out();
-                        CHECK_FILLED(local, sizeof local, 4);
-                      })) == 0);
-                CHECK_FILLED(local, sizeof local, 4);
-              }
-              return nullptr;
-            },
-            nullptr) == 0);
+  CHECK(pthread_create(&thread, &attributes, fork_from_here, nullptr) == 0);
   CHECK(pthread_join(thread, nullptr) == 0);
   CHECK(write(ends[1], "x", 1) == 1);
   void* result = nullptr;

@@ -83,17 +83,18 @@ CASE(realloc_grows) {
   fill(at, bytes, 1);
   while (bytes < 200 * kMebibyte) {
     const std::size_t grown = bytes + bytes / 2 / kPage * kPage;
-    at = static_cast<char*>(realloc(at, grown));
-    CHECK(at != nullptr);
+    char* const moved = static_cast<char*>(realloc(at, grown));
+    CHECK(moved != nullptr);
+    at = moved;
     CHECK_FILLED(at, kMebibyte, 1);
     CHECK(*reinterpret_cast<std::uint64_t*>(at + kMebibyte / 2) == word(1, kMebibyte / 16));
     for (std::size_t i = bytes; i < grown; i += kPage) *reinterpret_cast<std::uint64_t*>(at + i) = word(2, i);
     bytes = grown;
   }
   for (std::size_t i = kMebibyte; i < bytes; i += kPage) CHECK(*reinterpret_cast<std::uint64_t*>(at + i) == word(2, i));
-  at = static_cast<char*>(realloc(at, kMebibyte / 2));
-  CHECK_FILLED(at, kMebibyte / 2, 1);
-  free(at);
+  char* const shrunk = static_cast<char*>(realloc(at, kMebibyte / 2));
+  CHECK_FILLED(shrunk, kMebibyte / 2, 1);
+  free(shrunk);
 }
 
 CASE(calloc_reads_zeros_after_reuse) {
@@ -142,9 +143,11 @@ CASE(aligned_allocations) {
       free(all[next].first);
     }
   }
-  void* at = &at;
-  CHECK(posix_memalign(&at, 3, 8) == EINVAL && at == &at);
-  CHECK(posix_memalign(&at, 4, 8) == EINVAL && at == &at);
+  void* at = nullptr;
+  void* const itself = static_cast<void*>(&at);
+  at = itself;
+  CHECK(posix_memalign(&at, 3, 8) == EINVAL && at == itself);
+  CHECK(posix_memalign(&at, 4, 8) == EINVAL && at == itself);
 }
 
 CASE(very_many_small_objects) {

@@ -9,7 +9,7 @@ static int compare(const void* a, const void* b) { return strcmp(*(char* const*)
 
 int main(void) {
   const size_t count = 600000;
-  char** lines = malloc(count * sizeof *lines);
+  char** lines = (char**)malloc(count * sizeof *lines);
   unsigned long long random = 88172645463325252ULL, sum = 0;
   if (lines == NULL) return 1;
   for (size_t i = 0; i < count; ++i) {
@@ -19,13 +19,13 @@ int main(void) {
     lines[i] = strdup(text);
     if (lines[i] == NULL) return 1;
   }
-  qsort(lines, count, sizeof *lines, compare);
+  qsort((void*)lines, count, sizeof *lines, compare);
   for (size_t i = 0; i < count; ++i) {
     for (const char* at = lines[i]; *at != '\0'; ++at) sum = sum * 31 + (unsigned char)*at;
     if (i > 0 && strcmp(lines[i - 1], lines[i]) > 0) return 2;
   }
   printf("%s\n%s\n%llu\n", lines[0], lines[count - 1], sum);
   for (size_t i = 0; i < count; ++i) free(lines[i]);
-  free(lines);
+  free((void*)lines);
   return 0;
 }
