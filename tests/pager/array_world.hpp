@@ -26,11 +26,11 @@ class ArrayView : public View {
   explicit ArrayView(std::size_t pages) : pages_(pages), staging_(pages), view_(pages) {}
 
   // What the processor does: touch the page if it is in view.
-  template <class Touch>
-  bool try_touch(PageNumber page, Touch&& touch) {
+  template <class Access>
+  bool try_touch(PageNumber page, Access&& access) {
     std::lock_guard lock(pages_[page].mutex);
     if (!pages_[page].in_view) return false;
-    touch(view_[page]);
+    access(view_[page]);
     return true;
   }
   // Pages the kernel refuses to move for a while (pinned).
@@ -136,8 +136,8 @@ class MapBacking : public Backing {
     pause();
     const bool error = strikes(faults_.write_error);
     const bool full = strikes(faults_.full);
-    std::size_t left =
-        error || full ? 1 : SIZE_MAX;  // a failing write tears: the first page arrives, the rest is rubbish
+    // A failing write tears: the first page arrives, the rest is rubbish.
+    std::size_t left = error || full ? 1 : SIZE_MAX;
     std::unique_lock lock(mutex_);
     for (const Write& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -186,7 +186,7 @@ class MapBacking : public Backing {
 
 class FixedBudget : public Budget {
  public:
-  explicit FixedBudget(std::uint64_t pages) : pages(pages) {}
+  explicit FixedBudget(std::uint64_t limit) : pages(limit) {}
   std::uint64_t page_limit(std::uint64_t) override { return pages; }
   std::atomic<std::uint64_t> pages;
 };
@@ -236,9 +236,9 @@ class World {
   }
 
   // One access of the program. `buffer`: the calling thread's, 512 pages.
-  template <class Touch>
-  void touch(PageNumber page, bool write, std::byte* buffer, Touch&& touch) {
-    while (!view.try_touch(page, touch)) {
+  template <class Access>
+  void touch(PageNumber page, bool write, std::byte* buffer, Access&& access) {
+    while (!view.try_touch(page, access)) {
       pager->fault(page, write, buffer);
       std::this_thread::yield();
     }

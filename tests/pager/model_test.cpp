@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWords = kPageBytes / 8;
 
 struct Program {
-  explicit Program(World& world, std::uint64_t pages) : world(world), model(pages) {}
+  explicit Program(World& its_world, std::uint64_t pages) : world(its_world), model(pages) {}
   World& world;
   struct Cell {
     std::mutex mutex;
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
              3},
         Case{"full_disk", {.pages = 2048, .memory_pages = 400, .faults = {.full = 0.2, .delay_us = 50}, .seed = 6}, 3},
         Case{"no_read_ahead", {.pages = 2048, .memory_pages = 400, .seed = 7, .read_ahead_pages = 0}, 3}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace farheap::pager::testing
