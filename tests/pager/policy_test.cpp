@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which block leaves first, under both policies: their order step by step, and what becomes of a hot set in a memory
+// of blocks that is swept.
+#include "pager/policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace farheap::pager {
+namespace {
+
+constexpr std::uint64_t kCapacityPages = 1 << 16;
+
+// A page table whose blocks follow each other, and the policy under test.
+class Blocks {
+ protected:
+  explicit Blocks(PolicyKind kind) : policy(kind, table) {}
+
+  // A block of `pages` pages that is on no list yet.
+  [[nodiscard]] BlockId make(std::uint32_t pages = 1) {
+    const BlockId id = table.new_block(next_page_, pages);
+    next_page_ += pages;
+    return id;
+  }
+  BlockId enter(bool ghost = false, bool stream = false) {
+    const BlockId id = make();
+    policy.entered(id, ghost, stream);
+    return id;
+  }
+  [[nodiscard]] std::vector<BlockId> enter_many(std::size_t count, bool ghost = false, bool stream = false) {
+    std::vector<BlockId> ids;
+    for (std::size_t i = 0; i < count; ++i) ids.push_back(enter(ghost, stream));
+    return ids;
+  }
+  [[nodiscard]] std::vector<BlockId> take(std::size_t count, std::uint64_t memory_pages) {
+    std::vector<BlockId> ids;
+    for (std::size_t i = 0; i < count; ++i) ids.push_back(policy.take_victim(memory_pages));
+    return ids;
+  }
+  [[nodiscard]] std::size_t count_in(Queue queue, const std::vector<BlockId>& ids) const {
+    std::size_t count = 0;
+    for (const BlockId id : ids) count += table.block(id).queue == queue;
+    return count;
+  }
+
+  PageTable table = PageTable::make(kCapacityPages).value();
+  Policy policy;
+
+ private:
+  PageNumber next_page_ = 0;
+};
+
+class PolicyTest : public testing::TestWithParam<PolicyKind>, protected Blocks {
+ protected:
+  PolicyTest() : Blocks(GetParam()) {}
+};
+class ClockTest : public testing::Test, protected Blocks {
+ protected:
+  ClockTest() : Blocks(PolicyKind::kClock) {}
+};
+class S3FifoTest : public testing::Test, protected Blocks {
+ protected:
+  S3FifoTest() : Blocks(PolicyKind::kS3Fifo) {}
+};
+
+// ---- both
+
+TEST_P(PolicyTest, NothingLeavesWhereNothingIs) {
+  EXPECT_EQ(policy.take_victim(100), 0u);
+  const BlockId only = enter();
+  EXPECT_EQ(policy.take_victim(100), only);
+  EXPECT_EQ(policy.take_victim(100), 0u);
+  EXPECT_EQ(policy.pages(), 0u);
+}
+
+TEST_P(PolicyTest, KeptAndRefusedBlocksLeaveAfterAllOthers) {
+  const auto ids = enter_many(6);
+  policy.keep(ids[0]);
+  const BlockId refused = make();
+  policy.refused(refused);
+  const BlockId late = enter();
+  EXPECT_EQ(take(8, 100), (std::vector{ids[1], ids[2], ids[3], ids[4], ids[5], late, ids[0], refused}));
+}
+
+TEST_P(PolicyTest, BusyBlocksArePassedOverAndLeaveLater) {
+  const auto ids = enter_many(3);
+  policy.keep(ids[2]);
+  for (const BlockId id : ids) table.block(id).busy = true;
+  EXPECT_EQ(policy.take_victim(100), 0u) << "a block left while its staging place was being read";
+  table.block(ids[1]).busy = table.block(ids[2]).busy = false;
+  EXPECT_EQ(policy.take_victim(100), ids[1]);
+  table.block(ids[0]).busy = false;
+  EXPECT_EQ(take(3, 100), (std::vector<BlockId>{ids[0], ids[2], 0}));
+}
+
+TEST_P(PolicyTest, PagesAreCountedWhereverTheBlockIs) {
+  const BlockId fresh = make(8), streamed = make(16), proven = make(32), kept = make(64);
+  policy.entered(fresh, false, false);
+  policy.entered(streamed, false, true);
+  policy.proven(proven);
+  policy.entered(kept, true, false);
+  policy.keep(kept);
+  EXPECT_EQ(policy.pages(), 8u + 16 + 32 + 64);
+  for (const BlockId id : {fresh, streamed, proven, kept}) {  // as when pages are discarded one by one
+    table.block(id).pages -= 3;
+    policy.shrink(id, 3);
+  }
+  EXPECT_EQ(policy.pages(), 8u + 16 + 32 + 64 - 12);
+  policy.remove(streamed);
+  policy.remove(streamed);  // it is on no list: nothing to do
+  EXPECT_EQ(policy.pages(), 5u + 29 + 61);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(policy.take_victim(1000), 0u);
+  EXPECT_EQ(policy.pages(), 0u);
+}
+
+TEST_P(PolicyTest, WhatIsTakenFromTheMiddleLeavesTheOrderWhole) {
+  const auto ids = enter_many(5);
+  policy.remove(ids[0]);
+  policy.remove(ids[2]);
+  policy.remove(ids[4]);
+  const BlockId late = enter();
+  EXPECT_EQ(take(4, 100), (std::vector<BlockId>{ids[1], ids[3], late, 0}));
+}
+
+TEST_P(PolicyTest, GhostsAreRememberedForAsManyPagesAsMemoryHolds) {
+  EXPECT_FALSE(policy.is_ghost(0, 100)) << "what never left is no ghost";
+  const std::uint32_t mine = policy.stamp();
+  for (int left = 0; left < 100; ++left) {
+    EXPECT_TRUE(policy.is_ghost(mine, 100)) << left;
+    (void)policy.stamp();
+  }
+  EXPECT_FALSE(policy.is_ghost(mine, 100));
+  EXPECT_TRUE(policy.is_ghost(mine, 101));
+}
+
+constexpr auto kind_name = [](const testing::TestParamInfo<PolicyKind>& one) {
+  return one.param == PolicyKind::kClock ? "Clock" : "S3Fifo";
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, PolicyTest, testing::Values(PolicyKind::kClock, PolicyKind::kS3Fifo), kind_name);
+
+// ---- clock
+
+TEST_F(ClockTest, TheOldestLeavesFirstWhateverBroughtIt) {
+  const std::vector<BlockId> ids{enter(), enter(true), enter(false, true), enter(true, true), enter()};
+  EXPECT_EQ(take(5, 10), ids);
+}
+
+TEST_F(ClockTest, WhatWasTouchedInProbationGetsASecondChance) {
+  const auto ids = enter_many(3);
+  ASSERT_EQ(policy.take_victim(10), ids[0]);
+  policy.proven(ids[0]);
+  EXPECT_EQ(take(3, 10), (std::vector{ids[1], ids[2], ids[0]}));
+}
+
+// ---- s3fifo
+
+TEST_F(S3FifoTest, NewBlocksLeaveBeforeProvenOnesUntilTheyAreATenth) {
+  const BlockId proven = make();
+  policy.proven(proven);
+  const BlockId ghost = enter(true);
+  const auto fresh = enter_many(12);
+  EXPECT_EQ(take(2, 100), (std::vector{fresh[0], fresh[1]}));  // 12 of 100 are more than a tenth, then 11
+  EXPECT_EQ(take(2, 100), (std::vector{proven, ghost}));       // 10 are not
+  EXPECT_EQ(policy.take_victim(100), fresh[2]);                // and when all others are gone
+}
+
+TEST_F(S3FifoTest, StreamBlocksAreTheVictimsAsLongAsTheyAreMoreThanTheirShare) {
+  const auto hot = enter_many(50, true);
+  const auto streamed = enter_many(64, false, true);
+  EXPECT_EQ(count_in(Queue::kMain, streamed), 4u) << "one in sixteen goes to the main list";
+  EXPECT_EQ(count_in(Queue::kStream, streamed), 60u);
+  ASSERT_EQ(Policy::stream_share(100), 10u);
+  const auto victims = take(53, 100);  // 50 of the stream's, and one in sixteen from elsewhere
+  std::size_t of_hot = 0;
+  for (const BlockId id : victims) of_hot += id <= hot.back();
+  EXPECT_EQ(of_hot, 3u);
+  EXPECT_EQ(count_in(Queue::kStream, streamed), 10u);
+  EXPECT_EQ(policy.take_victim(100), hot[3]) << "no more than its share: the others give";
+  // When nothing else is there, the rest of the stream leaves, too.
+  const auto rest = take(46 + 4 + 10, 100);
+  EXPECT_EQ(policy.pages(), 0u);
+  EXPECT_EQ(rest.back(), streamed.back() - 1) << "the last stays in the order in which it came";
+}
+
+// ---- a memory of blocks of one page, with probation as the pager has it
+
+class Memory {
+ public:
+  Memory(PolicyKind kind, std::uint64_t pages)
+      : policy_(kind, table_), probation_(table_, Queue::kProbation), pages_(pages) {}
+
+  // True if the page was in memory.
+  bool touch(PageNumber page, bool stream = false) {
+    const PageState state = table_.state(page);
+    if (state == PageState::kPresent) return true;
+    if (state == PageState::kProbation) {
+      const BlockId id = table_.tag(page);
+      probation_.remove(id);
+      policy_.proven(id);
+      table_.set_state(page, PageState::kPresent);
+      return true;
+    }
+    const bool ghost = policy_.is_ghost(table_.tag(page), pages_);
+    while (policy_.pages() + probation_.pages() >= pages_) make_room();
+    const BlockId id = table_.new_block(page, 1);
+    table_.set_state(page, PageState::kPresent);
+    table_.tag(page) = id;
+    policy_.entered(id, ghost, stream);
+    return false;
+  }
+  std::uint64_t sweep(PageNumber first, std::uint64_t count, bool stream) {
+    std::uint64_t found = 0;
+    for (PageNumber page = first; page < first + count; ++page) found += touch(page, stream);
+    return found;
+  }
+  [[nodiscard]] std::uint64_t in_memory(PageNumber first, std::uint64_t count) const {
+    std::uint64_t found = 0;
+    for (PageNumber page = first; page < first + count; ++page) {
+      const PageState state = table_.state(page);
+      found += state == PageState::kPresent || state == PageState::kProbation;
+    }
+    return found;
+  }
+
+ private:
+  void make_room() {
+    while (probation_.pages() <= pages_ / 20) {
+      const BlockId id = policy_.take_victim(pages_);
+      ASSERT_NE(id, 0u);
+      table_.set_state(table_.block(id).first, PageState::kProbation);
+      probation_.push_newest(id);
+    }
+    const BlockId leaving = probation_.oldest();
+    const PageNumber page = table_.block(leaving).first;
+    probation_.remove(leaving);
+    table_.free_block(leaving);
+    table_.set_state(page, PageState::kStored);
+    table_.tag(page) = policy_.stamp();
+  }
+
+  PageTable table_ = PageTable::make(kCapacityPages).value();
+  Policy policy_;
+  BlockList probation_;
+  std::uint64_t pages_;
+};
+
+constexpr std::uint64_t kMemory = 2000;
+constexpr std::uint64_t kHot = 800;
+constexpr PageNumber kCold = 10'000;
+
+// Hot pages that prove themselves: touched again and again while other pages come and go.
+void warm_up(Memory& memory) {
+  for (int round = 0; round < 40; ++round) {
+    memory.sweep(0, kHot, false);
+    memory.sweep(30'000 + static_cast<PageNumber>(round) * 100, 100, false);
+  }
+}
+
+TEST(PolicyInUse, AScanThatIsNoStreamLeavesTheHotSetUnderS3Fifo) {
+  Memory s3fifo(PolicyKind::kS3Fifo, kMemory), clock(PolicyKind::kClock, kMemory);
+  for (Memory* memory : {&s3fifo, &clock}) {
+    warm_up(*memory);
+    ASSERT_EQ(memory->in_memory(0, kHot), kHot);
+    EXPECT_EQ(memory->sweep(kCold, 5 * kMemory, false), 0u);
+  }
+  EXPECT_EQ(s3fifo.in_memory(0, kHot), kHot) << "once proven, a page outlives what is touched but once";
+  EXPECT_EQ(clock.in_memory(0, kHot), 0u) << "if clock does that too, this test tests nothing";
+}
+
+TEST(PolicyInUse, AStreamLeavesAlmostAllOfTheHotSet) {
+  Memory memory(PolicyKind::kS3Fifo, kMemory);
+  warm_up(memory);
+  memory.sweep(kCold, kMemory, true);
+  EXPECT_GE(memory.in_memory(0, kHot), kHot - kMemory / 16) << "a sixteenth of a stream may push others out";
+}
+
+TEST(PolicyInUse, ASweepLargerThanMemoryFindsAPartOfItWhenItComesRound) {
+  constexpr std::uint64_t kSwept = kMemory * 3 / 2;
+  Memory s3fifo(PolicyKind::kS3Fifo, kMemory), clock(PolicyKind::kClock, kMemory);
+  std::uint64_t found = 0;
+  for (Memory* memory : {&s3fifo, &clock}) memory->sweep(0, kSwept, false);  // first touches are not a stream's
+  for (int round = 0; round < 30; ++round) {
+    found = s3fifo.sweep(0, kSwept, true);
+    EXPECT_EQ(clock.sweep(0, kSwept, true), 0u);
+  }
+  EXPECT_GT(found, kMemory / 2);
+}
+
+}  // namespace
+}  // namespace farheap::pager
