@@ -171,6 +171,10 @@ Check check_store(const base::Options& options) {
     check.state = CheckState::kMissing;
     check.found = store.error().message();
     check.mend = {"farheap run --store file:DIR -- ...   # a folder you may write", "farheap store kinds"};
+  } else if (const auto saves = check_store_saves_memory(options.store); !saves) {
+    check.state = CheckState::kWarn;
+    check.found += ": " + saves.error().why;
+    check.mend = {"farheap run --store file:DIR -- ...   # or compress+mem: for data that packs well"};
   }
   return check;
 }

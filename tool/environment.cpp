@@ -85,11 +85,24 @@ Status check_userfault(const os::KernelFeatures& features) {
               why != 0 ? strerror(why) : "option disable=kernel_faults", std::move(remedy));
 }
 
+static std::string_view engine_of(std::string_view uri) {
+  const std::string_view decorated = uri.substr(0, uri.find(':'));
+  return decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
+}
+
+Status check_store_saves_memory(std::string_view uri) {
+  const std::string_view decorators = uri.substr(0, uri.find(':'));
+  if (engine_of(uri) != "mem" || decorators.find("compress+") != std::string_view::npos) return {};
+  return fail(
+      ErrorCode::kInvalidArgument, "this store saves no memory", std::string(uri),
+      "what leaves the heap stays in the process, where the budget counts it: the program gets slower, not smaller",
+      "use --store file:DIR, or compress+mem: for data that packs well");
+}
+
 std::string absolute_store(std::string_view uri, const std::string& folder) {
   const auto colon = uri.find(':');
   if (colon == std::string_view::npos) return std::string(uri);
-  const std::string_view decorated = uri.substr(0, colon);
-  const std::string_view engine = decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
+  const std::string_view engine = engine_of(uri);
   const std::string_view place = uri.substr(colon + 1);
   const bool is_path = engine == "file" || engine == "lmdb";
   if (!is_path || place.empty() || place[0] == '/' || place[0] == '?') return std::string(uri);

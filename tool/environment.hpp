@@ -32,6 +32,10 @@ struct Grant {
 // Whether programs can be paged here; the error names every grant.
 [[nodiscard]] Status check_userfault(const os::KernelFeatures& features);
 
+// Whether what leaves the heap leaves memory as well. The error is no reason not to run: the store is then for trying
+// things out.
+[[nodiscard]] Status check_store_saves_memory(std::string_view uri);
+
 // "file:data" becomes "file:/here/data": processes of the run may change their folder before they open the store.
 [[nodiscard]] std::string absolute_store(std::string_view uri, const std::string& folder);
 

@@ -191,6 +191,9 @@ int run(const RunArguments& arguments) {
     complain(store.error());
     return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
+  if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
+    say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
+  }
   const auto status = run_paged(*path, arguments, options);
   if (status) return *status;
   complain(status.error());

@@ -258,6 +258,17 @@ class RunWithRuntime(unittest.TestCase):
         self.assertEqual((stats["format"], stats["exit_status"], stats["budget_bytes"]), (1, 5, 64 << 20))
         self.assertEqual(stats["faults"] // stats["processes"], 1000)
 
+    def test_a_store_that_saves_no_memory_is_warned_about(self):
+        done = tool("run", "--memory", "64M", "--store", "mem:", "--", "echo", "output")
+        self.assertEqual((done.returncode, done.stdout), (0, "output\n"))
+        warning = done.stderr.splitlines()[0]
+        for text in ("WARNING", "saves no memory", "--store file:DIR"):
+            self.assertIn(text, warning)
+        for words in (("--store", "compress+mem:"), ("--store", "mem:", "--quiet")):
+            self.assertNotIn("saves no memory", tool("run", "--memory", "64M", *words, "--", "true").stderr)
+        checks = json.loads(tool("doctor", "--json", "--set", "store=mem:").stdout)["checks"]
+        self.assertEqual(next(check for check in checks if check["name"] == "store")["state"], "warn")
+
     def test_options_and_the_library_reach_the_program(self):
         done = tool("run", "--memory", "64M", "--store", "mem:", "--set", "policy=s3fifo", "--quiet", "--", "env",
                     LD_PRELOAD="libc.so.6", FARHEAP_READ_AHEAD="1M")

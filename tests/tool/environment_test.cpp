@@ -21,6 +21,17 @@ TEST(AbsoluteStore, OnlyPathsBecomeAbsolute) {
   }
 }
 
+TEST(CheckStoreSavesMemory, OnlyWhatIsPackedMayStayInMemory) {
+  for (const char* uri : {"mem:", "slow+mem:?delay_us=1", "checksum+mem:"}) {
+    const auto saves = check_store_saves_memory(uri);
+    ASSERT_FALSE(saves) << uri;
+    EXPECT_NE(saves.error().message().find("compress+mem:"), std::string::npos);
+  }
+  for (const char* uri : {"compress+mem:", "checksum+compress+mem:?codec=lz4", "file:/mem:", "lmdb:/tmp"}) {
+    EXPECT_TRUE(check_store_saves_memory(uri)) << uri;
+  }
+}
+
 TEST(CheckUserfault, NamesEveryGrantWhenSystemCallsAreNotServed) {
   os::KernelFeatures kernel;
   kernel.userfault = os::UserfaultAccess::kUserModeOnly;
