@@ -45,7 +45,9 @@ struct Block {
   bool busy = false;    // its staging is being read by the writer: it may not be taken out again yet
   bool marker = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
   bool leave_first = false;
-  KnownContents known;  // as the store (or a fresh page) has it
+  bool guessed = false;    // fetched as neighbours of a missed page, and not touched yet
+  std::uint8_t lives = 0;  // clock: rounds that it stays without being asked again
+  KnownContents known;     // as the store (or a fresh page) has it
 };
 
 // 2 MiB of pages. Exists from the first touch on.
@@ -53,12 +55,10 @@ struct Extent {
   PageState state[kExtentPages] = {};
   // In memory: the page's block. Not in memory: when it left, for the ghost queue (see Policy).
   std::uint32_t tag[kExtentPages] = {};
-  std::uint8_t order = 0;       // pages to fetch at a miss: 1 << order, learned from where misses fall
-  std::uint8_t dirty_bias = 0;  // 0..3; from 2 on its pages are taken as written without asking
-  std::uint8_t sample = 0;      // ... except for one fetch in sixteen
-  std::uint8_t hint = 0;        // farheap_hint_kind of the last hint about all of it
-  PageNumber last_miss = 0;
-  std::uint64_t last_miss_time = 0;  // in misses of the whole pager
+  std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
+  std::uint8_t dirty_bias = 0;        // 0..3; from 2 on its pages are taken as written without asking
+  std::uint8_t sample = 0;            // ... except for one fetch in sixteen
+  std::uint8_t hint = 0;              // farheap_hint_kind of the last hint about all of it
 };
 
 class PageTable {

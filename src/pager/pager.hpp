@@ -18,6 +18,7 @@
 // store is asked or a buffer is filled.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -27,6 +28,7 @@
 
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
+#include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/streams.hpp"
@@ -103,14 +105,33 @@ class Pager {
   void touched_in_probation(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
-  std::uint32_t learn_fetch_pages(PageNumber page, const Streams::Advice& advice);
+  std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
+  bool keep_hashes(Extent& extent, bool write);
+
+  // pager_incoming.cpp
   void begin_filling(PageRun run, BlockId id);
   void finish_filling(PageRun run, BlockId id, bool ghost, bool stream);
+  void finish_on_probation(PageRun run, BlockId id);
   void undo_filling(PageRun run, BlockId id);
-  bool keep_hashes(Extent& extent, bool write);
+  // A run that is read in one piece and arrives in up to three: what a fault asked for comes into view and its
+  // neighbours on probation; of what is read ahead all comes into view but for a marker.
+  struct Incoming {
+    struct Part {
+      PageRun run;
+      BlockId id = 0;
+    };
+    PageRun run;
+    std::array<Part, 3> parts;  // before the middle, the middle, after it; each may be empty
+    bool middle_in_view = true;
+    [[nodiscard]] bool in_view(int part) const { return (part == 1) == middle_in_view; }
+  };
+  [[nodiscard]] Incoming begin_incoming(PageRun run, PageRun middle, bool middle_in_view);
+  void show(const Incoming& incoming, const std::byte* bytes, bool hash);  // outside the mutex
+  void finish_incoming(const Incoming& incoming, bool ghost, bool stream);
+  void undo_incoming(const Incoming& incoming);
 
   // pager_evict.cpp
   void fill_probation(Lock& lock, std::uint64_t wanted_pages);
@@ -158,6 +179,7 @@ class Pager {
   PageTable table_;
   Policy policy_;
   BlockList probation_;
+  Neighbours neighbours_;
   Streams streams_;
   Streams fresh_streams_;
   std::deque<ReadAhead> requests_;
@@ -165,11 +187,11 @@ class Pager {
   std::uint64_t limit_ = 0;
   std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
   std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
-  std::uint64_t misses_ = 0;
   std::uint64_t in_flight_ = 0;
   std::uint32_t waiting_for_room_ = 0;
   bool evictor_waits_ = false;
   bool eviction_paused_ = false;
+  bool store_is_full_ = false;  // and the program was told; the evictor's own
   bool frozen_ = false;
   std::uint32_t stuck_rounds_ = 0;  // the evictor found nothing that may leave, so many times in a row
   Lock fork_lock_;

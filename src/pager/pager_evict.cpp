@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -88,11 +89,19 @@ Pager::Evicted Pager::evict_once() {
   settle(lock, leaving, written.has_value());
   end_io();
   room_.notify_all();
-  if (written) return Evicted::kWorked;
+  if (written) {
+    if (store_is_full_ && !leaving.writes.empty()) {
+      store_is_full_ = false;
+      base::log(base::LogLevel::kError, "there is space again; the program goes on");
+    }
+    return Evicted::kWorked;
+  }
   lock.unlock();
   if (written.error().code == ErrorCode::kNoSpace && options_.wait_when_full) {
-    counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
-    base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
+    if (!std::exchange(store_is_full_, true)) {
+      counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
+      base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
+    }
     return Evicted::kStoreFull;
   }
   options_.lost(written.error());
@@ -260,6 +269,7 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
     view_.drop_staging(run);
     resident_ -= run.count;
     if (back) continue;
+    if (block.guessed) neighbours_.learn(table_.extent(run.first), false, run.count);
     for (std::uint32_t k = 0; k < run.count; ++k) {
       const auto& one = leaving.pages[from + k];
       Extent& extent = table_.extent(one.page);

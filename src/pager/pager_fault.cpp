@@ -13,12 +13,17 @@ namespace farheap::pager {
 namespace {
 
 constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
-constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
 constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
 alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
+
+PageRun cut(PageRun run, PageRun within) {
+  const PageNumber first = std::max(run.first, within.first);
+  const PageNumber end = std::min(run.first + run.count, within.first + within.count);
+  return {first, static_cast<std::uint32_t>(end - first)};
+}
 
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
   counter.fetch_add(by, std::memory_order_relaxed);
@@ -68,15 +73,19 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
 void Pager::touched_in_probation(PageNumber page) {
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
+  const bool guessed = table_.block(id).guessed;
   const auto advice = streams_.touched(page);
   if (table_.state(page) == PageState::kWriting) {
+    if (guessed) neighbours_.learn(table_.extent(page), true, 1);
     rescue(id);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
-    const std::uint32_t pages = std::max(advice.pages, 1u << table_.extent(page).order);
+    const std::uint32_t pages = guessed ? advice.pages : pages_to_fetch(page, advice);
     PageRun window = fetch_window(page, pages, advice.backward);
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
-    rescue(split_off(id, page, window));
+    const BlockId part = split_off(id, page, window);
+    if (guessed) neighbours_.learn(table_.extent(page), true, table_.block(part).pages);
+    rescue(part);
   }
   if (marker && advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
 }
@@ -93,10 +102,12 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   while (run.first + run.count < end && mine(run.first + run.count)) ++run.count;
   if (run.count == block.pages) return id;
   const BlockId part = table_.new_block(run.first, run.count);
+  table_.block(part).lives = block.lives;
   table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), run.count);
   for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = part;
   block.pages -= run.count;
-  probation_.shrink(run.count);
+  // A block whose write has just failed is not back in its list yet.
+  if (block.queue == Queue::kProbation) probation_.shrink(run.count);
   return part;
 }
 
@@ -117,8 +128,7 @@ void Pager::rescue(BlockId id) {
     resident_ += run.count;
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   }
-  block.marker = false;
-  block.leave_first = false;
+  block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id);
   room_.notify_all();
   wake_evictor();
@@ -143,32 +153,6 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
   }
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room(), 1, wanted));
-}
-
-void Pager::begin_filling(PageRun run, BlockId id) {
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    table_.set_state(run.first + i, PageState::kFilling);
-    table_.tag(run.first + i) = id;
-  }
-  resident_ += run.count;
-  begin_io();
-}
-
-void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
-  for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
-  policy_.entered(id, ghost, stream);
-  end_io();
-}
-
-void Pager::undo_filling(PageRun run, BlockId id) {
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    table_.set_state(run.first + i, PageState::kStored);
-    table_.tag(run.first + i) = 0;
-  }
-  resident_ -= run.count;
-  table_.free_block(id);
-  end_io();
-  view_.wake(run);
 }
 
 PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward) const {
@@ -205,26 +189,12 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   finish_filling(run, id, false, false);
 }
 
-// Random access fetches the page alone, a stream its window; what lies between is learned per extent: misses that
-// fall near the one before raise the number of pages fetched around a miss, others lower it.
-std::uint32_t Pager::learn_fetch_pages(PageNumber page, const Streams::Advice& advice) {
+// A stream fetches its window, anything else what Neighbours advises.
+std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
   Extent& extent = table_.extent(page);
-  ++misses_;
-  const std::uint64_t since = misses_ - extent.last_miss_time;
-  const PageNumber distance = page > extent.last_miss ? page - extent.last_miss : extent.last_miss - page;
-  const bool near = since <= 16 && distance <= 4;
-  if (advice.sequential && advice.pages >= kSurePages) {
-    extent.order = std::min<std::uint8_t>(extent.order + 2, 6);
-  } else if (near) {
-    extent.order = std::min<std::uint8_t>(extent.order + 1, 2);
-  } else {
-    extent.order /= 2;
-  }
-  extent.last_miss = page;
-  extent.last_miss_time = misses_;
   const std::uint32_t hinted = extent.hint == static_cast<int>(HintKind::kStream) ? 64u : 1u;
-  const std::uint32_t pages = std::max({1u << extent.order, advice.pages, hinted, options_.block_min_pages});
-  return std::min(pages, options_.block_max_pages);
+  const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
+  return std::min(std::max({around, hinted, options_.block_min_pages}), options_.block_max_pages);
 }
 
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
@@ -236,7 +206,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults_store);
   const auto advice = streams_.touched(page);
-  const std::uint32_t wanted = learn_fetch_pages(page, advice);
+  const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =
       wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
@@ -250,9 +220,14 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
     if (page >= window.first + window.count) window = {page, 1};
   }
   const PageRun run = table_.run_around(page, PageState::kStored, window);
+  // What was asked for comes into view, what was guessed on probation.
+  PageRun sure = run;
+  if (!advice.sequential && table_.extent(page).hint != static_cast<int>(HintKind::kStream)) {
+    const std::uint32_t least = options_.block_min_pages;
+    sure = table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
+  }
   const bool ghost = policy_.is_ghost(table_.tag(page), limit_);
-  const BlockId id = table_.new_block(run.first, run.count);
-  begin_filling(run, id);
+  const Incoming incoming = begin_incoming(run, sure, true);
   if (advice.sequential) {
     plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
   } else {
@@ -263,13 +238,12 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
 
   const Status status = read_patiently({run, buffer});
   if (status) {
-    view_.put_in(run, buffer);
-    if (hash) table_.block(id).known.set_hashes(buffer, run.count);
+    show(incoming, buffer, hash);
     count(counters_.bytes_read, run.count * base::kPageBytes);
   }
   lock = lock_for_fault();
-  if (status) return finish_filling(run, id, ghost, advice.sequential);
-  undo_filling(run, id);
+  if (status) return finish_incoming(incoming, ghost, advice.sequential);
+  undo_incoming(incoming);
   lock.unlock();
   options_.lost(status.error());
 }

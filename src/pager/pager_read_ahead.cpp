@@ -92,49 +92,25 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
     return true;  // somebody was faster
   }
   const bool ghost = policy_.is_ghost(table_.tag(run.first), limit_);
-  const PageRun before{run.first, marker.count != 0 ? static_cast<std::uint32_t>(marker.first - run.first) : run.count};
-  const PageRun after{marker.first + 1, marker.count != 0 ? run.count - before.count - 1 : 0};
-  BlockId ids[3] = {};
-  const PageRun parts[3] = {before, marker, after};
-  for (int i = 0; i < 3; ++i) {
-    if (parts[i].count == 0) continue;
-    ids[i] = table_.new_block(parts[i].first, parts[i].count);
-    begin_filling(parts[i], ids[i]);
-  }
+  // Without a marker, an empty middle at the end: all of it comes into view.
+  const PageRun middle = marker.count != 0 ? marker : PageRun{run.first + run.count, 0};
+  const Incoming incoming = begin_incoming(run, middle, false);
   const bool hash = keep_hashes(table_.extent(run.first), false);
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();
 
   const Backing::Read read{run, buffer};
   const Status status = backing_.read({&read, 1});
-  const auto bytes_of = [&](PageRun part) { return buffer + (part.first - run.first) * base::kPageBytes; };
   if (status) {
-    for (int i = 0; i < 3; ++i) {
-      if (parts[i].count == 0) continue;
-      if (i == 1) {
-        view_.stage(parts[i], bytes_of(parts[i]));
-      } else {
-        view_.put_in(parts[i], bytes_of(parts[i]));
-      }
-      if (hash) table_.block(ids[i]).known.set_hashes(bytes_of(parts[i]), parts[i].count);
-    }
+    show(incoming, buffer, hash);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
   }
   lock.lock();
-  for (int i = 0; i < 3; ++i) {
-    if (parts[i].count == 0) continue;
-    if (!status) {
-      undo_filling(parts[i], ids[i]);  // a fault will read it again, and say what is wrong
-    } else if (i == 1) {
-      table_.set_state(marker.first, PageState::kProbation);
-      table_.block(ids[i]).marker = true;
-      probation_.push_newest(ids[i]);
-      end_io();
-      view_.wake(marker);  // who touched it while it was on its way tries again, and is noticed
-    } else {
-      finish_filling(parts[i], ids[i], ghost, stream);
-    }
+  if (status) {
+    finish_incoming(incoming, ghost, stream);
+  } else {
+    undo_incoming(incoming);  // a fault will read it again, and say what is wrong
   }
   return true;
 }

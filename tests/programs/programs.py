@@ -66,12 +66,19 @@ def package_text(folder, count):
     return _made(folder, f"packages-{count}.txt", lambda path: packages.write(path, count))
 
 
-def package_head(folder, count, size_bytes):
-    """The first bytes of the packages' text."""
+def snapshots(folder, size_bytes):
+    """Daily copies of one package list, each with a few records changed: what a large dictionary is for."""
     def make(path):
-        with open(package_text(folder, count), "rb") as text, open(path, "wb") as out:
-            out.write(text.read(size_bytes))
-    return _made(folder, f"packages-{count}-{size_bytes}.txt", make)
+        with open(package_text(folder, 2000), "rb") as text:
+            records = text.read(512 << 10).split(b"\n\n")
+        rng, written = random.Random(1), 0
+        with open(path, "wb") as out:
+            while written < size_bytes:
+                for _ in range(5):
+                    place = rng.randrange(len(records))
+                    records[place] += b"\nChanged: %016x" % rng.getrandbits(64)
+                written += out.write(b"\n\n".join(records))
+    return _made(folder, f"snapshots-{size_bytes}", make)
 
 
 class PythonIndex(Program):
@@ -79,7 +86,7 @@ class PythonIndex(Program):
     tools = (("python3", "python3"),)
 
     def prepare(self, folder, size):
-        text = package_text(folder, {"quick": 16000, "full": 180000}[size])
+        text = package_text(folder, {"quick": 60000, "full": 240000}[size])
         return Job([python(), os.path.join(DEMO, "index.py"), text], env=environment())
 
 
@@ -135,7 +142,7 @@ SELECT name, length(text), substr(text, 1, 40) FROM package ORDER BY substr(text
 
 
 class Sort(Program):
-    """GNU sort with a buffer that holds everything."""
+    """GNU sort with a buffer that holds everything brings eight logs, one after the other in a file, in one order."""
 
     tools = (("sort", "coreutils"),)
 
@@ -144,16 +151,19 @@ class Sort(Program):
         self._threads = threads
 
     @staticmethod
-    def _write_lines(path, lines):
+    def _write_logs(path, lines):
         rng = random.Random(1)
         with open(path, "w", encoding="ascii") as out:
-            for _ in range(lines // 1000):
-                out.write("".join(f"{rng.getrandbits(96):024x} {rng.getrandbits(40):x} line\n" for _ in range(1000)))
+            for log in range(8):
+                time = 1_700_000_000_000
+                for _ in range(lines // 8):
+                    time += rng.randrange(1000)
+                    out.write(f"{time} host{log} {rng.getrandbits(64):016x} line\n")
 
     def prepare(self, folder, size):
-        lines = {"quick": 1_000_000, "full": 6_000_000}[size]
-        buffer = {"quick": "100M", "full": "700M"}[size]
-        text = _made(folder, f"lines-{lines}.txt", lambda path: self._write_lines(path, lines))
+        lines = {"quick": 1_600_000, "full": 6_000_000}[size]
+        buffer = {"quick": "200M", "full": "700M"}[size]
+        text = _made(folder, f"logs-{lines}", lambda path: self._write_logs(path, lines))
         return Job(["sort", "-S", buffer, f"--parallel={self._threads}", text], env=environment(TMPDIR=folder))
 
 
@@ -164,17 +174,20 @@ class XzThereAndBack(Program):
     tools = (("xz", "xz-utils"),)
 
     def prepare(self, folder, size):
-        text = package_head(folder, 20000, {"quick": 9 << 20, "full": 14 << 20}[size])
+        text = snapshots(folder, {"quick": 13 << 20, "full": 48 << 20}[size])
         return Job(["sh", "-c", 'xz -9 -T1 -c "$0" | xz -dc', text], env=environment())
 
 
 class XzThreads(Program):
+    """Two threads, large blocks: most of its memory is what waits to be compressed or written."""
+
     name = "xz_threads"
     tools = (("xz", "xz-utils"),)
 
     def prepare(self, folder, size):
-        text = package_head(folder, 20000, {"quick": 8 << 20, "full": 14 << 20}[size])
-        return Job(["xz", "-7", "-T2", "--block-size=4MiB", "-c", text], env=environment())
+        text = snapshots(folder, {"quick": 128 << 20, "full": 384 << 20}[size])
+        block = {"quick": "64MiB", "full": "192MiB"}[size]
+        return Job(["xz", "-T2", "--lzma2=preset=3,dict=1MiB", f"--block-size={block}", "-c", text], env=environment())
 
 
 class Pigz(Program):
@@ -190,16 +203,22 @@ class Pigz(Program):
 
 
 class Perl(Program):
-    """A hash of all triples of neighbouring words."""
+    """All records in memory, a hash each, and several passes over them."""
 
-    name = "perl_words"
+    name = "perl_records"
     tools = (("perl", "perl"),)
-    script = ("while (<>) { for my $word (/[A-Za-z][A-Za-z0-9.+-]*/g) { "
-              "$triples{qq($first $second $word)}++; ($first, $second) = ($second, $word); } } "
-              "for (sort keys %triples) { print qq($triples{$_} $_\\n); }")
+    script = """
+local $/ = "";
+while (<>) { my %fields = /^([A-Z][A-Za-z-]*): (.*)$/mg; $fields{Text} = $_; push @all, \\%fields; }
+for my $one (@all) { $size{$one->{Section}} += $one->{"Installed-Size"} // 0; $words += () = $one->{Text} =~ /\\w+/g; }
+for my $one (@all) { $one->{Place} = ++$place; $one->{Text} =~ s/^ .*\\n//mg; }
+print "$words words\\n";
+print "$_ $size{$_}\\n" for sort keys %size;
+for my $one (reverse @all) { print "$one->{Place} $one->{Package} ", length $one->{Text}, " ", scalar keys %$one, "\\n"; }
+"""
 
     def prepare(self, folder, size):
-        text = package_text(folder, {"quick": 18000, "full": 50000}[size])
+        text = package_text(folder, {"quick": 30000, "full": 120000}[size])
         return Job(["perl", "-e", self.script, text], env=environment())
 
 
