@@ -84,6 +84,8 @@ bool is_small_read(std::span<const IoRequest> batch) {
   return batch.size() == 1 && !batch[0].write && batch[0].bytes <= kSmallRead;
 }
 
+std::atomic<bool> g_looks_out{true};
+
 struct Ring {
   io_uring ring{};
   pid_t owner = 0;
@@ -149,7 +151,7 @@ struct Ring {
   // caller then waits for it asleep). No sched_yield() here: it lets the processor go to an idle-priority thread for a
   // whole time slice.
   unsigned look_out_for_one() {
-    if (io_uring_submit(&ring) != 1) return 0;
+    if (!g_looks_out.load(std::memory_order_relaxed) || io_uring_submit(&ring) != 1) return 0;
     const auto until = std::chrono::steady_clock::now() + kLookOut;
     do {
       for (int i = 0; i < 64; ++i) {
@@ -217,6 +219,12 @@ void run_io(std::span<IoRequest> batch, IoWay way) {
 #endif
   if (way == IoWay::kRing && run_in_ring(batch)) return;
   run_plainly(batch);
+}
+
+void look_out_for_answers([[maybe_unused]] bool on) {
+#ifdef FARHEAP_HAVE_LIBURING
+  if (g_looks_out.load(std::memory_order_relaxed) != on) g_looks_out.store(on, std::memory_order_relaxed);
+#endif
 }
 
 bool has_io_uring() {

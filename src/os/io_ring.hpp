@@ -33,6 +33,10 @@ enum class IoWay { kPlain, kRing };
 // Carries out every request, in no particular order, and waits for all of them. Never allocates on the plain way.
 void run_io(std::span<IoRequest> batch, IoWay way);
 
+// Whether who waits for a lone small read looks out for the answer (the beginning) or sleeps until it comes. Sleeping
+// pays when others want the processor: several threads that fault at once.
+void look_out_for_answers(bool on);
+
 // False if this kernel (or a container's filter, or the build) has no io_uring; then kRing means kPlain.
 [[nodiscard]] bool has_io_uring();
 

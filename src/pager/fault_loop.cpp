@@ -10,6 +10,7 @@
 
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
+#include "os/io_ring.hpp"
 
 namespace farheap::pager {
 
@@ -52,6 +53,7 @@ Status FaultLoop::start() {
 Status FaultLoop::start_in_child() {
   new (&turn_) std::mutex;
   first_thread_ = last_thread_ = 0;
+  serving_ = 0;
   return start();
 }
 
@@ -88,7 +90,7 @@ void* FaultLoop::reader(void* loop) {
 }
 
 bool FaultLoop::next_event(os::FaultEvent& event) {
-  const auto until = Clock::now() + std::chrono::microseconds(options_.spin_us);
+  const auto until = Clock::now() + std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
   do {
     if (view_.userfault().read_event(event)) return true;
   } while (Clock::now() < until);
@@ -118,7 +120,9 @@ void FaultLoop::handle() {
     }
     const auto since = Clock::now();
     run_page_.pulse.beat(event.thread, std::chrono::nanoseconds(since.time_since_epoch()).count());
+    os::look_out_for_answers(serving_.fetch_add(1) == 0);
     pager_.fault(view_.page_of(event.address), event.write, buffer);
+    serving_.fetch_sub(1);
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
     run_page_.counters.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
   }

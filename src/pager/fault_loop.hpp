@@ -20,7 +20,9 @@ namespace farheap::pager {
 
 struct FaultLoopOptions {
   unsigned most_handlers = 4;
-  unsigned spin_us = 20;  // after a fault: another one usually follows, and waking a blocked thread is dear
+  // After a fault, unless another handler is at work: another fault usually follows, and waking a blocked thread is
+  // dear; but when several threads fault at once, a processor that spins is missed elsewhere.
+  unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
 };
 
@@ -50,6 +52,7 @@ class FaultLoop {
   std::uint32_t last_thread_ = 0;
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
+  std::atomic<unsigned> serving_ = 0;  // handlers that have a fault in hand
 };
 
 }  // namespace farheap::pager
