@@ -6,7 +6,7 @@
 //
 //   state       in view  memory    store        leaves to
 //   kFresh      no       -         -            kFilling (first touch)
-//   kFilling    no       incoming  maybe        kPresent | kProbation (read-ahead marker) | back, when a read fails
+//   kFilling    no       incoming  maybe        kPresent | kProbation (read-ahead marker, neighbour) | back, when a read fails
 //   kPresent    yes      view      maybe stale  kProbation (taken out) | kFresh (discarded, or dropped by the program)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
 //   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (write
