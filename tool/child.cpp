@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "guardian.hpp"
+
 namespace farheap::tool {
 namespace {
 
@@ -44,6 +46,12 @@ class HeldSignals {
     sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   [[nodiscard]] const sigset_t& set() const { return held_; }
+  [[nodiscard]] static sigset_t forwarded() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int one : kForwarded) sigaddset(&set, one);
+    return set;
+  }
 
  private:
   sigset_t held_{};
@@ -69,18 +77,74 @@ class HeldSignals {
   _exit(127);
 }
 
-ChildEnd wait_for(pid_t child, const HeldSignals& signals) {
-  while (true) {
-    int status = 0;
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child && WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
-    if (ended == child && WIFEXITED(status)) return {WEXITSTATUS(status), 0};
+ChildEnd end_of(int status) {
+  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
+  return {WEXITSTATUS(status), 0};
+}
+
+// In the guardian: starts the program, and tells the tool through `outcome` how it ended.
+[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report, const std::string& path,
+                              char* const* arguments, char* const* environment) {
+  sigset_t all;
+  sigfillset(&all);  // neither the terminal nor a signal to the whole group ends or stops it
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  prctl(PR_SET_NAME, "farheap-guard");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_PDEATHSIG, kToolDied);
+  const pid_t self = getpid();
+  const pid_t program = fork();
+  if (program == 0) become(path, arguments, environment, self, signals, report);
+  const int why = errno;
+  if (program < 0 && write(report, &why, sizeof why) != sizeof why) _exit(127);
+  if (program < 0) _exit(0);
+  close(report);  // the tool reads until exec() has closed the program's
+  const int status = guard(program, tool, HeldSignals::forwarded());
+  if (write(outcome, &status, sizeof status) == sizeof status) _exit(0);
+  end_all_children();  // the tool has just gone, too
+  _exit(127);
+}
+
+// Until the guardian has ended; its signals go through it, so that none can hit a process that took the program's
+// number.
+void wait_for(pid_t guardian, const HeldSignals& signals) {
+  while (waitpid(guardian, nullptr, WNOHANG) == 0) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&signals.set(), &info);
     // What the terminal sent (SI_KERNEL), the program has got as well.
-    if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL) kill(child, signal);
+    if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL) kill(guardian, signal);
   }
 }
+
+template <class Value>
+bool read_whole(int pipe, Value& value) {
+  ssize_t got = 0;
+  do {
+    got = read(pipe, &value, sizeof value);
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof value;
+}
+
+// Both ends; closed by hand or when it goes out of scope.
+class Pipe {
+ public:
+  Pipe() { made_ = pipe2(ends_, O_CLOEXEC) == 0; }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  [[nodiscard]] bool made() const { return made_; }
+  [[nodiscard]] int end(int which) const { return ends_[which]; }
+  void close_end(int which) {
+    if (ends_[which] >= 0) close(ends_[which]);
+    ends_[which] = -1;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+  bool made_ = false;
+};
 
 }  // namespace
 
@@ -88,29 +152,28 @@ int shell_status(const Error& error) { return error.code == ErrorCode::kNotFound
 
 Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
                            const std::vector<std::string>& environment) {
-  int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
+  Pipe report, outcome;
+  if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);
   const auto variables = pointers(environment);
   const HeldSignals signals;
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child == 0) become(path, arguments.data(), variables.data(), parent, signals, report[1]);
-  const int fork_errno = errno;
-  close(report[1]);
-  if (child < 0) {
-    close(report[0]);
-    return fail(errno_error(fork_errno, "cannot start a process", path));
+  const pid_t tool = getpid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // if the guardian is killed, the program's children fall to us
+  const pid_t guardian = fork();
+  if (guardian == 0) {
+    be_guardian(tool, signals, outcome.end(1), report.end(1), path, arguments.data(), variables.data());
   }
+  if (guardian < 0) return fail(errno_error(errno, "cannot start a process", path));
+  report.close_end(1);
+  outcome.close_end(1);
   int why = 0;
-  ssize_t got = 0;
-  do {
-    got = read(report[0], &why, sizeof why);
-  } while (got < 0 && errno == EINTR);
-  close(report[0]);
-  const ChildEnd end = wait_for(child, signals);
-  if (got == sizeof why) return fail(errno_error(why, "cannot run", path));
-  return end;
+  const bool failed = read_whole(report.end(0), why);
+  wait_for(guardian, signals);
+  if (failed) return fail(errno_error(why, "cannot run", path));
+  int status = 0;
+  if (read_whole(outcome.end(0), status)) return end_of(status);
+  end_all_children();  // it was killed, and the program with it
+  return end_of(SIGKILL);
 }
 
 }  // namespace farheap::tool

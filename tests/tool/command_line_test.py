@@ -303,6 +303,48 @@ class RunWithRuntime(unittest.TestCase):
         run.communicate(timeout=30)
         wait_until(lambda: is_gone(pid), "the end of the program")
 
+    TREE = ("sleep 60 & echo $$ $!; "  # a child
+            "sh -c 'sleep 60 & echo $! >&3; sh -c \"setsid sleep 60 & echo \\$! >&3\"; wait' & "  # and theirs
+            "while :; do sleep 0.05; done")
+
+    def start_tree(self, *words):
+        """A run with a program, children, and a grandchild that is its own session's leader; their process ids."""
+        environment = dict(os.environ, FARHEAP_PRELOAD=RUNTIME)
+        run = subprocess.Popen([TOOL, "run", "--quiet", *words, "--", "sh", "-c", "exec 3>&1; " + self.TREE],
+                               stdout=subprocess.PIPE, text=True, env=environment)
+        pids = [int(pid) for _ in range(3) for pid in run.stdout.readline().split()]
+        self.assertEqual(len(pids), 4)
+        return run, pids
+
+    def test_a_killed_tool_takes_the_whole_tree_with_it(self):
+        for words in ((), ("--plain",)):
+            run, pids = self.start_tree(*words)
+            self.assertFalse(any(is_gone(pid) for pid in pids))
+            run.kill()
+            run.communicate(timeout=30)
+            for pid in pids:
+                wait_until(lambda pid=pid: is_gone(pid), f"the end of {pid}, one of {pids}")
+
+    def test_a_killed_guardian_is_no_way_out(self):
+        run, pids = self.start_tree()
+        with open(f"/proc/{pids[0]}/stat", encoding="utf-8") as stat:
+            guardian = int(stat.read().rpartition(")")[2].split()[1])
+        self.assertNotEqual(guardian, run.pid)
+        os.kill(guardian, signal.SIGKILL)
+        run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 137)
+        for pid in pids:
+            wait_until(lambda pid=pid: is_gone(pid), f"the end of {pid}, one of {pids}")
+
+    def test_what_a_program_leaves_behind_goes_on_when_it_ends_by_itself(self):
+        done = subprocess.run([TOOL, "run", "--quiet", "--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!; exit 3"],
+                              capture_output=True, text=True, check=False, timeout=60,
+                              env=dict(os.environ, FARHEAP_PRELOAD=RUNTIME))
+        self.assertEqual(done.returncode, 3)
+        left = int(done.stdout)
+        self.assertFalse(is_gone(left))
+        os.kill(left, signal.SIGKILL)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

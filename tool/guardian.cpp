@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "guardian.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace farheap::tool {
+namespace {
+
+// 0 if the process is gone.
+pid_t parent_of(const char* process) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[512];
+  const ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  text[size > 0 ? size : 0] = '\0';
+  // NUMBER (NAME) STATE PARENT; the name may hold anything.
+  const char* const after_name = std::strrchr(text, ')');
+  return after_name == nullptr || std::strlen(after_name) < 4 ? 0 : std::atoi(after_name + 4);
+}
+
+// How many children there were to kill.
+int kill_children() {
+  DIR* const processes = opendir("/proc");
+  if (processes == nullptr) return 0;
+  int killed = 0;
+  while (const dirent* entry = readdir(processes)) {
+    const pid_t process = std::atoi(entry->d_name);
+    if (process > 0 && parent_of(entry->d_name) == getpid() && kill(process, SIGKILL) == 0) ++killed;
+  }
+  closedir(processes);
+  return killed;
+}
+
+}  // namespace
+
+void end_all_children() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  constexpr timespec kMoment{0, 10'000'000};
+  while (kill_children() != 0) {
+    // Each that ends makes its children ours.
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0 && errno == ECHILD) return;
+    sigtimedwait(&child, nullptr, &kMoment);
+  }
+}
+
+int guard(pid_t program, pid_t tool, const sigset_t& forwarded) {
+  sigset_t awaited = forwarded;
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, kToolDied);
+  int signal = 0;
+  while (true) {
+    if (signal == kToolDied || getppid() != tool) {
+      end_all_children();
+      _exit(128 + SIGKILL);
+    }
+    int status = 0;
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+      if (ended == program) return status;
+    }
+    siginfo_t info{};
+    signal = sigwaitinfo(&awaited, &info);
+    // What came from elsewhere to the whole group, the program has got as well.
+    if (signal > 0 && sigismember(&forwarded, signal) == 1 && info.si_pid == tool) kill(program, signal);
+  }
+}
+
+}  // namespace farheap::tool
