@@ -113,8 +113,11 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
       room_.wait(lock, [&] { return !frozen_; });
       if (table_.find(from) != nullptr) {
         discard_in_extent(lock, from, stop);
+        begin_io();  // a fork in between would leave the child's map with slots that no page of it has
         lock.unlock();
         backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
+        lock.lock();
+        end_io();
       }
     }
     from = stop;
