@@ -173,7 +173,8 @@ class Killed(FaultCase):
         with contextlib.ExitStack() as stack:
             process, members, store = self.start_filled(stack)
             for member in members:
-                os.kill(member, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has gone with its guardian
+                    os.kill(member, signal.SIGKILL)
             self.assertIn(process.wait(timeout=fault_case.PATIENCE_SECONDS), (128 + signal.SIGKILL, -signal.SIGKILL))
             wait_until(lambda: all(map(gone, members)), "the processes to go")
             self.assert_nothing_remains(store)
