@@ -29,6 +29,9 @@ if(FARHEAP_SANITIZE)
   add_compile_options(-fsanitize=${FARHEAP_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FARHEAP_SANITIZE})
 endif()
+if(FARHEAP_BUILD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # the fuzzers see which ways their input takes through the layers
+endif()
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
