@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -17,6 +18,7 @@ static bool is_gone(std::int32_t pid) { return kill(pid, 0) != 0 && errno == ESR
 RunSlot& RunPage::claim(std::int32_t pid) {
   for (auto& slot : slots) {
     if (slot.pid.load() != pid) continue;
+    slot.promised_bytes.store(0);
     slot.inherited_bytes.store(0);  // the same process after an exec
     slot.watched.store(false);
     return slot;
@@ -26,6 +28,7 @@ RunSlot& RunPage::claim(std::int32_t pid) {
     if (holder != 0 && !is_gone(holder)) continue;
     if (slot.pid.compare_exchange_strong(holder, pid)) {
       slot.bytes.store(0);
+      slot.promised_bytes.store(0);
       slot.inherited_bytes.store(0);
       slot.watched.store(false);
       return slot;
@@ -53,6 +56,17 @@ std::uint64_t RunPage::total_bytes() {
     total += bytes;
   }
   raise_peak(total);
+  return total;
+}
+
+std::uint64_t RunPage::promised_to_others(const RunSlot& own) const {
+  std::uint64_t total = 0;
+  for (const auto& slot : slots) {
+    const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
+    if (pid == 0 || &slot == &own) continue;
+    const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
+    if (promised != 0 && !is_gone(pid)) total += promised;
+  }
   return total;
 }
 

@@ -17,7 +17,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 3;
+inline constexpr std::uint32_t kRunPageFormat = 4;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
@@ -42,6 +42,7 @@ struct RunCounters {
 struct RunSlot {
   std::atomic<std::int32_t> pid{0};     // 0: free
   std::atomic<std::uint64_t> bytes{0};  // its anonymous memory, the runtime's own included, when it last looked
+  std::atomic<std::uint64_t> promised_bytes{0};   // what it may come to have without asking again; 0 once it pages
   std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
   std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh, shared pages counted once
 };
@@ -60,6 +61,8 @@ struct RunPage {
   void release(RunSlot& slot);
   // Sum over all live slots; raises peak_bytes.
   std::uint64_t total_bytes();
+  // What the other processes have or may come to have.
+  [[nodiscard]] std::uint64_t promised_to_others(const RunSlot& own) const;
   void raise_peak(std::uint64_t total);
 };
 

@@ -71,6 +71,7 @@ std::uint64_t TreeBudget::shared_discount(std::uint64_t own_bytes) {
 
 std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
   slot_->watched.store(true, std::memory_order_relaxed);
+  slot_->promised_bytes.store(0, std::memory_order_relaxed);
   const std::uint64_t own = memory_.anonymous_bytes();
   const std::uint64_t discount = shared_discount(own);
   const std::uint64_t resident = resident_pages * base::kPageBytes;
@@ -81,12 +82,14 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
   return std::max(limit, kLeastPages);
 }
 
-std::uint64_t TreeBudget::room_for_plain_memory(std::uint64_t handed_out_bytes) {
+bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
   const std::uint64_t own = memory_.anonymous_bytes();
   if (own > handed_out_bytes) beside_bytes_ = std::max(beside_bytes_, own - handed_out_bytes);
+  const std::uint64_t wanted = beside_bytes_ + handed_out_bytes;
+  slot_->bytes.store(own, std::memory_order_relaxed);
+  slot_->promised_bytes.store(wanted);  // before the look at the others: of two at once, one sees the other
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
-  const std::uint64_t taken = others_bytes(own) + beside_bytes_ + handed_out_bytes + slack_bytes(budget);
-  return budget > taken ? budget - taken : 0;
+  return run_page_.promised_to_others(*slot_) + wanted + slack_bytes(budget) <= budget;
 }
 
 }  // namespace farheap::pager

@@ -24,9 +24,10 @@ class TreeBudget final : public Budget {
 
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages) override;
 
-  // Before paging starts: how much this process could still take if it used all it asked for.
-  // `handed_out_bytes` of addresses may be touched at any time.
-  [[nodiscard]] std::uint64_t room_for_plain_memory(std::uint64_t handed_out_bytes);
+  // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,
+  // if this one has `handed_out_bytes` of addresses. They count as promised from now on: two processes that only looked
+  // at what each other uses could both be given the same room.
+  [[nodiscard]] bool promise(std::uint64_t handed_out_bytes);
 
   // Looks at all processes and takes what they hold into the run's peak: before memory is dropped and when a process
   // ends, because what was touched since the last call of the others would never be seen. Takes no lock and may be

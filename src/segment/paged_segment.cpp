@@ -181,7 +181,7 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   AtTheTables working;
   std::unique_lock life(life_);
   if (is_paging()) return;
-  if (budget_.room_for_plain_memory(handed_out_.load(std::memory_order_relaxed)) > more) return;
+  if (budget_.promise(handed_out_.load(std::memory_order_relaxed) + more)) return;
   if (Status started = start_paging(); !started) give_up(started.error());
 }
 
