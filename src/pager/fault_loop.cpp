@@ -78,7 +78,6 @@ void* FaultLoop::evictor(void* loop) {
 static std::byte* make_buffer(std::uint32_t pages) {
   auto mapping = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
   if (!mapping) base::stop(mapping.error().message());
-  static_assert(sizeof(os::Mapping) > 0);
   return (new os::Mapping(std::move(*mapping)))->data();  // as long as the thread, which is as long as the process
 }
 

@@ -235,7 +235,7 @@ void Pager::examine(Leaving& leaving) {
 }
 
 void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
-  std::uint64_t gone = 0, zero = 0;
+  std::uint64_t zero = 0;
   std::uint32_t since_break = 0;
   for (std::size_t i = 0; i < leaving.pages.size();) {
     // Pages of one block that follow each other and stay or go together.
@@ -288,7 +288,6 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
       table_.tag(one.page) = policy_.stamp();
     }
     block.pages -= run.count;
-    gone += run.count;
     since_break += run.count;
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
