@@ -63,4 +63,23 @@ Outcome FileStore::settle(const os::IoRequest& io, const char*& why) const {
   return io.write && full ? Outcome::kNoSpace : Outcome::kFailed;
 }
 
+// check(), then the entries in groups of kTogether, then summary().
+template <class Entry, class Together>
+Status FileStore::in_groups(std::span<Entry> batch, Together together) {
+  if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+  const char* why = "";
+  for (std::size_t at = 0; at < batch.size(); at += kTogether) {
+    together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
+  }
+  return summary(batch, *this, why);
+}
+
+Status FileStore::get(std::span<Get> batch) {
+  return in_groups(batch, [this](std::span<Get> group, const char*& why) { get_together(group, why); });
+}
+
+Status FileStore::put(std::span<Put> batch) {
+  return in_groups(batch, [this](std::span<Put> group, const char*& why) { put_together(group, why); });
+}
+
 }  // namespace farheap::store

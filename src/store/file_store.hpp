@@ -29,6 +29,8 @@ class FileStore : public Store {
   FileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table);
   std::string describe() const final { return "file:" + place_; }
   Limits limits() const final { return limits_; }
+  Status get(std::span<Get> batch) final;
+  Status put(std::span<Put> batch) final;
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) final;
   Result<StoreUsage> usage() final;
 
@@ -38,12 +40,19 @@ class FileStore : public Store {
   // Blocks that share a stripe of the table's locks: neighbours, so that a run takes few.
   static constexpr std::uint64_t kBlocksPerStripe = 64;
 
+  // At most kTogether entries of a batch that check() has passed; `why` is set where one fails.
+  virtual void get_together(std::span<Get> batch, const char*& why) = 0;
+  virtual void put_together(std::span<Put> batch, const char*& why) = 0;
+
   [[nodiscard]] std::size_t blocks_in(std::size_t bytes) const { return bytes / limits_.block_bytes; }
   [[nodiscard]] static std::uint64_t stripes_of(std::uint64_t first, std::uint64_t count);
   [[nodiscard]] os::IoRequest request(const Get& entry) const;
   [[nodiscard]] os::IoRequest request(const Put& entry) const;
   // Turns a finished request into an outcome; remembers the reason of the last failure for the Status.
   [[nodiscard]] Outcome settle(const os::IoRequest& io, const char*& why) const;
+
+  template <class Entry, class Together>
+  [[nodiscard]] Status in_groups(std::span<Entry> batch, Together together);
 
   std::string place_;
   std::unique_ptr<FileDevice> device_;

@@ -33,24 +33,6 @@ class KeptFileStore final : public FileStore {
     return all;
   }
 
-  Status get(std::span<Get> batch) override {
-    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
-    const char* why = "";
-    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
-      get_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
-    }
-    return summary(batch, *this, why);
-  }
-
-  Status put(std::span<Put> batch) override {
-    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
-    const char* why = "";
-    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
-      put_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
-    }
-    return summary(batch, *this, why);
-  }
-
   Status erase(std::uint64_t first, std::uint64_t count) override {
     const std::uint64_t end = table_->end();
     if (first >= end) return {};
@@ -137,7 +119,7 @@ class KeptFileStore final : public FileStore {
     entry.outcome = settle(io, why);
   }
 
-  void get_together(std::span<Get> batch, const char*& why) {
+  void get_together(std::span<Get> batch, const char*& why) override {
     os::IoRequest requests[kTogether];
     std::uint64_t marks[kTogether];
     Get* entries[kTogether];
@@ -208,7 +190,7 @@ class KeptFileStore final : public FileStore {
     if (entry.outcome != Outcome::kOk || !single) entry.version = 0;
   }
 
-  void put_together(std::span<Put> batch, const char*& why) {
+  void put_together(std::span<Put> batch, const char*& why) override {
     std::uint64_t stripes = 0;
     for (const auto& entry : batch) stripes |= stripes_of(entry.block, blocks_in(entry.from.size()));
     SideTable::Guard guard(*table_, stripes);

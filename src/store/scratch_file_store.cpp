@@ -35,24 +35,6 @@ class ScratchFileStore final : public FileStore {
     return all;
   }
 
-  Status get(std::span<Get> batch) override {
-    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
-    const char* why = "";
-    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
-      get_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
-    }
-    return summary(batch, *this, why);
-  }
-
-  Status put(std::span<Put> batch) override {
-    if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
-    const char* why = "";
-    for (std::size_t at = 0; at < batch.size(); at += kTogether) {
-      put_together(batch.subspan(at, std::min(kTogether, batch.size() - at)), why);
-    }
-    return summary(batch, *this, why);
-  }
-
   Status erase(std::uint64_t first, std::uint64_t count) override {
     const std::uint64_t end = table_->end() * kBits;
     if (first >= end) return {};
@@ -117,7 +99,7 @@ class ScratchFileStore final : public FileStore {
     return cleared;
   }
 
-  void get_together(std::span<Get> batch, const char*& why) {
+  void get_together(std::span<Get> batch, const char*& why) override {
     os::IoRequest requests[kTogether];
     Get* entries[kTogether];
     std::size_t count = 0;
@@ -137,7 +119,7 @@ class ScratchFileStore final : public FileStore {
     }
   }
 
-  void put_together(std::span<Put> batch, const char*& why) {
+  void put_together(std::span<Put> batch, const char*& why) override {
     os::IoRequest requests[kTogether];
     Put* entries[kTogether];
     std::size_t count = 0;
