@@ -58,8 +58,8 @@ void print_options_for_manual() {
   for (const auto& row : base::option_table()) {
     if (row.hidden) continue;
     const auto initial = row.default_text.empty() ? std::string("empty") : troff(row.default_text);
-    fmt::print(".TP\n.BR {} \" ({}), \" {}\n{}. Default: {}.\n", troff(row.key), troff(row.variable()), troff(row.form),
-               troff(row.help), initial);
+    fmt::print(".TP\n.BR {} \" ({}), \" \"{}\"\n{}. Default: {}.\n", troff(row.key), troff(row.variable()),
+               troff(row.form), troff(row.help), initial);
   }
 }
 
@@ -75,7 +75,8 @@ int manual() {
   fmt::print(
       ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. \\fBfarheap run\\fR returns the program's own status, 128 and "
       "the signal's number when it was killed, 127 when the program was not found and 126 when it cannot be "
-      "executed.\n");
+      "executed. A program ends with 71 when the runtime cannot start in it, and with 74 when it cannot go on, as when "
+      "its store fails.\n");
   return kDone;
 }
 
