@@ -6,11 +6,11 @@
 //
 //   state       in view  memory    store        leaves to
 //   kFresh      no       -         -            kFilling (first touch)
-//   kFilling    no       incoming  maybe        kPresent | kProbation (read-ahead marker, neighbour) | back, when a read fails
+//   kFilling    no       incoming  maybe        kPresent | kProbation (marker, neighbour) | back, when a read fails
 //   kPresent    yes      view      maybe stale  kProbation (taken out) | kFresh (discarded, or dropped by the program)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
-//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (write
-//   failed) kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
+//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (failed)
+//   kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
 //
 // A page in kFilling or kWriting belongs to the thread that put it there; everybody else waits or goes round it.
 //
