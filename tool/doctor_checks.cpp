@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -180,19 +179,17 @@ Check check_store(const base::Options& options) {
 }
 
 Check check_store_disk(const base::Options& options, const std::string& folder) {
-  constexpr long kTmpfs = 0x01021994, kRamfs = 0x858458f6;
   const std::uint64_t budget = options.memory != 0 ? options.memory : os::automatic_budget();
   Check check{"store's disk", CheckState::kOk, folder, "a file in memory saves no memory; a full disk stops a run", {}};
-  struct statfs system{};
   struct statvfs space{};
-  if (statfs(folder.c_str(), &system) != 0 || statvfs(folder.c_str(), &space) != 0) {
+  if (statvfs(folder.c_str(), &space) != 0) {
     check.state = CheckState::kWarn;
     check.found += ": " + std::string(strerror(errno));
     return check;
   }
   const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
   check.found += ", " + format_size(room) + " free";
-  if (system.f_type == kTmpfs || system.f_type == kRamfs) {
+  if (is_in_memory(folder)) {
     check.state = CheckState::kWarn;
     check.found += ", but it is kept in memory (tmpfs)";
     check.mend = {"farheap run --store file:/var/tmp -- ...   # any folder on a disk"};

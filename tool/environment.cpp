@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "environment.hpp"
 
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -90,8 +92,21 @@ static std::string_view engine_of(std::string_view uri) {
   return decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
 }
 
+bool is_in_memory(const std::string& path) {
+  constexpr long kTmpfs = 0x01021994, kRamfs = 0x858458f6;
+  struct statfs system{};
+  if (statfs(path.c_str(), &system) != 0) return false;
+  return system.f_type == kTmpfs || system.f_type == kRamfs;
+}
+
 Status check_store_saves_memory(std::string_view uri) {
   const std::string_view decorators = uri.substr(0, uri.find(':'));
+  std::string place(uri.substr(std::min(uri.size(), decorators.size() + 1)));
+  place.resize(std::min(place.size(), place.find('?')));
+  if (engine_of(uri) == "file" && is_in_memory(place)) {
+    return fail(ErrorCode::kInvalidArgument, "this store saves no memory", std::string(uri),
+                "its file system is kept in memory (tmpfs)", "use --store file:DIR with a folder on a disk");
+  }
   if (engine_of(uri) != "mem" || decorators.find("compress+") != std::string_view::npos) return {};
   return fail(
       ErrorCode::kInvalidArgument, "this store saves no memory", std::string(uri),

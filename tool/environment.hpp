@@ -32,6 +32,9 @@ struct Grant {
 // Whether programs can be paged here; the error names every grant.
 [[nodiscard]] Status check_userfault(const os::KernelFeatures& features);
 
+// Whether the file system of `path` lives in memory (tmpfs).
+[[nodiscard]] bool is_in_memory(const std::string& path);
+
 // Whether what leaves the heap leaves memory as well. The error is no reason not to run: the store is then for trying
 // things out.
 [[nodiscard]] Status check_store_saves_memory(std::string_view uri);

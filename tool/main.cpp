@@ -68,9 +68,12 @@ class CommandLine {
       std::vector<std::string> reversed(words_.ours.rbegin(), words_.ours.rend());
       app_.parse(std::move(reversed));
     } catch (const CLI::ParseError& error) {
-      const bool asked = error.get_exit_code() == 0;  // --help, --version
-      app_.exit(error);
-      return asked ? kDone : kUsage;
+      if (error.get_exit_code() == 0) {  // --help, --version
+        app_.exit(error);
+        return kDone;
+      }
+      return wrong_usage(Error{ErrorCode::kInvalidArgument, "wrong command line", "", error.what(),
+                               "`farheap --help` lists the verbs, `farheap VERB --help` what each takes"});
     }
     if (app_.get_subcommands().empty()) {
       return wrong_usage(Error{ErrorCode::kInvalidArgument, "no verb", "", "", "bare `farheap` lists them"});

@@ -24,7 +24,7 @@ def unavailable(folder):
     with open("/proc/swaps", encoding="ascii") as lines:
         others = lines.read().splitlines()[1:]
     if others:
-        return f"there is swap already ({others[0].split()[0]}): it would be measured instead of the file"
+        return f"there is swap already ({others[0].split()[0]}), which would be measured instead of the file; `swapoff {others[0].split()[0]}` for the time of the run"
     if not os.path.isdir(folder):
         return f"{folder} is no folder"
     return None

@@ -69,6 +69,7 @@ def swap_row(command, budget, folder):
     reason = memory_group.unavailable() or swap_area.unavailable(folder)
     if reason:
         return None, reason
+    print(f"... kernel swap with the same limit (given up after {SWAP_PATIENCE_SECONDS} s)", flush=True)
     area = swap_area.SwapArea(folder, SWAP_BYTES)
     try:
         run = in_group(command, budget + SLACK_BYTES, SWAP_PATIENCE_SECONDS)
@@ -107,8 +108,8 @@ def show_next(tool, data, budget):
     print("\nTry next:")
     name = os.path.relpath(tool)
     for command, what in (
-            (f"{name} run --memory {budget // MIB}M -- python3 {os.path.relpath(os.path.join(HERE, 'index.py'))} {data}",
-             "the same by hand, with its report"),
+            (f"{name} run --memory {budget // MIB}M -- {python()} {os.path.relpath(os.path.join(HERE, 'index.py'))} {data}",
+             "the same by hand, with its report (the data stays in that file until you remove it)"),
             (f"{name} run --memory 256M -- YOUR-PROGRAM", "your own program"),
             (f"{name} doctor", "what this machine allows, and what would make it faster"),
             ("./dev bench paging --quick", "more programs, with spread")):
@@ -138,7 +139,6 @@ def run_demo(options, tool, work):
     budget = max(32, plain.run.peak_bytes * options.percent // 100 // MIB) * MIB
     print(f"... farheap run --memory {budget // MIB}M", flush=True)
     paged, stats = farheap_row(tool, command, budget, work)
-    print(f"... kernel swap with the same limit (given up after {SWAP_PATIENCE_SECONDS} s)", flush=True)
     swap, reason = swap_row(command, budget, options.folder)
     print()
     report.print_table(["", "time", "in memory at most", "written / read", "output"],
