@@ -41,7 +41,7 @@ int main(int count, char** arguments) {
   const long passes = strtol(arguments[2], NULL, 10);
   const size_t blocks = pages / kPagesOfBlock;
   if (pages == 0 || pages % kStride == 0) return 1;
-  uint64_t** block = malloc(blocks * sizeof *block);
+  uint64_t** block = (uint64_t**)malloc(blocks * sizeof *block);
   if (block == NULL) return 1;
   for (size_t i = 0; i < blocks; ++i) {
     block[i] = malloc((size_t)kPagesOfBlock * kWords * sizeof **block);
