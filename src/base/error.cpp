@@ -22,7 +22,6 @@ static ErrorCode code_of(int errno_value) {
     case ENOTDIR: return ErrorCode::kNotFound;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
     case ENOMEM: return ErrorCode::kNoSpace;
     case ENOSYS:
     case EOPNOTSUPP: return ErrorCode::kUnavailable;

@@ -28,15 +28,12 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 
 }  // namespace
 
-// Two handlers may come here at once; the worst is a beat too many or too few.
-void Pulse::beat(std::uint32_t thread, std::int64_t now) {
-  if (last_thread_.exchange(thread, std::memory_order_relaxed) != thread) {
-    in_a_row_.store(0, std::memory_order_relaxed);
-    return;
-  }
-  if (in_a_row_.fetch_add(1, std::memory_order_relaxed) < kFaultsInARow) return;
+void Pulse::beat(std::int64_t now) {
   const std::int64_t before = last_ns_.exchange(now, std::memory_order_relaxed);
-  if (now - before > kBeatNs || sleeping_.load(std::memory_order_relaxed) == 0) return;
+  // Two handlers may come here at once; the worst is a beat too many or too few.
+  if (now - before > kBeatNs) return in_a_row_.store(0, std::memory_order_relaxed);
+  if (in_a_row_.fetch_add(1, std::memory_order_relaxed) < kFaultsInARow) return;
+  if (sleeping_.load(std::memory_order_relaxed) == 0) return;
   if (sleeping_.exchange(0) != 0) futex(sleeping_, FUTEX_WAKE, INT_MAX);
 }
 

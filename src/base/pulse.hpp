@@ -16,16 +16,14 @@ namespace farheap::base {
 
 class Pulse {
  public:
-  // A fault of `thread` has arrived; `now_ns` on the monotonic clock. Only faults of one thread that follow each other
-  // beat: when several threads fault in turn, they keep the processors awake themselves.
-  void beat(std::uint32_t thread, std::int64_t now_ns);
+  // A fault has arrived; `now_ns` on the monotonic clock. Wakes the keeper when several followed each other closely.
+  void beat(std::int64_t now_ns);
   // The keeper's whole life: spins while faults beat, sleeps while they do not, returns after stop().
   void keep_awake();
   void stop();
 
  private:
   std::atomic<std::int64_t> last_ns_{0};
-  std::atomic<std::uint32_t> last_thread_{0};
   std::atomic<std::uint32_t> in_a_row_{0};
   std::atomic<std::uint32_t> sleeping_{0};  // a futex
   std::atomic<bool> stopped_{false};

@@ -17,7 +17,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 4;
+inline constexpr std::uint32_t kRunPageFormat = 5;
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {

@@ -2,6 +2,7 @@
 #include "os/process_memory.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,11 +18,20 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 
+// Not strtoull(): it asks the thread's locale, which may be an object of the program's heap, and this also runs where
+// no page can come in (in a forked child, before its handlers live).
+std::uint64_t next_number(const char*& text) {
+  while (*text == ' ' || *text == '\t') ++text;
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  return number;
+}
+
 // The line of statm: total, resident, shared, ... in pages.
-std::uint64_t anonymous_bytes_in(char* text) {
-  std::strtoull(text, &text, 10);
-  const std::uint64_t resident = std::strtoull(text, &text, 10);
-  const std::uint64_t shared = std::strtoull(text, &text, 10);
+std::uint64_t anonymous_bytes_in(const char* text) {
+  next_number(text);
+  const std::uint64_t resident = next_number(text);
+  const std::uint64_t shared = next_number(text);
   return (resident > shared ? resident - shared : 0) * kPageBytes;
 }
 
@@ -36,20 +46,25 @@ bool read_text(const char* path, char (&text)[kSize]) {
   return size > 0;
 }
 
+// Not snprintf(), for the same reason.
+void print_path(char (&path)[64], int process, const char* name) {
+  *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/{}", process, name).out = '\0';
+}
+
 }  // namespace
 
 ProcessMemory::Use ProcessMemory::use_of(int process) {
   Use use;
   char path[64];
   char text[512];
-  std::snprintf(path, sizeof path, "/proc/%d/statm", process);
+  print_path(path, process, "statm");
   if (read_text(path, text)) use.anonymous_bytes = anonymous_bytes_in(text);
-  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  print_path(path, process, "stat");
   // The name may have blanks and brackets in it; the tenth field counts from its last bracket.
   if (!read_text(path, text)) return use;
   const char* at = std::strrchr(text, ')');
   for (int field = 2; at != nullptr && field < 10; ++field) at = std::strchr(at + 1, ' ');
-  if (at != nullptr) use.minor_faults = std::strtoull(at, nullptr, 10);
+  if (at != nullptr) use.minor_faults = next_number(at);
   return use;
 }
 
@@ -78,7 +93,9 @@ std::uint64_t ProcessMemory::proportional_anonymous_bytes() {
   if (!read_text("/proc/self/smaps_rollup", text)) return 0;
   constexpr char kField[] = "Pss_Anon:";
   const char* at = std::strstr(text, kField);
-  return at == nullptr ? 0 : std::strtoull(at + sizeof kField - 1, nullptr, 10) * 1024;
+  if (at == nullptr) return 0;
+  at += sizeof kField - 1;
+  return next_number(at) * 1024;
 }
 
 }  // namespace farheap::os

@@ -118,7 +118,7 @@ void FaultLoop::handle() {
       note_thread(event.thread);
     }
     const auto since = Clock::now();
-    run_page_.pulse.beat(event.thread, std::chrono::nanoseconds(since.time_since_epoch()).count());
+    run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());
     os::look_out_for_answers(serving_.fetch_add(1) == 0);
     pager_.fault(view_.page_of(event.address), event.write, buffer);
     serving_.fetch_sub(1);

@@ -218,6 +218,10 @@ void KernelView::stage(PageRun run, const std::byte* bytes) {
 }
 void KernelView::drop_staging(PageRun run) { drop(staging_at(run.first), run.count * kPageBytes); }
 void KernelView::drop_view(PageRun run) { drop(view_at(run.first), run.count * kPageBytes); }
+void KernelView::mend(PageNumber page) {
+  alignas(kPageBytes) static const std::byte zeros[kPageBytes]{};
+  put_in({page, 1}, zeros);  // where there is a page, it stays
+}
 void KernelView::wake(PageRun run) { userfault_.wake(view_at(run.first), run.count * kPageBytes); }
 
 }  // namespace farheap::pager

@@ -41,6 +41,7 @@ class KernelView final : public View {
   [[nodiscard]] const std::byte* staging(PageNumber page) const override;
   void drop_staging(PageRun run) override;
   void drop_view(PageRun run) override;
+  void mend(PageNumber page) override;
   void wake(PageRun run) override;
 
  private:

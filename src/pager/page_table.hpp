@@ -55,6 +55,7 @@ struct Extent {
   PageState state[kExtentPages] = {};
   // In memory: the page's block. Not in memory: when it left, for the ghost queue (see Policy).
   std::uint32_t tag[kExtentPages] = {};
+  std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
   std::uint8_t dirty_bias = 0;        // 0..3; from 2 on its pages are taken as written without asking
   std::uint8_t sample = 0;            // ... except for one fetch in sixteen

@@ -106,6 +106,7 @@ class Pager {
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
+  [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);

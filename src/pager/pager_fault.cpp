@@ -13,6 +13,7 @@ namespace farheap::pager {
 namespace {
 
 constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
+constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
 constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
 
@@ -50,8 +51,8 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   room_.wait(lock, [&] { return !frozen_; });
   switch (table_.state(page)) {
     case PageState::kPresent:
-      // It came while the fault was on its way to us.
-      view_.wake({page, 1});
+      // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
+      view_.mend(page);
       return;
     case PageState::kFilling: {
       // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
@@ -80,7 +81,7 @@ void Pager::touched_in_probation(PageNumber page) {
     rescue(id);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
-    const std::uint32_t pages = guessed ? advice.pages : pages_to_fetch(page, advice);
+    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : sure_pages(table_.extent(page)));
     PageRun window = fetch_window(page, pages, advice.backward);
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
@@ -189,12 +190,23 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   finish_filling(run, id, false, false);
 }
 
-// A stream fetches its window, anything else what Neighbours advises.
+// A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours
+// advises.
 std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
   Extent& extent = table_.extent(page);
-  const std::uint32_t hinted = extent.hint == static_cast<int>(HintKind::kStream) ? 64u : 1u;
+  if (advice.sequential && advice.pages >= kSurePages) {
+    extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
+  } else if (!advice.sequential) {
+    extent.swept_order /= 2;
+  }
   const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
-  return std::min(std::max({around, hinted, options_.block_min_pages}), options_.block_max_pages);
+  return std::min(std::max(around, sure_pages(extent)), options_.block_max_pages);
+}
+
+// What is fetched around a page without being a guess.
+std::uint32_t Pager::sure_pages(const Extent& extent) const {
+  const std::uint32_t hinted = extent.hint == static_cast<int>(HintKind::kStream) ? 64u : 1u;
+  return std::max({1u << extent.swept_order, hinted, options_.block_min_pages});
 }
 
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
@@ -222,8 +234,8 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
   const PageRun run = table_.run_around(page, PageState::kStored, window);
   // What was asked for comes into view, what was guessed on probation.
   PageRun sure = run;
-  if (!advice.sequential && table_.extent(page).hint != static_cast<int>(HintKind::kStream)) {
-    const std::uint32_t least = options_.block_min_pages;
+  if (!advice.sequential) {
+    const std::uint32_t least = sure_pages(table_.extent(page));
     sure = table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
   }
   const bool ghost = policy_.is_ghost(table_.tag(page), limit_);

@@ -50,6 +50,8 @@ class View {
   virtual void drop_staging(PageRun run) = 0;
   // Drops pages in view; the next touch faults.
   virtual void drop_view(PageRun run) = 0;
+  // For a page that should be in view: puts zeros there if the program dropped it behind our back, and wakes who waits.
+  virtual void mend(PageNumber page) { wake({page, 1}); }
   // Wakes who waits for these pages without changing anything: the touch is tried again.
   virtual void wake(PageRun run) = 0;
 };

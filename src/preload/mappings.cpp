@@ -24,6 +24,8 @@ using farheap::segment::PagedSegment;
 
 namespace {
 
+constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
+
 // The segment, if this call comes from the program and the runtime is there.
 PagedSegment* program_segment() {
   if (farheap::base::t_inside_runtime) return nullptr;
@@ -162,6 +164,7 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
   if (segment != nullptr && reinterpret_cast<uintptr_t>(at) % kPageBytes == 0) {
     switch (advice) {
       case MADV_DONTNEED:
+      case kDontNeedLocked:
       case MADV_FREE:
         if (bytes != 0) segment->discard(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
         return 0;
@@ -169,6 +172,9 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
       case MADV_COLD:
       case MADV_PAGEOUT: segment->hint(HintKind::kDoneWith, at, bytes); return 0;
       case MADV_SEQUENTIAL: segment->hint(HintKind::kStream, at, bytes); return 0;
+      case MADV_WIPEONFORK:  // the kernel would wipe what is in memory, and the rest would come back from the store
+        errno = EINVAL;
+        return -1;
       default: break;
     }
   }

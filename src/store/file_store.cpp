@@ -58,8 +58,9 @@ Outcome FileStore::settle(const os::IoRequest& io, const char*& why) const {
     why = "the file was cut off behind our back";
     return Outcome::kCorrupt;
   }
-  why = strerrordesc_np(io.error);
-  const bool full = io.error == ENOSPC || io.error == EDQUOT || io.error == EFBIG;
+  why = io.error == EFBIG ? "the file may not grow: `ulimit -f` is set, or the file system allows no larger one"
+                          : strerrordesc_np(io.error);
+  const bool full = io.error == ENOSPC || io.error == EDQUOT;
   return io.write && full ? Outcome::kNoSpace : Outcome::kFailed;
 }
 

@@ -79,7 +79,7 @@ Error lmdb_error(int error, std::string what, std::string subject) {
 
 Outcome outcome_of(int error) {
   if (error == 0) return Outcome::kOk;
-  if (error == MDB_MAP_FULL || error == ENOSPC || error == EDQUOT || error == EFBIG) return Outcome::kNoSpace;
+  if (error == MDB_MAP_FULL || error == ENOSPC || error == EDQUOT) return Outcome::kNoSpace;
   if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND) return Outcome::kCorrupt;
   return Outcome::kFailed;
 }

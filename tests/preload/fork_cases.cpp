@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A child sees the memory as of the fork and writes its own copy; nobody sees a byte of the other's.
+#include <errno.h>
+#include <locale.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -77,6 +80,29 @@ CASE(many_children_at_once) {
   verify_and_rewrite(at, kShared, 1, 5);
   for (int child : children) CHECK(status_of(child) == 0);
   CHECK_FILLED(at, kShared, 5);
+}
+
+// The runtime read a number in the child before pages could come in, and asked the thread's locale how.
+CASE(fork_with_a_locale_in_the_heap) {
+  const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C.UTF-8", nullptr));
+  push_out();
+  push_out();
+  CHECK(status_of(in_child([] { CHECK(strtol("17", nullptr, 10) == 17); })) == 0);
+  const locale_t mine = uselocale(before);
+  freelocale(mine);
+}
+
+// The kernel would wipe what is in memory, and the rest would come back from the store.
+CASE(wiping_on_fork_is_refused) {
+  void* at = aligned_alloc(kPage, kMebibyte);
+  fill(at, kMebibyte, 1);
+  push_out();
+  if (madvise(at, kMebibyte, MADV_WIPEONFORK) == 0) {
+    CHECK(status_of(in_child([&] { CHECK(*static_cast<char*>(at) == 0); })) == 0);
+  } else {
+    CHECK(errno == EINVAL);
+  }
+  CHECK_FILLED(at, kMebibyte, 1);
 }
 
 CASE(grandchild) {

@@ -73,6 +73,26 @@ CASE(dropped_behind_the_librarys_back) {
   CHECK(*reinterpret_cast<std::uint64_t*>(at + kMebibyte) == word(1, kMebibyte / 8));
 }
 
+// The tables said that the pages were in view: each fault was answered by trying again, for ever.
+CASE(dropped_behind_the_librarys_back_while_paging) {
+  push_out();
+  char* at = map(4 * kMebibyte);
+  fill(at, 4 * kMebibyte, 1);
+  CHECK(syscall(SYS_madvise, at, kMebibyte, MADV_DONTNEED) == 0);
+  CHECK(all_zero(at, kMebibyte));
+  CHECK(*reinterpret_cast<std::uint64_t*>(at + kMebibyte) == word(1, kMebibyte / 8));
+}
+
+CASE(dropped_though_locked_reads_as_zeros) {
+  constexpr int kDontNeedLocked = 24;
+  char* at = map(8 * kMebibyte);
+  fill(at, 8 * kMebibyte, 1);
+  push_out();
+  CHECK(madvise(at, 4 * kMebibyte, kDontNeedLocked) == 0);
+  CHECK(all_zero(at, 4 * kMebibyte));
+  CHECK(*reinterpret_cast<std::uint64_t*>(at + 4 * kMebibyte) == word(1, 4 * kMebibyte / 8));
+}
+
 CASE(mremap_grows_and_shrinks) {
   std::size_t bytes = 8 * kMebibyte;
   char* at = map(bytes);
