@@ -45,9 +45,8 @@ struct Block {
   bool busy = false;    // its staging is being read by the writer: it may not be taken out again yet
   bool marker = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
   bool leave_first = false;
-  bool guessed = false;    // fetched as neighbours of a missed page, and not touched yet
-  std::uint8_t lives = 0;  // clock: rounds that it stays without being asked again
-  KnownContents known;     // as the store (or a fresh page) has it
+  bool guessed = false;  // fetched as neighbours of a missed page, and not touched yet
+  KnownContents known;   // as the store (or a fresh page) has it
 };
 
 // 2 MiB of pages. Exists from the first touch on.

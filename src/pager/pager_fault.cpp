@@ -103,7 +103,6 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   while (run.first + run.count < end && mine(run.first + run.count)) ++run.count;
   if (run.count == block.pages) return id;
   const BlockId part = table_.new_block(run.first, run.count);
-  table_.block(part).lives = block.lives;
   table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), run.count);
   for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = part;
   block.pages -= run.count;

@@ -38,11 +38,7 @@ void Policy::entered(BlockId id, bool ghost, bool stream) {
   (ghost ? main_ : small_).push_newest(id);
 }
 
-void Policy::proven(BlockId id) {
-  Block& block = table_.block(id);
-  if (block.lives < kMostLives) ++block.lives;
-  main_.push_newest(id);
-}
+void Policy::proven(BlockId id) { main_.push_newest(id); }
 
 void Policy::keep(BlockId id) {
   remove(id);
@@ -59,23 +55,7 @@ BlockId Policy::take_oldest(BlockList& list) {
   return 0;
 }
 
-// Blocks that were proven go round without being asked, as often as they were; not for ever, though.
-BlockId Policy::take_oldest_without_lives(BlockList& list) {
-  for (int skipped = 0; skipped < kMostSkipped; ++skipped) {
-    const BlockId id = list.oldest();
-    if (id == 0 || table_.block(id).lives == 0) break;
-    --table_.block(id).lives;
-    list.remove(id);
-    list.push_newest(id);
-  }
-  return take_oldest(list);
-}
-
 BlockId Policy::take_victim(std::uint64_t memory_pages) {
-  if (kind_ == PolicyKind::kClock) {
-    const BlockId id = take_oldest_without_lives(main_);
-    return id != 0 ? id : take_oldest(keep_);
-  }
   if (stream_.pages() > stream_share(memory_pages) && ++victims_ % 16 != 0) {
     if (const BlockId id = take_oldest(stream_)) return id;
   }
