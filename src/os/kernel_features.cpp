@@ -133,6 +133,10 @@ Result<int> open_userfault_descriptor(bool kernel_faults) {
     return fail(ErrorCode::kUnavailable, "cannot have a userfaultfd", "userfaultfd(2)", "this kernel has none",
                 "use a kernel built with CONFIG_USERFAULTFD");
   }
+  if (opened.refusal == EMFILE || opened.refusal == ENFILE) {
+    return fail(errno_error(opened.refusal, "cannot have a userfaultfd", "userfaultfd(2)",
+                            "allow more open files: raise `ulimit -n`"));
+  }
   return fail(
       errno_error(opened.refusal, "cannot have a userfaultfd", "userfaultfd(2) and /dev/userfaultfd",
                   "let an administrator run: sysctl vm.unprivileged_userfaultfd=1; `farheap doctor` says more"));
