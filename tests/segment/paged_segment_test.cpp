@@ -20,13 +20,15 @@
 #include "os/process_memory.hpp"
 #include "segment/address_slots.hpp"
 
+#ifdef __SANITIZE_ADDRESS__
+// What the tables of a paging segment hold hangs on memory of their own that LeakSanitizer does not search, and its
+// threads live as long as the process.
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return 1; }
+#endif
 #ifdef __SANITIZE_THREAD__
 // A forked child starts threads of its own. And numbers of descriptors that were closed past the C library are nobody's
 // when they are given anew.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "die_after_fork=0"; }
-// What the tables of a paging segment hold hangs on memory of their own that LeakSanitizer does not search, and its
-// threads live as long as the process.
-extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return 1; }
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
   return "race:farheap::os::Userfault::open\n";
 }
