@@ -4,7 +4,7 @@
 // terminal sends to both are left to the program, and a tool that is killed takes its program with it, and all that the
 // program has started (guardian.hpp).
 //
-// Thread-safety: one child at a time, from a process with one thread.
+// Thread-safety: one child at a time. Other threads of the process must have all signals blocked.
 #pragma once
 
 #include <farheap/result.hpp>

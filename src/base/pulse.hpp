@@ -21,6 +21,7 @@ class Pulse {
   // The keeper's whole life: spins while faults beat, sleeps while they do not, returns after stop().
   void keep_awake();
   void stop();
+  [[nodiscard]] bool keeper_sleeps() const { return sleeping_.load() != 0; }
 
  private:
   std::atomic<std::int64_t> last_ns_{0};
