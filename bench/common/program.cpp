@@ -11,8 +11,12 @@
 #include <optional>
 #include <string_view>
 
+#include "common/lock_memory.hpp"
+
 namespace farheap::bench {
 namespace {
+
+constexpr std::uint64_t kMostMlockMib = std::uint64_t{1} << 30;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   char* end = nullptr;
@@ -50,6 +54,8 @@ bool set_flag(Flags& flags, const std::string& name, const std::string& text) {
     flags.threads = static_cast<unsigned>(*number);
   } else if (name == "seed") {
     flags.seed = *number;
+  } else if (name == "mlock" && *number <= kMostMlockMib) {
+    flags.mlock_bytes = *number << 20;
   } else {
     return false;
   }
@@ -57,8 +63,8 @@ bool set_flag(Flags& flags, const std::string& name, const std::string& text) {
 }
 
 void print_usage(const Program& program) {
-  fmt::print(stderr, "{}: {}\n  {} [--size 246M] [--steps N] [--threads N] [--seed N] [--verify]", program.name,
-             program.summary, program.name);
+  fmt::print(stderr, "{}: {}\n  {} [--size 246M] [--steps N] [--threads N] [--seed N] [--mlock MIB] [--verify]",
+             program.name, program.summary, program.name);
   for (const auto& [name, value] : program.defaults.extra) fmt::print(stderr, " [--{} {}]", name, value);
   fmt::print(stderr, "\n  defaults: --size {} --steps {} --threads {} --seed {}\n", program.defaults.size,
              program.defaults.steps, program.defaults.threads, program.defaults.seed);
@@ -70,8 +76,18 @@ std::string json_list(const std::vector<std::string>& words) {
   return text + "]";
 }
 
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kSweeping: return "sweeping";
+    case Kind::kRandom: return "random";
+    case Kind::kOther: return "other";
+  }
+  return "";
+}
+
 void describe(const Program& program) {
-  fmt::print("{{\"format\":1,\"program\":\"{}\",\"summary\":\"{}\",\"cases\":[", program.name, program.summary);
+  fmt::print("{{\"format\":1,\"program\":\"{}\",\"summary\":\"{}\",\"class\":\"{}\",\"random_trace\":{},\"cases\":[",
+             program.name, program.summary, name_of(program.kind), program.random_trace);
   const char* separator = "";
   for (const Case& one : program.cases) {
     fmt::print("{}{{\"name\":\"{}\",\"arguments\":{},\"quick_arguments\":{}}}", separator, one.name,
@@ -89,6 +105,12 @@ int run_phases(const Program& program, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<Workload> work(program.prepare(flags));
   const double prepare_seconds = seconds_since(start);
+  std::uint64_t locked = 0;
+  if (flags.mlock_bytes > 0) {
+    const auto done = lock_memory(work->hottest(), flags.mlock_bytes);
+    if (!done) return fmt::print(stderr, "{}: {}\n", program.name, done.error()), 1;
+    locked = *done;
+  }
   const auto kernel_start = std::chrono::steady_clock::now();
   work->run_kernel();
   const double kernel_seconds = seconds_since(kernel_start);
@@ -96,9 +118,9 @@ int run_phases(const Program& program, const Flags& flags) {
   const std::string wrong = flags.verify ? work->verify() : std::string();
   fmt::print(
       "{{\"format\":1,\"program\":\"{}\",\"seconds\":{:.6f},\"prepare_seconds\":{:.6f},\"total_seconds\":{:.6f},"
-      "\"checksum\":\"{:016x}\",\"bytes\":{},\"steps\":{},\"threads\":{},\"verified\":{}}}\n",
+      "\"checksum\":\"{:016x}\",\"bytes\":{},\"steps\":{},\"threads\":{},\"mlocked_bytes\":{},\"verified\":{}}}\n",
       program.name, kernel_seconds, prepare_seconds, seconds_since(start), digest, work->bytes(), work->steps(),
-      flags.threads,
+      flags.threads, locked,
       !flags.verify   ? "null"
       : wrong.empty() ? "true"
                       : "false");
@@ -108,6 +130,12 @@ int run_phases(const Program& program, const Flags& flags) {
 }
 
 }  // namespace
+
+std::uint64_t Workload::digest() {
+  std::uint64_t digest = 0;
+  for (const ByteRange range : result()) digest = digest_bytes(range.data(), range.size(), digest);
+  return digest;
+}
 
 int benchmark_main(int count, char** arguments, const Program& program) {
   Flags flags = program.defaults;

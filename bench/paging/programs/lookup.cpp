@@ -59,6 +59,11 @@ class Lookup final : public Workload {
 
   std::uint64_t bytes() const override { return entries_ * sizeof(std::uint64_t); }
   std::uint64_t steps() const override { return flags_.steps; }
+  std::vector<ByteRange> result() override {
+    return {bytes_of(sums_.data(), sums_.size()), bytes_of(table_.get(), entries_)};
+  }
+  // All of the table is as hot as the rest of it.
+  std::vector<ByteRange> hottest() override { return {bytes_of(table_.get(), entries_)}; }
 
  private:
   // Writes change only the upper half of an entry and reads see only the lower: their order cannot matter.
@@ -66,9 +71,7 @@ class Lookup final : public Workload {
   static constexpr std::uint64_t kReadMask = kAdded - 1;
 
   bool is_write(std::uint64_t random) const { return (random & 0xffff) < write_below_; }
-  std::uint64_t place(std::uint64_t random) const {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(random) * entries_) >> 64);
-  }
+  std::uint64_t place(std::uint64_t random) const { return scale_random(random, entries_); }
 
   void look_up(unsigned thread) {
     std::uint64_t sum = 0;
@@ -92,20 +95,25 @@ class Lookup final : public Workload {
 };
 
 }  // namespace
-}  // namespace farheap::bench
 
-int main(int count, char** arguments) {
-  using namespace farheap::bench;
+Program this_program() {
   const std::vector<std::string> quick{"--size", "128M", "--steps", "60000"};
   Program program;
   program.name = "lookup";
   program.summary = "random look-ups in a table; --steps is their number, --writes the fraction that adds";
+  program.kind = Kind::kRandom;
+  program.random_trace = true;
   program.defaults.size = std::uint64_t{512} << 20;
   program.defaults.steps = 300'000;
   program.defaults.extra["writes"] = 0.0;
+  program.tiny_size = std::uint64_t{1} << 20;
+  program.tiny_steps = 10'000;
   program.cases = {{"lookup_1", {"--threads", "1"}, quick},
                    {"lookup_2", {"--threads", "2"}, quick},
-                   {"lookup_writes_1", {"--threads", "1", "--writes", "0.2"}, quick}};
+                   {"lookup_writes_1", {"--threads", "1", "--writes", "0.2"}, quick},
+                   {"lookup_writes_2", {"--threads", "2", "--writes", "0.2"}, quick}};
   program.prepare = [](const Flags& flags) -> Workload* { return new Lookup(flags); };
-  return benchmark_main(count, arguments, program);
+  return program;
 }
+
+}  // namespace farheap::bench

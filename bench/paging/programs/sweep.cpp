@@ -5,13 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "common/affine_step.hpp"
 #include "common/program.hpp"
 
 namespace farheap::bench {
 namespace {
-
-constexpr std::uint64_t kMultiplier = 6364136223846793005ULL;
-constexpr std::uint64_t kIncrement = 1442695040888963407ULL;
 
 class Sweep final : public Workload {
  public:
@@ -25,28 +23,23 @@ class Sweep final : public Workload {
 
   void run_kernel() override {
     for (std::uint64_t sweep = 0; sweep < sweeps_; ++sweep) {
-      for (std::uint64_t i = 0; i < words_; ++i) data_[i] = data_[i] * kMultiplier + kIncrement;
+      for (std::uint64_t i = 0; i < words_; ++i) data_[i] = AffineStep()(data_[i]);
     }
   }
 
-  std::uint64_t digest() override { return digest_bytes(data_.get(), words_ * sizeof(std::uint64_t)); }
-
   // Every word's value after `sweeps_` steps follows from its first one alone.
   std::string verify() override {
-    std::uint64_t multiplier = 1;
-    std::uint64_t increment = 0;
-    for (std::uint64_t sweep = 0; sweep < sweeps_; ++sweep) {
-      multiplier *= kMultiplier;
-      increment = increment * kMultiplier + kIncrement;
-    }
+    const AffineStep all = AffineStep().repeated(sweeps_);
     for (std::uint64_t i = 0; i < words_; ++i) {
-      if (data_[i] != random_at(seed_, i) * multiplier + increment) return "word " + std::to_string(i) + " is wrong";
+      if (data_[i] != all(random_at(seed_, i))) return "word " + std::to_string(i) + " is wrong";
     }
     return "";
   }
 
   std::uint64_t bytes() const override { return words_ * sizeof(std::uint64_t); }
   std::uint64_t steps() const override { return sweeps_; }
+  std::vector<ByteRange> result() override { return {bytes_of(data_.get(), words_)}; }
+  std::vector<ByteRange> hottest() override { return result(); }  // every word is used as often as the next
 
  private:
   std::uint64_t words_;
@@ -56,16 +49,19 @@ class Sweep final : public Workload {
 };
 
 }  // namespace
-}  // namespace farheap::bench
 
-int main(int count, char** arguments) {
-  using namespace farheap::bench;
+Program this_program() {
   Program program;
   program.name = "sweep";
   program.summary = "cyclic read-modify-write of an array; --steps is the number of sweeps";
+  program.kind = Kind::kSweeping;
   program.defaults.size = std::uint64_t{512} << 20;
   program.defaults.steps = 4;
+  program.tiny_size = std::uint64_t{1} << 20;
+  program.tiny_steps = 3;
   program.cases = {{"sweep", {}, {"--size", "128M", "--steps", "4"}}};
   program.prepare = [](const Flags& flags) -> Workload* { return new Sweep(flags); };
-  return benchmark_main(count, arguments, program);
+  return program;
 }
+
+}  // namespace farheap::bench

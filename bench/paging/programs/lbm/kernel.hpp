@@ -8,8 +8,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace farheap::bench {
 
@@ -37,9 +39,15 @@ class Lattice {
 
   void step();  // streams and collides once
   [[nodiscard]] const double* populations() const { return now_.get(); }
+  // The grid that the next step reads, which holds the state, and the one that it writes.
+  [[nodiscard]] std::span<std::byte> older_grid() { return grid_of(now_); }
+  [[nodiscard]] std::span<std::byte> newer_grid() { return grid_of(next_); }
   [[nodiscard]] const Box& box() const { return box_; }
 
  private:
+  std::span<std::byte> grid_of(const std::unique_ptr<double[]>& grid) const {
+    return std::as_writable_bytes(std::span(grid.get(), static_cast<std::size_t>(box_.cells()) * kDirections));
+  }
   void collide_row(std::int64_t y, std::int64_t z);
 
   Box box_;

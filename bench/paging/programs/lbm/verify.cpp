@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 namespace farheap::bench {
@@ -28,16 +30,39 @@ Invariants measure(const Lattice& lattice) {
   return found;
 }
 
-std::string compare(const Invariants& before, const Invariants& after, const Box& box, double steps) {
+namespace {
+
+// What is left of a shear wave of amplitude 1: its 19 populations in Fourier space, where streaming is a phase each.
+// The collision is linear for it but for terms of the square of the velocity. Close to exp(-viscosity k^2 t), but
+// for the steps in which the stress builds up, which a box that starts in equilibrium has to do first.
+double wave_after(double number, std::uint64_t steps) {
+  std::array<std::complex<double>, kDirections> wave;
+  std::complex<double> momentum = 1;
+  for (int q = 0; q < kDirections; ++q) wave[q] = 3 * kVelocities[q].weight * kVelocities[q].x;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    momentum = 0;
+    for (int q = 0; q < kDirections; ++q) {
+      wave[q] *= std::polar(1.0, -number * kVelocities[q].z);
+      momentum += static_cast<double>(kVelocities[q].x) * wave[q];
+    }
+    for (int q = 0; q < kDirections; ++q) {
+      wave[q] += kRelaxation * (3 * kVelocities[q].weight * kVelocities[q].x * momentum - wave[q]);
+    }
+  }
+  return momentum.real();
+}
+
+}  // namespace
+
+std::string compare(const Invariants& before, const Invariants& after, const Box& box, std::uint64_t steps) {
   const double mass_error = std::abs(after.mass - before.mass) / before.mass;
   if (!(mass_error < 1e-10)) return fmt::format("mass changed by a factor of {}", mass_error);
   const double momentum_error = std::abs(after.momentum_x - before.momentum_x) / before.mass;
   if (!(momentum_error < 1e-10)) return fmt::format("momentum changed by {} a cell", momentum_error);
-  const double viscosity = (1 / kRelaxation - 0.5) / 3;
-  const double number = 2 * std::numbers::pi / static_cast<double>(box.nz);
-  const double expected = before.wave * std::exp(-viscosity * number * number * steps);
-  if (!(std::abs(after.wave - expected) < 0.02 * expected)) {
-    return fmt::format("the shear wave has amplitude {}, theory says {}", after.wave, expected);
+  const double decay = 1 - wave_after(2 * std::numbers::pi / static_cast<double>(box.nz), steps);
+  const double found = 1 - after.wave / before.wave;
+  if (!(std::abs(found - decay) <= 0.002 * std::abs(decay))) {
+    return fmt::format("the shear wave lost {} of its amplitude, theory says {}", found, decay);
   }
   return "";
 }

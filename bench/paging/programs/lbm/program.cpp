@@ -23,12 +23,11 @@ class Lbm final : public Workload {
   void run_kernel() override {
     for (std::uint64_t step = 0; step < steps_; ++step) lattice_.step();
   }
-  std::uint64_t digest() override { return digest_bytes(lattice_.populations(), lattice_.box().grid_bytes()); }
-  std::string verify() override {
-    return compare(before_, measure(lattice_), lattice_.box(), static_cast<double>(steps_));
-  }
+  std::string verify() override { return compare(before_, measure(lattice_), lattice_.box(), steps_); }
   std::uint64_t bytes() const override { return 2 * lattice_.box().grid_bytes(); }
   std::uint64_t steps() const override { return steps_; }
+  std::vector<ByteRange> result() override { return {lattice_.older_grid()}; }
+  std::vector<ByteRange> hottest() override { return {lattice_.older_grid(), lattice_.newer_grid()}; }
 
  private:
   std::uint64_t steps_;
@@ -37,16 +36,19 @@ class Lbm final : public Workload {
 };
 
 }  // namespace
-}  // namespace farheap::bench
 
-int main(int count, char** arguments) {
-  using namespace farheap::bench;
+Program this_program() {
   Program program;
   program.name = "lbm";
   program.summary = "lattice Boltzmann D3Q19, two grids; --steps is the number of time steps";
+  program.kind = Kind::kSweeping;
   program.defaults.size = std::uint64_t{247} << 20;
   program.defaults.steps = 10;
+  program.tiny_size = std::uint64_t{16} << 20;
+  program.tiny_steps = 3;
   program.cases = {{"lbm", {}, {"--size", "96M", "--steps", "4"}}};
   program.prepare = [](const Flags& flags) -> Workload* { return new Lbm(flags); };
-  return benchmark_main(count, arguments, program);
+  return program;
 }
+
+}  // namespace farheap::bench
