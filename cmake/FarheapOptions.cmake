@@ -66,7 +66,8 @@ farheap_dependency(FARHEAP_WITH_LMDB LMDB lmdb liblmdb-dev "store lmdb:")
 farheap_dependency(FARHEAP_WITH_ZSTD ZSTD libzstd libzstd-dev "compress+ with zstd")
 farheap_dependency(FARHEAP_WITH_LZ4 LZ4 liblz4 liblz4-dev "compress+ with lz4")
 
-# No pkg-config file comes with it. It is under the GPL: only a benchmark program links it, which is never installed.
+# Debian's library comes without a pkg-config file, and uses OpenMP without saying so. It is under the GPL: only a
+# benchmark program links it, which is never installed.
 set(FARHEAP_HAVE_LIBQUANTUM OFF)
 if(NOT FARHEAP_WITH_LIBQUANTUM)
   farheap_note("off      benchmark program qft (FARHEAP_WITH_LIBQUANTUM=OFF)")
@@ -74,11 +75,12 @@ else()
   find_path(LIBQUANTUM_INCLUDE quantum.h)
   find_library(LIBQUANTUM_LIBRARY quantum)
   mark_as_advanced(LIBQUANTUM_INCLUDE LIBQUANTUM_LIBRARY)
-  if(LIBQUANTUM_INCLUDE AND LIBQUANTUM_LIBRARY)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+  if(LIBQUANTUM_INCLUDE AND LIBQUANTUM_LIBRARY AND OpenMP_CXX_FOUND)
     set(FARHEAP_HAVE_LIBQUANTUM ON)
     farheap_note("on       benchmark program qft (libquantum)")
   else()
-    farheap_note("MISSING  benchmark program qft: apt install libquantum-dev")
+    farheap_note("MISSING  benchmark program qft: apt install libquantum-dev (and a compiler with OpenMP)")
   endif()
 endif()
 

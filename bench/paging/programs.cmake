@@ -18,7 +18,7 @@ foreach(entry IN LISTS entries)
 endforeach()
 
 if(FARHEAP_HAVE_LIBQUANTUM)
-  set(FARHEAP_BENCH_LIBRARIES_qft ${LIBQUANTUM_LIBRARY})
+  set(FARHEAP_BENCH_LIBRARIES_qft ${LIBQUANTUM_LIBRARY} OpenMP::OpenMP_CXX)
 else()
   list(REMOVE_ITEM FARHEAP_BENCH_NAMES qft)
 endif()
