@@ -6,10 +6,10 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "common/program.hpp"
+#include "common/threads.hpp"
 
 namespace farheap::bench {
 namespace {
@@ -26,10 +26,7 @@ class Lookup final : public Workload {
   }
 
   void run_kernel() override {
-    std::vector<std::thread> threads;
-    for (unsigned t = 1; t < flags_.threads; ++t) threads.emplace_back([this, t] { look_up(t); });
-    look_up(0);
-    for (std::thread& thread : threads) thread.join();
+    in_threads(flags_.threads, [this](unsigned thread) { look_up(thread); });
   }
 
   std::uint64_t digest() override {
