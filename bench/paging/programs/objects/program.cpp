@@ -12,7 +12,8 @@ void append_list(ListNode* node, std::vector<ByteRange>& ranges) {
   for (; node != nullptr; node = node->next) {
     const ByteRange own = bytes_of(node, 1);
     std::byte* const last_end = ranges.empty() ? nullptr : ranges.back().data() + ranges.back().size();
-    const bool follows = last_end != nullptr && own.data() >= last_end && own.data() < last_end + kNodeBytes;
+    const bool follows =
+        last_end != nullptr && own.data() >= last_end && own.data() <= last_end + kNodeBytes - sizeof(*node);
     if (follows) {
       ranges.back() = {ranges.back().data(), own.data() + own.size()};
     } else {
