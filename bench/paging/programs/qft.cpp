@@ -3,7 +3,7 @@
 // qft: libquantum's quantum Fourier transform (Debian's libquantum-dev, under the GPL: linked here and nowhere else).
 // The register is dense, with every basis state in its place, as the library's own simulations of time have it: 2^24
 // states of an amplitude and a number are 256 MiB, and a gate sweeps them. In the register that quantum_new_qureg()
-// makes, states are found by a hash that throws neighbours far apart: with less memory than that, nothing but misses.
+// makes, a Hadamard gate looks every state up in a hash table: random accesses by the ten million.
 // `--steps` is how many of the qubits are transformed: n of them take n (n + 1) / 2 gates. The other qubits number
 // independent transforms, as in a register of which only a part is transformed (Shor's).
 extern "C" {

@@ -11,7 +11,7 @@
 namespace farheap::bench {
 namespace {
 
-constexpr std::uint64_t kBurstsPerList = 24;
+constexpr std::uint64_t kBurstsPerList = 8;
 
 template <typename Node>
 Node* make_node(const Node& value) {

@@ -68,10 +68,10 @@ Program this_program() {
   program.summary = "millions of small objects in phases; --steps is how often lists and trees are walked";
   program.kind = Kind::kOther;
   program.defaults.size = std::uint64_t{230} << 20;
-  program.defaults.steps = 3;
+  program.defaults.steps = 2;
   program.tiny_size = std::uint64_t{2} << 20;
   program.tiny_steps = 2;
-  program.cases = {{"objects", {}, {"--size", "96M", "--steps", "2"}}};
+  program.cases = {{"objects", {}, {"--size", "96M"}}};
   program.prepare = [](const Flags& flags) -> Workload* { return new ObjectsWork(flags); };
   return program;
 }

@@ -55,7 +55,7 @@ Program this_program() {
   program.kind = Kind::kRandom;
   program.random_trace = true;
   program.defaults.size = std::uint64_t{256} << 20;
-  program.defaults.steps = 2;
+  program.defaults.steps = 3;
   program.tiny_size = std::uint64_t{1} << 20;
   program.tiny_steps = 3;
   program.cases = {{"pagerank_1", {"--threads", "1"}, quick}, {"pagerank_2", {"--threads", "2"}, quick}};
