@@ -8,10 +8,10 @@
 // independent transforms, as in a register of which only a part is transformed (Shor's).
 extern "C" {
 #include <quantum.h>
+void omp_set_num_threads(int);  // of <omp.h>, which comes with gcc, but with clang only in a package of its own
 }
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Conjugate gradients (Hestenes, Stiefel 1952) on a sparse matrix in CSR form: the 27-point stencil on a cube, as in
-// HPCG, but stored explicitly. An iteration sweeps the matrix, which is nine tenths of the data and only read, and the four
-// vectors; the vector that is multiplied is read within three planes of the cube.
+// HPCG, but stored explicitly. An iteration sweeps the matrix, which is nine tenths of the data and only read, and the
+// four vectors; the vector that is multiplied is read within three planes of the cube.
 //
 // Thread-safety: none; one thread.
 #pragma once

@@ -27,7 +27,7 @@ class PageRankWork final : public Workload {
     for (std::uint64_t iteration = 0; iteration < flags_.steps; ++iteration) rank_.iterate(flags_.threads);
   }
   std::string verify() override { return verify_ranks(graph_, rank_.ranks(), rank_.spare(), flags_.steps); }
-  std::uint64_t bytes() const override { return graph_.bytes() + 2 * graph_.vertices() * sizeof(Ranks); }
+  std::uint64_t bytes() const override { return graph_.bytes() + 2 * sizeof(Ranks) * graph_.vertices(); }
   std::uint64_t steps() const override { return flags_.steps; }
   std::vector<ByteRange> result() override { return {std::as_writable_bytes(rank_.ranks())}; }
 
