@@ -54,6 +54,15 @@ const Holder& eldest(const std::vector<Holder>& holders) {
   return found == holders.end() ? holders.front() : *found;
 }
 
+bool numbers_processes_as_we_do(pid_t process) {
+  std::error_code gone;
+  return fs::read_symlink(fmt::format("/proc/{}/ns/pid", process), gone) == fs::read_symlink("/proc/self/ns/pid", gone);
+}
+
+Error unreadable(pid_t process, const char* why, const char* remedy) {
+  return {ErrorCode::kUnavailable, "cannot look at a run", fmt::format("process {}", process), why, remedy};
+}
+
 }  // namespace
 
 std::string FoundRun::command() const {
@@ -75,13 +84,17 @@ FoundRuns find_runs() {
   FoundRuns found;
   for (const auto& [number, pages] : holders) {
     const Holder& holder = eldest(pages);
+    if (!numbers_processes_as_we_do(holder.process)) {
+      found.unreadable.push_back(
+          {holder.process, unreadable(holder.process, "it is in a container", "look from inside")});
+      continue;
+    }
     auto page = base::look_at_run_page(holder.path);
     if (page) {
       found.runs.push_back({holder.process, number, std::move(*page)});
     } else if (page.error().code == ErrorCode::kCorrupt) {  // others have just ended
-      found.strange.push_back({ErrorCode::kUnavailable, "cannot look at a run",
-                               fmt::format("process {}", holder.process), "it is one of another version of farheap",
-                               "use that version's `farheap top`"});
+      found.unreadable.push_back({holder.process, unreadable(holder.process, "it is one of another version of farheap",
+                                                             "use that version's `farheap top`")});
     }
   }
   std::sort(found.runs.begin(), found.runs.end(), [](auto& a, auto& b) { return a.tool < b.tool; });

@@ -25,9 +25,15 @@ struct FoundRun {
   [[nodiscard]] bool has(pid_t process) const;
 };
 
+// One that cannot be read: of another version, or in a container, where processes have other numbers.
+struct UnreadableRun {
+  pid_t tool = 0;
+  Error error;
+};
+
 struct FoundRuns {
   std::vector<FoundRun> runs;  // in the order of their numbers
-  std::vector<Error> strange;  // runs of other versions, which cannot be read
+  std::vector<UnreadableRun> unreadable;
 };
 [[nodiscard]] FoundRuns find_runs();
 

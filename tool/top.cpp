@@ -44,7 +44,7 @@ class Watch {
       if (process_ == 0 || run.has(process_)) take(std::move(run));
     }
     std::erase_if(runs_, [](const auto& one) { return !one->present; });
-    strange_ = std::move(found.strange);
+    unreadable_ = std::move(found.unreadable);
     return !runs_.empty();
   }
 
@@ -52,6 +52,9 @@ class Watch {
     std::string text;
     for (const auto& one : runs_) {
       text += (text.empty() ? "" : "\n") + picture_text({one->run.command(), one->run.tool, one->before, one->now});
+    }
+    for (const auto& run : unreadable_) {
+      if (process_ == 0) text += "\n" + run.error.message() + "\n";
     }
     return text;
   }
@@ -71,7 +74,9 @@ class Watch {
 
   // Why there is nothing to see.
   [[nodiscard]] Error nothing() const {
-    if (!strange_.empty()) return strange_.front();
+    for (const auto& run : unreadable_) {
+      if (process_ == 0 || process_ == run.tool) return run.error;
+    }
     if (process_ == 0) {
       return {ErrorCode::kNotFound, "no program of yours runs under Farheap now", "", "",
               "`farheap run --memory 256M -- PROGRAM` starts one"};
@@ -93,7 +98,7 @@ class Watch {
 
   pid_t process_;
   std::vector<std::unique_ptr<Watched>> runs_;
-  std::vector<Error> strange_;
+  std::vector<UnreadableRun> unreadable_;
 };
 
 // The time between two looks; ends early, and for good, when the user wants no more.
