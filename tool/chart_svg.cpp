@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/units.hpp"
+#include "top_picture.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -193,7 +193,7 @@ std::string heat_map_html(const HeatMap& map, double seconds) {
   const double width = kFieldWidth / static_cast<double>(map.columns);
   const double height = kFieldHeight * (static_cast<double>(map.end_offset) / top) / static_cast<double>(map.rows);
   const std::string title = "Where in the heap bytes moved";
-  const auto strongest = base::format_size(static_cast<std::uint64_t>(most));
+  const auto strongest = size_text(most);
   std::string text =
       "<h2>" + title + "</h2>\n<p class=\"legend\"><span>in and out, together: 0 <i class=\"ramp\"></i> " + strongest +
       "/s for each field; upwards: from the beginning of the heap</span></p>\n" + opened(title) + value_axis(axis);

@@ -28,7 +28,6 @@ struct Plot {
   double line = -1;  // drawn across, below 0: none
 };
 
-std::string size_label(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 std::string number_label(double number) { return fmt::format("{:.0f}", number); }
 
 double peak(const Series& values) { return *std::max_element(values.begin(), values.end()); }
@@ -73,13 +72,13 @@ std::string plots(const Trace& trace, bool unicode) {
   const Series out = rate(&CounterValues::bytes_written);
   const double seconds = duration(trace);
   const double most_bytes = std::max(peak(in), peak(out));
-  std::string text = plot_text({fmt::format("memory; the line is the budget, {}", size_label(budget)), memory,
-                                std::max(peak(memory), budget * 1.05), size_label, budget},
+  std::string text = plot_text({fmt::format("memory; the line is the budget, {}", size_text(budget)), memory,
+                                std::max(peak(memory), budget * 1.05), size_text, budget},
                                seconds, unicode);
   if (trace.last().counters.paging_processes == 0) return text;
   text += plot_text({"faults a second", faults, peak(faults), number_label}, seconds, unicode);
-  text += plot_text({"bytes a second, in from the store", in, most_bytes, size_label}, seconds, unicode);
-  return text + plot_text({"bytes a second, out to the store", out, most_bytes, size_label}, seconds, unicode);
+  text += plot_text({"bytes a second, in from the store", in, most_bytes, size_text}, seconds, unicode);
+  return text + plot_text({"bytes a second, out to the store", out, most_bytes, size_text}, seconds, unicode);
 }
 
 std::string range_table(const Trace& trace) {

@@ -27,7 +27,7 @@ class Rates {
     return rate != 0 && rate < 10 ? fmt::format("{:.1f}", rate) : fmt::format("{:.0f}", rate);
   }
   [[nodiscard]] std::string bytes(std::uint64_t count) const {
-    return format_size(static_cast<std::uint64_t>(static_cast<double>(count) / seconds_));
+    return size_text(static_cast<double>(count) / seconds_);
   }
   // Several threads may wait at once: it can be more than 100.
   [[nodiscard]] std::string percent(std::uint64_t ns) const {
@@ -92,6 +92,8 @@ std::string range_table(const RunPicture& run, const Rates& rates) {
 }
 
 }  // namespace
+
+std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 0x1p63))); }
 
 std::string printable(std::string_view text) {
   std::string result(text);

@@ -26,6 +26,8 @@ struct RunPicture {
 [[nodiscard]] std::vector<RangeSample> hottest(std::vector<RangeSample> ranges, std::size_t most);
 // "0x200000400000 + 4.0 MiB"
 [[nodiscard]] std::string range_text(std::uint64_t heap_address, const RangeSample& range);
+// As format_size(); more than there can be counts as 8 EiB.
+[[nodiscard]] std::string size_text(double bytes);
 // Control characters would move the cursor.
 [[nodiscard]] std::string printable(std::string_view text);
 

@@ -273,7 +273,8 @@ class Top(Watching):
 
     def test_wrong_intervals_are_usage(self):
         for words in (("top", "--interval", "0"), ("top", "--interval", "nan"), ("top", "x"),
-                      ("run", "--trace-interval", "-1", "--", "true"), ("run", "--plain", "--trace", "x", "--", "true")):
+                      ("run", "--trace-interval", "-1", "--", "true"),
+                      ("run", "--plain", "--trace", "x", "--", "true")):
             self.assertEqual(tool(*words).returncode, 2, words)
 
 
