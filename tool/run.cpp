@@ -71,6 +71,10 @@ Status check_trace(const RunArguments& arguments) {
     return fail(ErrorCode::kInvalidArgument, "a plain run cannot be recorded", arguments.trace, "",
                 "leave out --plain or --trace");
   }
+  if (arguments.trace.empty() && arguments.trace_interval != 0) {
+    return fail(ErrorCode::kInvalidArgument, "an interval of nothing", "--trace-interval", "nothing is recorded",
+                "add --trace FILE");
+  }
   return arguments.trace_interval == 0 ? Status{} : check_interval("--trace-interval", arguments.trace_interval);
 }
 

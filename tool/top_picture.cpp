@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.hpp"
 #include "terminal.hpp"
@@ -47,7 +48,7 @@ std::uint64_t grown(const RunPicture& run, std::uint64_t CounterValues::* what) 
 std::string bar(std::uint64_t part, std::uint64_t whole) {
   constexpr std::size_t kWidth = 32;
   const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-  const auto full = static_cast<std::size_t>(std::min(share, 1.0) * kWidth + 0.5);
+  const auto full = static_cast<std::size_t>(std::lround(std::min(share, 1.0) * kWidth));
   const std::string text = std::string(full, '#') + std::string(kWidth - full, '.');
   return "[" + coloured(share > 1.02 ? Colour::kRed : Colour::kGreen, text) + "]";
 }
