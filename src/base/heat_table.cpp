@@ -76,14 +76,15 @@ void HeatTable::widen(std::uint64_t offset) {
   version_.store(version + 2);
 }
 
+// Acquiring loads: the look at the version that follows stays behind them.
 HeatTable::Snapshot HeatTable::copy() const {
   Snapshot result;
-  result.pid = pid_.load(std::memory_order_relaxed);
-  const std::uint32_t shift = shift_.load(std::memory_order_relaxed);
+  result.pid = pid_.load(std::memory_order_acquire);
+  const std::uint32_t shift = shift_.load(std::memory_order_acquire);
   result.range_bytes = shift < 64 && shift != 0 ? std::uint64_t{1} << shift : 0;
   for (std::size_t i = 0; i < kRanges; ++i) {
     for (std::size_t kind = 0; kind < kHeatKinds; ++kind) {
-      result.ranges[i].values[kind] = ranges_[i].counts[kind].load(std::memory_order_relaxed);
+      result.ranges[i].values[kind] = ranges_[i].counts[kind].load(std::memory_order_acquire);
     }
   }
   return result;
@@ -95,7 +96,6 @@ HeatTable::Snapshot HeatTable::read() const {
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t before = version_.load(std::memory_order_acquire);
     result = copy();
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before) break;
   }
   return result;
