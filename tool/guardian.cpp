@@ -2,32 +2,16 @@
 #include "guardian.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
+
+#include "process_facts.hpp"
 
 namespace farheap::tool {
 namespace {
-
-// 0 if the process is gone.
-pid_t parent_of(const char* process) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%.20s/stat", process);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[512];
-  const ssize_t size = read(file, text, sizeof text - 1);
-  close(file);
-  text[size > 0 ? size : 0] = '\0';
-  // NUMBER (NAME) STATE PARENT; the name may hold anything.
-  const char* const after_name = std::strrchr(text, ')');
-  return after_name == nullptr || std::strlen(after_name) < 4 ? 0 : std::atoi(after_name + 4);
-}
 
 // How many children there were to kill.
 int kill_children() {
@@ -36,7 +20,7 @@ int kill_children() {
   int killed = 0;
   while (const dirent* entry = readdir(processes)) {
     const pid_t process = std::atoi(entry->d_name);
-    if (process > 0 && parent_of(entry->d_name) == getpid() && kill(process, SIGKILL) == 0) ++killed;
+    if (process > 0 && parent_of(process) == getpid() && kill(process, SIGKILL) == 0) ++killed;
   }
   closedir(processes);
   return killed;

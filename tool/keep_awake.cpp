@@ -2,29 +2,23 @@
 #include "keep_awake.hpp"
 
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <system_error>
-
 #include "base/log.hpp"
+#include "quiet_thread.hpp"
 
 namespace farheap::tool {
 
 KeepAwake::KeepAwake(base::Pulse& pulse) : pulse_(pulse) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return;  // the only one never sleeps while faults beat
-  sigset_t all, before;
-  sigfillset(&all);  // the signals of the run are the main thread's
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] {
-      const sched_param none{};
-      if (sched_setscheduler(0, SCHED_IDLE, &none) == 0) pulse_.keep_awake();
-    });
-  } catch (const std::system_error& error) {
-    base::log(base::LogLevel::kInfo, "no thread to keep a processor awake: {}", error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::error_code why;
+  thread_ = start_quietly(
+      [this] {
+        const sched_param none{};
+        if (sched_setscheduler(0, SCHED_IDLE, &none) == 0) pulse_.keep_awake();
+      },
+      why);
+  if (why) base::log(base::LogLevel::kInfo, "no thread to keep a processor awake: {}", why.message());
 }
 
 KeepAwake::~KeepAwake() {

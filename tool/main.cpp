@@ -52,6 +52,8 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("farheap ") + FARHEAP_VERSION);
     app_.require_subcommand(0, 1);
     add_run();
+    add_top();
+    add_report();
     add_doctor();
     add_options();
     add_store();
@@ -110,6 +112,11 @@ class CommandLine {
     add_short_form(verb, "stats", "text|json", "Form of the report at the end, on standard error", shorts_);
     verb->add_flag_callback("--quiet", [this] { shorts_.emplace_back("quiet=on"); }, "No report at the end");
     verb->add_flag("--plain", run_.plain, "Run the program without Farheap");
+    verb->add_option("--trace", run_.trace, "Record the run in this file, for `farheap report`")->type_name("FILE");
+    verb->add_option(
+            "--trace-interval", run_.trace_interval,
+            "Time between two samples; otherwise 0.1, or a thousandth of the run's time so far if that is more")
+        ->type_name("SECONDS");
     verb->footer("\nThe exit status is the program's own.");
     verb->prefix_command();
     verb->callback([this, verb] { status_ = run_program(verb->remaining()); });
@@ -126,6 +133,24 @@ class CommandLine {
     run_.command = std::move(command);
     run_.settings.insert(run_.settings.end(), shorts_.begin(), shorts_.end());
     return run(run_);
+  }
+
+  void add_top() {
+    CLI::App* verb = add_verb(&app_, "top", "top");
+    verb->add_option("PROCESS", top_.process, "Only the run with this process number, or the run that it belongs to");
+    verb->add_flag("--once", top_.once, "One picture, then end");
+    verb->add_option("--interval", top_.interval, "Time between two pictures: 1")->type_name("SECONDS");
+    verb->add_flag("--json", top_.json, "For machines: one object a line");
+    verb->footer("\nEnds when you press Ctrl-C, or with the last run. The exit status is 1 if there is none.");
+    verb->callback([this] { status_ = top(top_); });
+  }
+
+  void add_report() {
+    CLI::App* verb = add_verb(&app_, "report", "report");
+    verb->add_option("FILE", report_.trace, "What `farheap run --trace FILE` has recorded")->required();
+    verb->add_option("--html", report_.html, "Write a page with charts to this file")->type_name("OUT");
+    verb->add_flag("--json", report_.json, "For machines");
+    verb->callback([this] { status_ = report(report_); });
   }
 
   void add_doctor() {
@@ -160,6 +185,8 @@ class CommandLine {
   int status_ = kDone;
   std::vector<std::string> shorts_;
   RunArguments run_;
+  TopArguments top_;
+  ReportArguments report_;
   DoctorArguments doctor_;
   OptionsArguments options_;
   StoreBenchArguments bench_;

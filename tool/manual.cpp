@@ -102,10 +102,12 @@ _farheap() {{
   }
   fmt::print("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
   fmt::print(R"(    *) case "${{COMP_WORDS[1]}}" in
-         run) choices='--memory --store --set --quiet --stats --plain --';;
+         run) choices='--memory --store --set --trace --trace-interval --quiet --stats --plain --';;
+         top) choices='--once --interval --json';;
+         report) choices='--html --json'; compopt -o default 2>/dev/null;;
          doctor | options) choices='--set --json';;
          store) choices='bench kinds --json';;
-         *) choices='run doctor options store --help --version';;
+         *) choices='run top report doctor options store --help --version';;
        esac;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

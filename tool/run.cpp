@@ -3,6 +3,7 @@
 // farheap run --memory 256M -- PROGRAM ARGS: looks at everything that could go wrong before the program starts,
 // because afterwards its output is its own; then starts it with the preload library, waits, and reports.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,12 +20,14 @@
 #include "base/units.hpp"
 #include "child.hpp"
 #include "environment.hpp"
+#include "interval.hpp"
 #include "keep_awake.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
 #include "terminal.hpp"
+#include "trace_recorder.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -63,6 +66,18 @@ Status check_budget(std::uint64_t bytes) {
               fmt::format("use --memory {}M or more", base::kLeastBudgetBytes / base::kMiB));
 }
 
+Status check_trace(const RunArguments& arguments) {
+  if (!arguments.trace.empty() && arguments.plain) {
+    return fail(ErrorCode::kInvalidArgument, "a plain run cannot be recorded", arguments.trace, "",
+                "leave out --plain or --trace");
+  }
+  if (arguments.trace.empty() && arguments.trace_interval != 0) {
+    return fail(ErrorCode::kInvalidArgument, "an interval of nothing", "--trace-interval", "nothing is recorded",
+                "add --trace FILE");
+  }
+  return arguments.trace_interval == 0 ? Status{} : check_interval("--trace-interval", arguments.trace_interval);
+}
+
 // Opens the store as the runtime will, and closes it again.
 Status check_store(const base::Options& options) {
   StoreOptions how;
@@ -81,14 +96,15 @@ Error offer_plain(Error error) {
 // The page that all processes of the run share; it lives as long as this object.
 class SharedPage {
  public:
-  static Result<SharedPage> make(std::uint64_t budget_bytes) {
-    const int file = memfd_create("farheap-run", MFD_CLOEXEC);
+  static Result<SharedPage> make(std::uint64_t budget_bytes, const std::vector<std::string>& command) {
+    const int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
     if (file < 0) return fail(errno_error(errno, "cannot make the run page", "memfd_create"));
     const auto page = base::create_run_page(file, budget_bytes);
     if (!page) {
       close(file);
       return fail(page.error());
     }
+    fmt::format_to_n((*page)->command, base::RunPage::kCommandBytes - 1, "{}", fmt::join(command, " "));
     return SharedPage(file, *page);
   }
   SharedPage(SharedPage&& other) noexcept
@@ -100,8 +116,8 @@ class SharedPage {
   }
   // A path that opens it from any process of this user.
   [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  [[nodiscard]] const base::RunPage& page() const { return *page_; }
   [[nodiscard]] base::Pulse& pulse() const { return page_->pulse; }
-  [[nodiscard]] const base::RunCounters& counters() const { return page_->counters; }
 
  private:
   SharedPage(int file, base::RunPage* page) : file_(file), page_(page) {}
@@ -121,7 +137,7 @@ Variables program_environment(const base::Options& options, const std::string& l
   return variables;
 }
 
-void report(const RunSummary& summary, const base::Options& options) {
+void print_report(const RunSummary& summary, const base::Options& options) {
   if (options.stats == base::StatsForm::kJson) {
     fmt::print(stderr, "{}\n", report_json(summary));
     return;
@@ -134,11 +150,29 @@ void report(const RunSummary& summary, const base::Options& options) {
   }
 }
 
+// The recording that --trace asks for; nothing if it does not.
+Result<std::unique_ptr<TraceRecorder>> start_trace(const RunArguments& arguments, const base::Options& options,
+                                                   const base::RunPage& page) {
+  if (arguments.trace.empty()) return nullptr;
+  auto trace = TraceRecorder::open(arguments.trace, arguments.trace_interval, page);
+  if (trace) (*trace)->start(arguments.command, options.store);
+  return trace;
+}
+
+void finish_trace(TraceRecorder& trace, const RunArguments& arguments, const ChildEnd& end, bool quiet) {
+  trace.finish(end.exit_status, end.signal);
+  if (quiet) return;
+  say(fmt::format("trace: {} samples in {}; `farheap report {}` shows them", trace.samples(), arguments.trace,
+                  shell_word(arguments.trace)));
+}
+
 Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
-  const auto page = SharedPage::make(options.memory);
+  const auto page = SharedPage::make(options.memory, arguments.command);
   if (!page) return fail(page.error());
+  const auto trace = start_trace(arguments, options, page->page());
+  if (!trace) return fail(trace.error());
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(page->pulse());
   const auto start = std::chrono::steady_clock::now();
@@ -154,8 +188,10 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.signal = end->signal;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   summary.budget_bytes = options.memory;
-  add_counters(summary, page->counters());
-  report(summary, options);
+  add_counters(summary, counter_values(page->page().counters));
+  print_report(summary, options);
+  const bool json = options.stats == base::StatsForm::kJson;
+  if (*trace != nullptr) finish_trace(**trace, arguments, *end, options.quiet || json);
   return end->exit_status;
 }
 
@@ -169,6 +205,7 @@ int run(const RunArguments& arguments) {
     return wrong_usage(Error{ErrorCode::kInvalidArgument, "no program to run", "", "",
                              "write it after --, for example farheap run --memory 256M -- python3 index.py"});
   }
+  if (const auto trace = check_trace(arguments); !trace) return wrong_usage(trace.error());
   const auto path = find_program(arguments.command.front(), variable_or_empty("PATH"));
   if (!path) {
     complain(path.error());

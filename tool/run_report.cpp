@@ -10,6 +10,7 @@
 
 #include "base/options.hpp"
 #include "base/units.hpp"
+#include "terminal.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -26,20 +27,11 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
   return fmt::format("{} {}", number, number == 1 ? one : many);
 }
 
-// A word that needs no quotes stays as it is.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!word.empty() && word.find_first_not_of(kHarmless) == std::string::npos) return word;
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string with_memory(const RunSummary& summary, double bytes) {
   const auto least = static_cast<double>(base::kLeastBudgetBytes);
   const auto mebibytes = static_cast<std::uint64_t>(std::max(bytes, least)) / base::kMiB;
   std::string line = fmt::format("farheap run --memory {}M --", mebibytes);
-  for (const auto& word : summary.command) line += " " + quoted(word);
+  for (const auto& word : summary.command) line += " " + shell_word(word);
   return line;
 }
 
@@ -49,6 +41,7 @@ double stalled_share(const RunSummary& summary) {
 }
 
 std::string how_it_ended(const RunSummary& summary) {
+  if (!summary.ended) return "was still running";
   if (summary.signal != 0) return fmt::format("was ended by signal {} ({})", summary.signal, strsignal(summary.signal));
   if (summary.exit_status != 0) return fmt::format("ended with status {}", summary.exit_status);
   return "ended well";
@@ -56,24 +49,24 @@ std::string how_it_ended(const RunSummary& summary) {
 
 }  // namespace
 
-void add_counters(RunSummary& summary, const base::RunCounters& counters) {
+void add_counters(RunSummary& summary, const CounterValues& counters) {
   constexpr double kNanoseconds = 1e-9;
-  summary.peak_bytes = counters.peak_bytes.load();
-  summary.processes = counters.processes.load();
-  summary.failed_starts = counters.failed_starts.load();
-  summary.paging_processes = counters.paging_processes.load();
-  summary.faults = counters.faults.load();
-  summary.faults_fresh = counters.faults_fresh.load();
-  summary.faults_probation = counters.faults_probation.load();
-  summary.faults_store = counters.faults_store.load();
-  summary.faults_waited = counters.faults_waited.load();
-  summary.bytes_read = counters.bytes_read.load();
-  summary.bytes_written = counters.bytes_written.load();
-  summary.bytes_read_ahead = counters.bytes_read_ahead.load();
-  summary.pages_dropped_clean = counters.pages_dropped_clean.load();
-  summary.stall_seconds = static_cast<double>(counters.stall_ns.load()) * kNanoseconds;
-  summary.stall_no_room_seconds = static_cast<double>(counters.stall_no_room_ns.load()) * kNanoseconds;
-  summary.store_full_waits = counters.store_full_waits.load();
+  summary.peak_bytes = counters.peak_bytes;
+  summary.processes = counters.processes;
+  summary.failed_starts = counters.failed_starts;
+  summary.paging_processes = counters.paging_processes;
+  summary.faults = counters.faults;
+  summary.faults_fresh = counters.faults_fresh;
+  summary.faults_probation = counters.faults_probation;
+  summary.faults_store = counters.faults_store;
+  summary.faults_waited = counters.faults_waited;
+  summary.bytes_read = counters.bytes_read;
+  summary.bytes_written = counters.bytes_written;
+  summary.bytes_read_ahead = counters.bytes_read_ahead;
+  summary.pages_dropped_clean = counters.pages_dropped_clean;
+  summary.stall_seconds = static_cast<double>(counters.stall_ns) * kNanoseconds;
+  summary.stall_no_room_seconds = static_cast<double>(counters.stall_no_room_ns) * kNanoseconds;
+  summary.store_full_waits = counters.store_full_waits;
 }
 
 bool did_not_start(const RunSummary& summary) { return summary.failed_starts != 0 && summary.processes == 0; }
@@ -137,7 +130,7 @@ std::string next_step(const RunSummary& summary) {
                        with_memory(summary, budget * 1.5));
   }
   if (share > kStoreBound) {
-    return fmt::format("`farheap store bench {}`; it shows what the store can do at best", quoted(summary.store));
+    return fmt::format("`farheap store bench {}`; it shows what the store can do at best", shell_word(summary.store));
   }
   if (share < kHardlyNoticed) {
     return fmt::format("`{}`; it hardly waited, so less may do", with_memory(summary, budget * 0.75));

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "base/run_page.hpp"
+#include "run_sample.hpp"
 
 namespace farheap::tool {
 
 struct RunSummary {
   std::vector<std::string> command;
   std::string store;
+  bool ended = true;  // false: a recording that was cut off
   int exit_status = 0;
   int signal = 0;
   double seconds = 0;
@@ -40,7 +41,7 @@ struct RunSummary {
 };
 
 // Takes the counters of a run over.
-void add_counters(RunSummary& summary, const base::RunCounters& counters);
+void add_counters(RunSummary& summary, const CounterValues& counters);
 
 // The program ended before its first line: the runtime could not come up, and said why.
 [[nodiscard]] bool did_not_start(const RunSummary& summary);

@@ -23,6 +23,9 @@ void complain(const Error& error);
 // Says what is wrong and that the settings were not understood; for the exit status 2.
 int wrong_usage(const Error& error);
 
+// As a shell reads it back. A word that needs no quotes stays as it is.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 // Rows of equal length as aligned columns, each line ended; the last column is not padded.
 [[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& rows);
 

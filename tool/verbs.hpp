@@ -34,8 +34,25 @@ struct RunArguments {
   std::vector<std::string> settings;  // "key=value"
   std::vector<std::string> command;   // the program and its arguments
   bool plain = false;                 // without Farheap
+  std::string trace;                  // the file to record to; empty: no recording
+  double trace_interval = 0;          // seconds between two samples; 0: chosen by the length of the run
 };
 int run(const RunArguments& arguments);
+
+struct TopArguments {
+  int process = 0;  // of the run, or the run itself; 0: all runs
+  bool once = false;
+  double interval = 1;  // seconds
+  bool json = false;
+};
+int top(const TopArguments& arguments);
+
+struct ReportArguments {
+  std::string trace;
+  std::string html;  // the file to write; empty: none
+  bool json = false;
+};
+int report(const ReportArguments& arguments);
 
 struct OptionsArguments {
   std::vector<std::string> settings;

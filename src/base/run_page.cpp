@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,17 +78,40 @@ void RunPage::raise_peak(std::uint64_t total) {
   }
 }
 
-static Result<RunPage*> map(int file, const std::string& subject) {
-  void* at = mmap(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+HeatTable& RunPage::start_heat(RunSlot& slot) {
+  auto* const table = reinterpret_cast<HeatTable*>(heat_[&slot - slots]);  // zeros are a table
+  table->start(slot.pid.load(std::memory_order_relaxed));
+  slot.heats.fetch_add(1, std::memory_order_release);
+  return *table;
+}
+
+const HeatTable& RunPage::heat(std::size_t slot) const { return *reinterpret_cast<const HeatTable*>(heat_[slot]); }
+
+// Not in a core dump: that would give every table of the page memory.
+static void* map(int file, int access) {
+  void* const at = mmap(nullptr, sizeof(RunPage), access, MAP_SHARED, file, 0);
+  if (at != MAP_FAILED) syscall(SYS_madvise, at, sizeof(RunPage), MADV_DONTDUMP);
+  return at;
+}
+
+static Result<RunPage*> map(int file, int access, const std::string& subject) {
+  void* const at = map(file, access);
   if (at == MAP_FAILED) return fail(errno_error(errno, "cannot map the run page", subject));
   return static_cast<RunPage*>(at);
 }
 
+static std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
 Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {
   if (ftruncate(file, sizeof(RunPage)) != 0) return fail(errno_error(errno, "cannot size the run page", "memfd"));
-  auto page = map(file, "memfd");
+  auto page = map(file, PROT_READ | PROT_WRITE, "memfd");
   if (!page) return page;
-  new (*page) RunPage;
+  new (*page) RunPage;  // without brackets: they would write the heat tables
+  (*page)->started_ns.store(monotonic_ns());
   (*page)->budget_bytes.store(budget_bytes);
   return page;
 }
@@ -96,29 +121,40 @@ RunPage* find_run_page(const char* path) {
   if (file < 0) return nullptr;
   struct stat status{};
   const bool whole = fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(RunPage);
-  void* const at = whole ? mmap(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  void* const at = whole ? map(file, PROT_READ | PROT_WRITE) : MAP_FAILED;
   close(file);
   if (at == MAP_FAILED) return nullptr;
   auto* const page = static_cast<RunPage*>(at);
   return page->format.load() == kRunPageFormat ? page : nullptr;
 }
 
-Result<RunPage*> open_run_page(const std::string& path) {
-  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+static Result<RunPage*> open_page(const std::string& path, int how, int access) {
+  const int file = open(path.c_str(), how | O_CLOEXEC);
   if (file < 0) return fail(errno_error(errno, "cannot open the run page", path));
   struct stat status{};
-  if (fstat(file, &status) != 0 || static_cast<std::size_t>(status.st_size) < sizeof(RunPage)) {
+  // Every format begins with its number; other versions have other sizes.
+  const bool known = fstat(file, &status) == 0;
+  std::uint32_t format = 0;
+  if (!known || pread(file, &format, sizeof format, 0) != sizeof format) {
     close(file);
     return fail(ErrorCode::kCorrupt, "cannot open the run page", path, "it is too short");
   }
-  auto page = map(file, path);
-  close(file);
-  if (page && (*page)->format.load() != kRunPageFormat) {
-    munmap(*page, sizeof(RunPage));
+  if (format != kRunPageFormat || static_cast<std::size_t>(status.st_size) < sizeof(RunPage)) {
+    close(file);
     return fail(ErrorCode::kCorrupt, "cannot open the run page", path, "it has another format",
                 "use the runtime and the tool of one version");
   }
+  auto page = map(file, access, path);
+  close(file);
   return page;
+}
+
+Result<RunPage*> open_run_page(const std::string& path) { return open_page(path, O_RDWR, PROT_READ | PROT_WRITE); }
+
+Result<std::shared_ptr<const RunPage>> look_at_run_page(const std::string& path) {
+  const auto page = open_page(path, O_RDONLY, PROT_READ);
+  if (!page) return fail(page.error());
+  return std::shared_ptr<const RunPage>(*page, [](const RunPage* at) { munmap(const_cast<RunPage*>(at), sizeof *at); });
 }
 
 }  // namespace farheap::base

@@ -13,11 +13,13 @@
 #include <memory>
 #include <string>
 
+#include "base/heat_table.hpp"
 #include "base/pulse.hpp"
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 5;
+inline constexpr std::uint32_t kRunPageFormat = 6;
+inline constexpr char kRunPageName[] = "farheap-run";           // of the memfd: `farheap top` finds runs by it
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
 struct RunCounters {
@@ -45,6 +47,7 @@ struct RunSlot {
   std::atomic<std::uint64_t> promised_bytes{0};   // what it may come to have without asking again; 0 once it pages
   std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
   std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh, shared pages counted once
+  std::atomic<std::uint32_t> heats{0};            // how often a process began to count in this slot's heat table
 };
 
 struct RunPage {
@@ -52,6 +55,10 @@ struct RunPage {
   std::atomic<std::uint64_t> budget_bytes{0};
   RunCounters counters;
   Pulse pulse;
+  std::atomic<std::int64_t> started_ns{0};     // when the page was made, on the monotonic clock
+  std::atomic<std::uint64_t> heap_address{0};  // where the heap begins in every process; 0 before the first one is up
+  static constexpr std::size_t kCommandBytes = 256;
+  char command[kCommandBytes] = {};  // what is run, in words for people; ended by a zero
   static constexpr int kSlots = 1024;
   RunSlot slots[kSlots];
 
@@ -64,13 +71,24 @@ struct RunPage {
   // What the other processes have or may come to have.
   [[nodiscard]] std::uint64_t promised_to_others(const RunSlot& own) const;
   void raise_peak(std::uint64_t total);
+
+  // The process in this slot begins to count.
+  HeatTable& start_heat(RunSlot& slot);
+  // Requires: slots[slot].heats is not 0.
+  [[nodiscard]] const HeatTable& heat(std::size_t slot) const;
+
+ private:
+  // A table for each slot. Not written when the page is made: memory only where a process pages.
+  alignas(4096) std::byte heat_[kSlots][sizeof(HeatTable)];
 };
 
 // Requires: `file` is open for reading and writing. Sizes it and puts a fresh page there; unmapped by munmap.
 [[nodiscard]] Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes);
 // Maps an existing one. kCorrupt if it is not a run page of this format.
 [[nodiscard]] Result<RunPage*> open_run_page(const std::string& path);
-// The same for a process that has no memory to allocate from; nullptr for any failure.
+// To look at only, as from outside of the run.
+[[nodiscard]] Result<std::shared_ptr<const RunPage>> look_at_run_page(const std::string& path);
+// The same as open_run_page() for a process that has no memory to allocate from; nullptr for any failure.
 [[nodiscard]] RunPage* find_run_page(const char* path);
 
 }  // namespace farheap::base

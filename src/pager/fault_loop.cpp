@@ -120,10 +120,12 @@ void FaultLoop::handle() {
     const auto since = Clock::now();
     run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());
     os::look_out_for_answers(serving_.fetch_add(1) == 0);
-    pager_.fault(view_.page_of(event.address), event.write, buffer);
+    const PageNumber page = view_.page_of(event.address);
+    pager_.fault(page, event.write, buffer);
     serving_.fetch_sub(1);
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
     run_page_.counters.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
+    pager_.heat(page, base::Heat::kStallNs, static_cast<std::uint64_t>(took));
   }
 }
 

@@ -64,6 +64,13 @@ class Pager {
   void discard(PageNumber first, std::uint64_t count);
   void hint(HintKind kind, PageNumber first, std::uint64_t count);
 
+  // ---- where it faults
+  // From now on what happens is counted there by range, too. The table outlives the pager.
+  void heat_goes_to(base::HeatTable& table) { heat_table_ = &table; }
+  void heat(PageNumber page, base::Heat kind, std::uint64_t by = 1) {
+    if (heat_table_ != nullptr) heat_table_->count(page * base::kPageBytes, kind, by);
+  }
+
   // ---- runtime threads
   // Brings `page` into view, or finds that somebody else is about to. `buffer`: block_max_pages pages, the
   // caller's own, aligned to the page size.
@@ -170,6 +177,7 @@ class Pager {
   Backing& backing_;
   Budget& budget_;
   base::RunCounters& counters_;
+  base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
 
   mutable std::mutex mutex_;

@@ -308,6 +308,9 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   }
   if (written) {
     counters_.bytes_written.fetch_add(leaving.dirty_pages * base::kPageBytes, std::memory_order_relaxed);
+    for (const auto& [run, from] : leaving.writes) {
+      heat(run.first, base::Heat::kBytesWritten, run.count * base::kPageBytes);
+    }
   }
   counters_.pages_dropped_clean.fetch_add(leaving.pages.size() - leaving.dirty_pages - zero, std::memory_order_relaxed);
 }

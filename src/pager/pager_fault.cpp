@@ -57,6 +57,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kFilling: {
       // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
       count(counters_.faults_waited);
+      heat(page, base::Heat::kWaited);
       const auto advice = streams_.touched(page);
       if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
       return;
@@ -64,6 +65,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kProbation:
     case PageState::kWriting: {
       count(counters_.faults_probation);
+      heat(page, base::Heat::kProbation);
       return touched_in_probation(page);
     }
     case PageState::kFresh: return fill_fresh(lock, page, buffer);
@@ -171,6 +173,7 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
 
 void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   count(counters_.faults_fresh);
+  heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
   const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
@@ -216,6 +219,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 
 void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults_store);
+  heat(page, base::Heat::kStore);
   const auto advice = streams_.touched(page);
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =
@@ -251,6 +255,7 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
   if (status) {
     show(incoming, buffer, hash);
     count(counters_.bytes_read, run.count * base::kPageBytes);
+    heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
   lock = lock_for_fault();
   if (status) return finish_incoming(incoming, ghost, advice.sequential);

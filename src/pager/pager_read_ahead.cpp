@@ -105,6 +105,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
     show(incoming, buffer, hash);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
+    heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
   lock.lock();
   if (status) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.hpp"
+#include "os/run_memory.hpp"
 
 namespace farheap::pager {
 
@@ -24,27 +25,9 @@ void TreeBudget::renew_in_child() {
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
 }
 
-// What a forked process added to what it shares with its parent: new pages, and copies of old ones. Both are minor
-// faults; a new huge page is one fault, but then the process has grown by more.
-static std::uint64_t added_bytes(const os::ProcessMemory::Use& use, std::uint64_t inherited) {
-  const std::uint64_t grown = use.anonymous_bytes > inherited ? use.anonymous_bytes - inherited : 0;
-  return std::min(use.anonymous_bytes, std::max(grown, use.minor_faults * base::kPageBytes));
-}
-
 void TreeBudget::note_use() {
   std::uint64_t total = 0;
-  for (const auto& slot : run_page_.slots) {
-    const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
-    if (pid == 0) continue;
-    const auto use = os::ProcessMemory::use_of(pid);
-    if (use.anonymous_bytes == 0) continue;  // it has ended, though perhaps nobody has waited for it
-    if (slot.watched.load(std::memory_order_relaxed)) {
-      total += slot.bytes.load(std::memory_order_relaxed);
-      continue;
-    }
-    const std::uint64_t inherited = slot.inherited_bytes.load(std::memory_order_relaxed);
-    total += inherited == 0 ? use.anonymous_bytes : added_bytes(use, inherited);
-  }
+  for (const auto& slot : run_page_.slots) total += os::held_bytes(slot);
   run_page_.raise_peak(total);
 }
 

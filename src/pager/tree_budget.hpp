@@ -19,6 +19,8 @@ class TreeBudget final : public Budget {
   // The run page outlives the budget. Registers this process there.
   explicit TreeBudget(base::RunPage& run_page);
   void renew_in_child();
+  // Where this process's faults are counted by range, from zero; anew in a forked child.
+  [[nodiscard]] base::HeatTable& start_heat() { return run_page_.start_heat(*slot_); }
   // A fork happened: pages are shared with a relative for a while, and must not be counted twice.
   void shares_memory() { shares_.store(true, std::memory_order_relaxed); }
 

@@ -60,7 +60,7 @@ base::RunPage* join_run(const base::Options& options) {
     if (page) return *page;
     base::log(base::LogLevel::kInfo, "{}", page.error().message());
   }
-  const int file = memfd_create("farheap-run", MFD_CLOEXEC);
+  const int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
   auto page = base::create_run_page(file, budget);
   if (!page) give_up(page.error());
   close(file);

@@ -83,6 +83,7 @@ PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page
       range_(std::move(range)),
       runs_(range_.data(), range_.size()),
       budget_(run_page) {
+  run_page_.heap_address.store(reinterpret_cast<std::uintptr_t>(range_.data()), std::memory_order_relaxed);
   syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTDUMP);
   advise_plain_life();
 }
@@ -202,6 +203,7 @@ Status PagedSegment::start_paging() {
   auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, pager_options(options_, pages));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
+  pager_->heat_goes_to(budget_.start_heat());
   adopt_what_is_in_memory();
   loop_ = std::make_unique<pager::FaultLoop>(
       *pager_, *view_, run_page_,
@@ -287,6 +289,7 @@ void PagedSegment::unlock_in_child() {
   budget_.shares_memory();
   if (is_paging()) {
     map_->unlock_in_child();
+    pager_->heat_goes_to(budget_.start_heat());
     pager_->thaw_in_child();
     if (Status renewed = view_->renew_in_child(); !renewed) give_up(renewed.error());
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());

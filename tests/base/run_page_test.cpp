@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,30 @@ TEST_F(RunPageTest, RefusesWhatIsNoRunPage) {
   EXPECT_EQ(open_run_page("/dev/null").error().code, ErrorCode::kCorrupt);
   page_->format = kRunPageFormat + 1;
   EXPECT_EQ(open_run_page(path()).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(RunPageTest, CanBeLookedAtFromOutside) {
+  RunSlot& own = page_->claim(getpid());
+  page_->start_heat(own).count(5 << 20, Heat::kStore, 3);
+  const auto seen = look_at_run_page(path());
+  ASSERT_TRUE(seen) << seen.error().message();
+  const auto slot = static_cast<std::size_t>(&own - page_->slots);
+  EXPECT_EQ((*seen)->slots[slot].heats.load(), 1U);
+  EXPECT_EQ((*seen)->heat(slot).read().pid, getpid());
+  EXPECT_EQ((*seen)->heat(slot).read().ranges[2][Heat::kStore], 3U);
+  EXPECT_EQ(look_at_run_page("/dev/null").error().code, ErrorCode::kCorrupt);
+  page_->format = kRunPageFormat - 1;
+  EXPECT_EQ(look_at_run_page(path()).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(RunPageTest, HeatTablesTakeMemoryOnlyWhereAProcessPages) {
+  struct stat status{};
+  ASSERT_EQ(fstat(file_, &status), 0);
+  const auto before = status.st_blocks * 512;
+  EXPECT_LT(before, 256 << 10) << "the page was written as a whole when it was made";
+  (void)page_->start_heat(page_->claim(getpid()));
+  ASSERT_EQ(fstat(file_, &status), 0);
+  EXPECT_LE(status.st_blocks * 512 - before, 3 * 4096);
 }
 
 TEST_F(RunPageTest, SumsTheLivingAndForgetsTheDead) {

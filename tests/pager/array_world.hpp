@@ -214,6 +214,8 @@ class World {
       lost.push_back(error.message());
     };
     pager = Pager::make(view, backing, budget, counters, pager_options).value();
+    heat->start(1);
+    pager->heat_goes_to(*heat);
     threads_.emplace_back([this] {
       while (!stop_) {
         switch (pager->evict_once()) {
@@ -248,6 +250,7 @@ class World {
   MapBacking backing;
   FixedBudget budget;
   base::RunCounters counters;
+  std::unique_ptr<base::HeatTable> heat = std::make_unique<base::HeatTable>();
   std::unique_ptr<Pager> pager;
   std::mutex lost_mutex;
   std::vector<std::string> lost;

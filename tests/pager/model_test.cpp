@@ -108,6 +108,13 @@ TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
   world.pager->freeze();
   world.pager->thaw();
   EXPECT_EQ(world.pager->check(), "");
+  const auto heat = world.heat->read().total();
+  EXPECT_EQ(heat[base::Heat::kFresh], world.counters.faults_fresh);
+  EXPECT_EQ(heat[base::Heat::kProbation], world.counters.faults_probation);
+  EXPECT_EQ(heat[base::Heat::kStore], world.counters.faults_store);
+  EXPECT_EQ(heat[base::Heat::kWaited], world.counters.faults_waited);
+  EXPECT_EQ(heat[base::Heat::kBytesRead], world.counters.bytes_read);
+  EXPECT_EQ(heat[base::Heat::kBytesWritten], world.counters.bytes_written);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -60,12 +60,12 @@ class Overview(unittest.TestCase):
     def test_bare_command_lists_every_verb_with_an_example(self):
         done = tool()
         self.assertEqual(done.returncode, 0)
-        for verb in ("run", "doctor", "options", "store bench", "store kinds"):
+        for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds"):
             self.assertIn(f"farheap {verb}", done.stdout)
         self.assertEqual(done.stderr, "")
 
     def test_help_starts_with_examples(self):
-        for words in (("run",), ("doctor",), ("options",), ("store", "bench"), ("store", "kinds")):
+        for words in (("run",), ("top",), ("report",), ("doctor",), ("options",), ("store", "bench"), ("store", "kinds")):
             done = tool(*words, "--help")
             self.assertEqual(done.returncode, 0, words)
             self.assertTrue(done.stdout.startswith("Examples:"), done.stdout)

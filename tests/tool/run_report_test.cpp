@@ -121,7 +121,7 @@ TEST(RunReport, TakesTheCountersOver) {
   counters.stall_ns = 2'500'000'000;
   counters.faults_waited = 5;
   RunSummary run;
-  add_counters(run, counters);
+  add_counters(run, counter_values(counters));
   EXPECT_DOUBLE_EQ(run.stall_seconds, 2.5);
   EXPECT_EQ(run.faults_waited, 5U);
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "run_sample.hpp"
+
+#include <chrono>
+
+#include "os/run_memory.hpp"
+#include "process_facts.hpp"
+
+namespace farheap::tool {
+namespace {
+
+double seconds_since(std::int64_t started_ns) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now - std::chrono::nanoseconds(started_ns)).count();
+}
+
+}  // namespace
+
+CounterValues counter_values(const base::RunCounters& counters) {
+  CounterValues values;
+  values.processes = counters.processes.load();
+  values.paging_processes = counters.paging_processes.load();
+  values.faults = counters.faults.load();
+  values.faults_fresh = counters.faults_fresh.load();
+  values.faults_probation = counters.faults_probation.load();
+  values.faults_store = counters.faults_store.load();
+  values.faults_waited = counters.faults_waited.load();
+  values.bytes_read = counters.bytes_read.load();
+  values.bytes_written = counters.bytes_written.load();
+  values.bytes_read_ahead = counters.bytes_read_ahead.load();
+  values.pages_dropped_clean = counters.pages_dropped_clean.load();
+  values.stall_ns = counters.stall_ns.load();
+  values.stall_no_room_ns = counters.stall_no_room_ns.load();
+  values.store_full_waits = counters.store_full_waits.load();
+  values.peak_bytes = counters.peak_bytes.load();
+  values.failed_starts = counters.failed_starts.load();
+  return values;
+}
+
+Sample Sampler::take() {
+  Sample sample;
+  sample.seconds = seconds_since(page_.started_ns.load());
+  sample.budget_bytes = page_.budget_bytes.load();
+  sample.heap_address = page_.heap_address.load();
+  for (std::size_t i = 0; i < base::RunPage::kSlots; ++i) {
+    const base::RunSlot& slot = page_.slots[i];
+    const std::uint32_t heats = slot.heats.load(std::memory_order_acquire);
+    base::HeatTable::Snapshot heat;
+    if (heats != 0) {
+      heat = page_.heat(i).read();
+      if (seen_[i].heats != heats) seen_[i] = {heats, {}};
+      add_ranges(sample, i, heat);
+    }
+    const std::uint64_t bytes = os::held_bytes(slot);
+    if (bytes == 0) continue;
+    const int pid = slot.pid.load();
+    const bool paging = slot.watched.load() && heat.pid == pid;
+    sample.resident_bytes += bytes;
+    sample.processes.push_back({pid, name_of(pid), bytes, paging, paging ? heat.total() : base::HeatCounts{}});
+  }
+  sample.counters = counter_values(page_.counters);
+  return sample;
+}
+
+void Sampler::add_ranges(Sample& sample, std::size_t slot, const base::HeatTable::Snapshot& now) {
+  auto& before = seen_[slot].heat;
+  before.widen_to(now.range_bytes);
+  for (std::size_t i = 0; i < now.ranges.size(); ++i) {
+    const auto counts = now.ranges[i].since(before.ranges[i]);
+    if (counts.any()) sample.ranges.push_back({now.pid, i * now.range_bytes, now.range_bytes, counts});
+  }
+  before = now;
+}
+
+}  // namespace farheap::tool
