@@ -31,6 +31,7 @@
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
+#include "pager/probation_share.hpp"
 #include "pager/streams.hpp"
 #include "pager/view.hpp"
 
@@ -42,7 +43,7 @@ struct PagerOptions {
   std::uint32_t block_min_pages = 1;
   std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
-  std::uint32_t probation_percent = 5;    // of the memory there is
+  std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
@@ -180,6 +181,7 @@ class Pager {
   PageTable table_;
   Policy policy_;
   BlockList probation_;
+  ProbationShare probation_share_;
   Neighbours neighbours_;
   Streams streams_;
   Streams fresh_streams_;

@@ -76,6 +76,9 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
   const auto advice = streams_.touched(page);
+  if (!marker && !guessed && !advice.sequential) {
+    probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
+  }
   if (table_.state(page) == PageState::kWriting) {
     if (guessed) neighbours_.learn(table_.extent(page), true, 1);
     rescue(id);
@@ -95,7 +98,7 @@ void Pager::touched_in_probation(PageNumber page) {
 // are all of it.
 BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   Block& block = table_.block(id);
-  const PageNumber first = std::max(window.first, block.first);
+  const PageNumber first = std::max<PageNumber>(window.first, block.first);
   const PageNumber end = std::min<PageNumber>(window.first + window.count, block.first + block.count);
   PageRun run{page, 1};
   const auto mine = [&](PageNumber one) { return table_.state(one) == PageState::kProbation && table_.tag(one) == id; };
@@ -131,7 +134,7 @@ void Pager::rescue(BlockId id) {
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id);
   room_.notify_all();
-  wake_evictor();
+  if (resident_ + reserve_pages() > limit_) wake_evictor();
 }
 
 std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
@@ -217,6 +220,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults_store);
   const auto advice = streams_.touched(page);
+  if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =
       wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
