@@ -83,6 +83,21 @@ struct StoreUsage {
   std::uint64_t space_bytes = 0;  // what they take on the device or in the server
 };
 
+// Gets that one thread has in flight and asks after, instead of waiting for each.
+//
+// Thread-safety: one thread at a time; another may go on when nothing is in flight. The store outlives it.
+class GetsInFlight {
+ public:
+  virtual ~GetsInFlight() = default;
+  // `entry`, and what it points to, must stay where it is until take() returns it. False: not this one (its outcome is
+  // unchanged), ask Store::get().
+  [[nodiscard]] virtual bool begin(Get& entry) = 0;
+  // One that is answered, its outcome set; in any order. nullptr: none yet.
+  [[nodiscard]] virtual Get* take() = 0;
+  // Readable (poll) when an answer is there.
+  [[nodiscard]] virtual int descriptor() const = 0;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -99,6 +114,9 @@ class Store {
   // they may be under way at the same time.
   [[nodiscard]] virtual Status get(std::span<Get> batch) = 0;
   [[nodiscard]] virtual Status put(std::span<Put> batch) = 0;
+
+  // For at most so many at a time; nullptr from stores whose answers have to be waited for.
+  [[nodiscard]] virtual std::unique_ptr<GetsInFlight> gets_in_flight(unsigned /*most*/) { return nullptr; }
 
   // Forget blocks [first, first + count); their space is given back where kSparse is set. Absent ones are fine.
   [[nodiscard]] virtual Status erase(std::uint64_t first, std::uint64_t count) = 0;

@@ -82,7 +82,7 @@ using Log = LogLevel;
   X(Switch, keep_awake, "on", false,                                                                                   \
     "While faults follow each other closely, keep a processor that is free from falling asleep")                       \
   X(Percent, probation, "10", false,                                                                                   \
-    "Share of the budget for pages that are out of the program's view but still in memory")                            \
+    "Largest share of the budget for pages that are out of the program's view but still in memory")                    \
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \

@@ -15,13 +15,11 @@
 #include <memory>
 
 #include "base/log.hpp"
-#include "os/own_descriptors.hpp"
 #ifdef FARHEAP_HAVE_LIBURING
-#include <liburing.h>
+#include "os/ring_setup.hpp"
 #endif
 
 namespace farheap::os {
-namespace {
 
 void finish_plainly(IoRequest& io) {
   io.error = 0;
@@ -40,6 +38,8 @@ void finish_plainly(IoRequest& io) {
     }
   }
 }
+
+namespace {
 
 // How many requests from the front are neighbours in the file and of one kind.
 std::size_t neighbours(std::span<const IoRequest> batch) {
@@ -92,22 +92,15 @@ struct Ring {
 
   static std::unique_ptr<Ring> create() {
     auto made = std::make_unique<Ring>();
-    // An answer does not interrupt its thread: who looks for it finds it (no interrupt to another processor).
-    constexpr unsigned kUndisturbed = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;  // since Linux 5.19
-    int failed = io_uring_queue_init(kDepth, &made->ring, kUndisturbed);
-    if (failed == -EINVAL) failed = io_uring_queue_init(kDepth, &made->ring, 0);
-    if (failed != 0) {
-      base::log(base::LogLevel::kInfo, "io_uring is not to be had (errno {}): plain reads and writes instead", -failed);
+    if (const int failed = open_ring(kDepth, made->ring); failed != 0) {
+      base::log(base::LogLevel::kInfo, "io_uring is not to be had (errno {}): plain reads and writes instead", failed);
       return nullptr;
     }
-    made->ring.ring_fd = made->ring.enter_ring_fd = keep_descriptor(made->ring.ring_fd);
     made->owner = getpid();
     return made;
   }
   ~Ring() {
-    if (owner == 0) return;
-    disown_descriptor(ring.ring_fd);
-    io_uring_queue_exit(&ring);
+    if (owner != 0) close_ring(ring);
   }
 
   // Requires: batch.size() <= kDepth.

@@ -37,6 +37,9 @@ void run_io(std::span<IoRequest> batch, IoWay way);
 // pays when others want the processor: several threads that fault at once.
 void look_out_for_answers(bool on);
 
+// Carries on with a request from where it is, in the plain way, whose answer is final.
+void finish_plainly(IoRequest& io);
+
 // False if this kernel (or a container's filter, or the build) has no io_uring; then kRing means kPlain.
 [[nodiscard]] bool has_io_uring();
 

@@ -22,8 +22,11 @@ bool is_zero_page(const std::byte* page) {
 }
 
 void KnownContents::prepare_hashes(std::uint32_t pages) {
-  if (pages > 1) many_ = std::make_unique<PageHash[]>(pages);
-  kind_ = Kind::kHashes;
+  if (pages > 1) {
+    hashes_ = std::make_unique<PageHash[]>(pages);
+  } else {
+    hashes_ = PageHash{};
+  }
 }
 
 void KnownContents::set_hashes(const std::byte* bytes, std::uint32_t pages) {
@@ -33,7 +36,7 @@ void KnownContents::set_hashes(const std::byte* bytes, std::uint32_t pages) {
 
 KnownContents KnownContents::part(std::uint32_t from, std::uint32_t pages) const {
   KnownContents result;
-  if (kind_ != Kind::kHashes) return result;
+  if (kind() != Kind::kHashes) return result;
   result.prepare_hashes(pages);
   for (std::uint32_t i = 0; i < pages; ++i) result.set_hash(i, at(from + i));
   return result;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <variant>
 
 namespace farheap::pager {
 
@@ -32,23 +33,26 @@ class KnownContents {
   void set_hashes(const std::byte* bytes, std::uint32_t pages);
   void prepare_hashes(std::uint32_t pages);
   void set_hash(std::uint32_t index, PageHash hash) { at(index) = hash; }
-  void forget() { kind_ = Kind::kNothing; }
+  void forget() { hashes_ = std::monostate{}; }
   // What is known of pages [from, from + pages), for a block that is split off.
   [[nodiscard]] KnownContents part(std::uint32_t from, std::uint32_t pages) const;
 
-  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] Kind kind() const { return hashes_.index() == 0 ? Kind::kNothing : Kind::kHashes; }
   // True only if page `index` of the block still has the contents that the store has.
   [[nodiscard]] bool is_stored(std::uint32_t index, PageHash now) const {
-    return kind_ == Kind::kHashes && at(index) == now;
+    return kind() == Kind::kHashes && at(index) == now;
   }
 
  private:
-  [[nodiscard]] PageHash& at(std::uint32_t index) { return many_ ? many_[index] : one_; }
-  [[nodiscard]] const PageHash& at(std::uint32_t index) const { return many_ ? many_[index] : one_; }
+  using Many = std::unique_ptr<PageHash[]>;
+  [[nodiscard]] PageHash& at(std::uint32_t index) {
+    const Many* many = std::get_if<Many>(&hashes_);
+    return many != nullptr ? (*many)[index] : std::get<PageHash>(hashes_);
+  }
+  [[nodiscard]] const PageHash& at(std::uint32_t index) const { return const_cast<KnownContents*>(this)->at(index); }
 
-  PageHash one_;  // single pages, the common case under random access, need no memory of their own
-  std::unique_ptr<PageHash[]> many_;
-  Kind kind_ = Kind::kNothing;
+  // Single pages, the common case under random access, need no memory of their own.
+  std::variant<std::monostate, PageHash, Many> hashes_;
 };
 
 }  // namespace farheap::pager

@@ -14,10 +14,23 @@
 
 namespace farheap::pager {
 
-using Clock = std::chrono::steady_clock;
+namespace {
 
-FaultLoop::FaultLoop(Pager& pager, KernelView& view, base::RunPage& run_page, FaultLoopOptions options)
-    : pager_(pager), view_(view), run_page_(run_page), options_(options) {}
+constexpr unsigned kMostInFlight = 16;
+constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those take so long that waiting costs little
+constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
+
+std::byte* make_buffer(std::uint32_t pages) {
+  auto mapping = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
+  if (!mapping) base::stop(mapping.error().message());
+  return (new os::Mapping(std::move(*mapping)))->data();  // as long as the thread, which is as long as the process
+}
+
+}  // namespace
+
+FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page,
+                     FaultLoopOptions options)
+    : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {}
 
 Status FaultLoop::start_thread(void* (*body)(void*)) {
   sigset_t all, before;
@@ -41,6 +54,11 @@ Status FaultLoop::start() {
   // holds whose fault it is that we should serve.
   handlers_ = 1;
   handlers_made_ = 0;
+  reads_ = backing_.reads_in_flight(kMostInFlight);
+  if (reads_ && flight_buffers_ == nullptr) flight_buffers_ = make_buffer(kMostInFlight * kFlightPages);
+  flights_.resize(reads_ ? kMostInFlight : 0);
+  free_numbers_.clear();
+  for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
@@ -75,12 +93,6 @@ void* FaultLoop::evictor(void* loop) {
   }
 }
 
-static std::byte* make_buffer(std::uint32_t pages) {
-  auto mapping = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
-  if (!mapping) base::stop(mapping.error().message());
-  return (new os::Mapping(std::move(*mapping)))->data();  // as long as the thread, which is as long as the process
-}
-
 void* FaultLoop::reader(void* loop) {
   base::t_inside_runtime = true;
   auto& self = *static_cast<FaultLoop*>(loop);
@@ -88,13 +100,17 @@ void* FaultLoop::reader(void* loop) {
   for (;;) self.pager_.read_ahead_once(buffer, 1000);
 }
 
+// False: nothing has come, but an answer may have.
 bool FaultLoop::next_event(os::FaultEvent& event) {
-  const auto until = Clock::now() + std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
+  const bool in_flight = free_numbers_.size() < flights_.size();
+  const auto look_out = in_flight ? kLookOut : std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
+  const auto until = Clock::now() + look_out;
   do {
     if (view_.userfault().read_event(event)) return true;
+    if (in_flight && land_one()) return false;
   } while (Clock::now() < until);
-  pollfd waiting{view_.userfault().descriptor(), POLLIN, 0};
-  poll(&waiting, 1, -1);
+  pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0}, {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
+  poll(waiting, in_flight ? 2 : 1, -1);
   return view_.userfault().read_event(event);
 }
 
@@ -106,26 +122,82 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   handlers_.notify_all();
 }
 
+bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
+  if (free_numbers_.empty() || started.run().count > kFlightPages) return false;
+  const unsigned number = free_numbers_.back();
+  std::byte* const buffer = flight_buffers_ + number * kFlightPages * base::kPageBytes;
+  if (!reads_->begin(number, {started.run(), buffer})) return false;
+  free_numbers_.pop_back();
+  flights_[number] = {started, since};
+  return true;
+}
+
+bool FaultLoop::land_one() {
+  const auto answer = reads_->take();
+  if (!answer) return false;
+  const Flight& flight = flights_[answer->number];
+  pager_.finish_fault(flight.started, answer->arrived,
+                      flight_buffers_ + answer->number * kFlightPages * base::kPageBytes);
+  note_stall(flight.started.page, flight.since);
+  free_numbers_.push_back(answer->number);
+  return true;
+}
+
+void FaultLoop::land_all() {
+  const auto until = Clock::now() + kLookOut;
+  while (free_numbers_.size() < flights_.size()) {
+    if (land_one() || Clock::now() < until) continue;
+    pollfd waiting{reads_->descriptor(), POLLIN, 0};
+    poll(&waiting, 1, -1);
+  }
+}
+
+void FaultLoop::note_stall(PageNumber page, Clock::time_point since) {
+  const auto took = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - since).count());
+  run_page_.counters.stall_ns.fetch_add(took, std::memory_order_relaxed);
+  pager_.heat(page, base::Heat::kStallNs, took);
+}
+
+FaultLoop::Long FaultLoop::lead() {
+  Long found;
+  for (;;) {
+    os::FaultEvent event;
+    if (!next_event(event)) continue;
+    note_thread(event.thread);
+    found.since = Clock::now();
+    found.page = view_.page_of(event.address);
+    found.write = event.write;
+    run_page_.pulse.beat(std::chrono::nanoseconds(found.since.time_since_epoch()).count());
+    const auto begun = pager_.begin_fault(found.page, found.write, found.started);
+    if (begun == Pager::Begun::kDone) {
+      note_stall(found.page, found.since);
+      continue;
+    }
+    found.begun = begun == Pager::Begun::kReading;
+    if (found.begun && reads_ && read_later(found.started, found.since)) continue;
+    land_all();
+    return found;
+  }
+}
+
 void FaultLoop::handle() {
   const unsigned number = handlers_made_++;
   for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
   std::byte* buffer = make_buffer(options_.buffer_pages);
   for (;;) {
-    os::FaultEvent event;
+    Long fault;
     {
       std::lock_guard turn(turn_);
-      if (!next_event(event)) continue;
-      note_thread(event.thread);
+      fault = lead();
     }
-    const auto since = Clock::now();
-    run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());
     os::look_out_for_answers(serving_.fetch_add(1) == 0);
-    const PageNumber page = view_.page_of(event.address);
-    pager_.fault(page, event.write, buffer);
+    if (fault.begun) {
+      pager_.finish_fault(fault.started, false, buffer);
+    } else {
+      pager_.fault(fault.page, fault.write, buffer);
+    }
     serving_.fetch_sub(1);
-    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
-    run_page_.counters.stall_ns.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
-    pager_.heat(page, base::Heat::kStallNs, static_cast<std::uint64_t>(took));
+    note_stall(fault.page, fault.since);
   }
 }
 

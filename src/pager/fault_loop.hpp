@@ -3,14 +3,18 @@
 // The runtime's threads: handlers that take faults from the kernel, the evictor, the reader. They block all
 // signals, run inside the runtime (base/inside_runtime.hpp) and live until the process ends.
 //
-// Handlers take turns: one waits for events; when it has one it hands the waiting on and serves the fault itself,
-// because waking another thread to serve it would cost more than the fault. A second handler is woken only when
-// a second thread of the program faults.
+// Handlers take turns. The one whose turn it is leads: it waits for faults and serves those that are quick, and keeps
+// several small reads in flight where the store can answer later. A fault that may take long it serves itself, after it
+// has handed the lead on, because waking another thread to serve it would cost more than the fault. A second handler is
+// woken only when a second thread of the program faults.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "os/userfault.hpp"
 #include "pager/kernel_view.hpp"
@@ -28,7 +32,8 @@ struct FaultLoopOptions {
 
 class FaultLoop {
  public:
-  FaultLoop(Pager& pager, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
+  // All outlive the loop.
+  FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
   // kUnavailable if a thread cannot be made.
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
@@ -40,16 +45,40 @@ class FaultLoop {
   static void* evictor(void* loop);
   static void* reader(void* loop);
   void handle();
+
+  using Clock = std::chrono::steady_clock;
+  // What the leader cannot serve without waiting. Nothing is in flight.
+  struct Long {
+    PageNumber page = 0;
+    bool write = false;
+    bool begun = false;  // it is `started` and only has to be read
+    Pager::Started started;
+    Clock::time_point since;
+  };
+  [[nodiscard]] Long lead();
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
+  [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
+  [[nodiscard]] bool land_one();
+  void land_all();
+  void note_stall(PageNumber page, Clock::time_point since);
 
   Pager& pager_;
+  Backing& backing_;
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
-  std::mutex turn_;
-  std::uint32_t first_thread_ = 0;  // guarded by turn_: the first that faulted
+  std::mutex turn_;  // guards all down to free_numbers_
+  std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;
+  std::unique_ptr<Backing::Reads> reads_;  // null: this store's answers have to be waited for
+  struct Flight {
+    Pager::Started started;
+    Clock::time_point since;
+  };
+  std::vector<Flight> flights_;  // by number
+  std::byte* flight_buffers_ = nullptr;
+  std::vector<unsigned> free_numbers_;
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
   std::atomic<unsigned> serving_ = 0;  // handlers that have a fault in hand

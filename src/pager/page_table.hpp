@@ -37,7 +37,7 @@ enum class Queue : std::uint8_t { kNone, kSmall, kMain, kStream, kKeep, kProbati
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
 struct Block {
-  PageNumber first = 0;
+  std::uint32_t first = 0;       // a page number: segments have at most 2^32 pages (16 TiB)
   BlockId older = 0, newer = 0;  // in its queue
   std::uint16_t count = 0;       // pages it was made with; all in one extent
   std::uint16_t pages = 0;       // pages it still has
@@ -48,6 +48,7 @@ struct Block {
   bool guessed = false;  // fetched as neighbours of a missed page, and not touched yet
   KnownContents known;   // as the store (or a fresh page) has it
 };
+static_assert(sizeof(Block) == 48);  // under random access there is one for each page in memory
 
 // 2 MiB of pages. Exists from the first touch on.
 struct Extent {
@@ -63,6 +64,7 @@ struct Extent {
 
 class PageTable {
  public:
+  // Requires: capacity_pages < 2^32 - kExtentPages.
   [[nodiscard]] static Result<PageTable> make(std::uint64_t capacity_pages);
   PageTable(PageTable&& other) noexcept = default;
   PageTable& operator=(PageTable&&) = delete;
@@ -77,7 +79,13 @@ class PageTable {
     const Extent* extent = find(page);
     return extent == nullptr ? PageState::kFresh : extent->state[page % kExtentPages];
   }
-  void set_state(PageNumber page, PageState state) { extent(page).state[page % kExtentPages] = state; }
+  void set_state(PageNumber page, PageState state) {
+    PageState& now = extent(page).state[page % kExtentPages];
+    stored_pages_ += (state == PageState::kStored) - (now == PageState::kStored);
+    now = state;
+  }
+  // Pages that are in the store and not in memory.
+  [[nodiscard]] std::uint64_t stored_pages() const { return stored_pages_; }
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 
   [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
@@ -96,6 +104,7 @@ class PageTable {
   std::uint64_t extents_end_ = 0;  // none was made at or after this one
   os::ReservedArray<std::unique_ptr<Extent>> extents_;
   os::ReservedArray<Block> blocks_;
+  std::uint64_t stored_pages_ = 0;
   BlockId blocks_made_ = 0;
   BlockId free_blocks_ = 0;  // linked by Block::newer
 };

@@ -31,6 +31,7 @@
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
+#include "pager/probation_share.hpp"
 #include "pager/streams.hpp"
 #include "pager/view.hpp"
 
@@ -42,7 +43,7 @@ struct PagerOptions {
   std::uint32_t block_min_pages = 1;
   std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
-  std::uint32_t probation_percent = 5;    // of the memory there is
+  std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
@@ -76,6 +77,32 @@ class Pager {
   // caller's own, aligned to the page size.
   void fault(PageNumber page, bool write, std::byte* buffer);
 
+  // A run that is read in one piece and arrives in up to three: what a fault asked for comes into view and its
+  // neighbours on probation; of what is read ahead all comes into view but for a marker.
+  struct Incoming {
+    struct Part {
+      PageRun run;
+      BlockId id = 0;
+    };
+    PageRun run;
+    std::array<Part, 3> parts;  // before the middle, the middle, after it; each may be empty
+    bool middle_in_view = true;
+    [[nodiscard]] bool in_view(int part) const { return (part == 1) == middle_in_view; }
+  };
+  struct Started {
+    PageNumber page = 0;  // that was touched
+    Incoming incoming;
+    bool ghost = false, sequential = false, hash = false;
+    [[nodiscard]] PageRun run() const { return incoming.run; }
+  };
+  // The same for a thread that has several reads in flight. kDone: there is nothing to read (any more). kNotNow: it
+  // could take long, call fault() when nothing is in flight any more. kReading: `started.run()` is to be read, and then
+  // finish_fault() called.
+  enum class Begun { kDone, kNotNow, kReading };
+  [[nodiscard]] Begun begin_fault(PageNumber page, bool write, Started& started);
+  // `arrived`: the pages are in `buffer`; otherwise they are read now.
+  void finish_fault(const Started& started, bool arrived, std::byte* buffer);
+
   enum class Evicted { kIdle, kWorked, kStoreFull };
   // One round. kIdle: nothing to do until the next fault (wait_for_work()).
   [[nodiscard]] Evicted evict_once();
@@ -108,7 +135,9 @@ class Pager {
 
   // pager_fault.cpp
   void fill_fresh(Lock& lock, PageNumber page, std::byte* buffer);
-  void fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer);
+  // False: somebody was faster.
+  [[nodiscard]] bool begin_stored(Lock& lock, PageNumber page, bool write, Started& started);
+  void caught_up_with_read_ahead(PageNumber page);
   void touched_in_probation(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
@@ -124,18 +153,6 @@ class Pager {
   void finish_filling(PageRun run, BlockId id, bool ghost, bool stream);
   void finish_on_probation(PageRun run, BlockId id);
   void undo_filling(PageRun run, BlockId id);
-  // A run that is read in one piece and arrives in up to three: what a fault asked for comes into view and its
-  // neighbours on probation; of what is read ahead all comes into view but for a marker.
-  struct Incoming {
-    struct Part {
-      PageRun run;
-      BlockId id = 0;
-    };
-    PageRun run;
-    std::array<Part, 3> parts;  // before the middle, the middle, after it; each may be empty
-    bool middle_in_view = true;
-    [[nodiscard]] bool in_view(int part) const { return (part == 1) == middle_in_view; }
-  };
   [[nodiscard]] Incoming begin_incoming(PageRun run, PageRun middle, bool middle_in_view);
   void show(const Incoming& incoming, const std::byte* bytes, bool hash);  // outside the mutex
   void finish_incoming(const Incoming& incoming, bool ghost, bool stream);
@@ -188,6 +205,7 @@ class Pager {
   PageTable table_;
   Policy policy_;
   BlockList probation_;
+  ProbationShare probation_share_;
   Neighbours neighbours_;
   Streams streams_;
   Streams fresh_streams_;

@@ -35,7 +35,7 @@ struct Pager::Leaving {
 
 std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 256, 32, 2048); }
 
-std::uint64_t Pager::probation_target() const { return limit_ * options_.probation_percent / 100; }
+std::uint64_t Pager::probation_target() const { return limit_ * probation_share_.percent() / 100; }
 
 void Pager::refresh_limit() { limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_), 64); }
 

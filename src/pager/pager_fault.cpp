@@ -52,32 +52,51 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
-      view_.mend(page);
-      return;
-    case PageState::kFilling: {
-      // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
-      count(counters_.faults_waited);
-      heat(page, base::Heat::kWaited);
-      const auto advice = streams_.touched(page);
-      if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
-      return;
-    }
+      return view_.mend(page);
+    case PageState::kFilling: return caught_up_with_read_ahead(page);
     case PageState::kProbation:
-    case PageState::kWriting: {
-      count(counters_.faults_probation);
-      heat(page, base::Heat::kProbation);
-      return touched_in_probation(page);
-    }
+    case PageState::kWriting: return touched_in_probation(page);
     case PageState::kFresh: return fill_fresh(lock, page, buffer);
-    case PageState::kStored: return fill_stored(lock, page, write, buffer);
+    case PageState::kStored: break;
+  }
+  Started started;
+  if (!begin_stored(lock, page, write, started)) return;
+  lock.unlock();
+  finish_fault(started, false, buffer);
+}
+
+Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
+  Lock lock = lock_for_fault();
+  const PageState state = table_.state(page);
+  if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
+  if (state == PageState::kStored && resident_ >= limit_) return Begun::kNotNow;
+  count(counters_.faults);
+  switch (state) {
+    case PageState::kPresent: view_.mend(page); return Begun::kDone;
+    case PageState::kFilling: caught_up_with_read_ahead(page); return Begun::kDone;
+    case PageState::kStored: return begin_stored(lock, page, write, started) ? Begun::kReading : Begun::kDone;
+    default: touched_in_probation(page); return Begun::kDone;
   }
 }
 
+// Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
+void Pager::caught_up_with_read_ahead(PageNumber page) {
+  count(counters_.faults_waited);
+  heat(page, base::Heat::kWaited);
+  const auto advice = streams_.touched(page);
+  if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+}
+
 void Pager::touched_in_probation(PageNumber page) {
+  count(counters_.faults_probation);
+  heat(page, base::Heat::kProbation);
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
   const auto advice = streams_.touched(page);
+  if (!marker && !guessed && !advice.sequential) {
+    probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
+  }
   if (table_.state(page) == PageState::kWriting) {
     if (guessed) neighbours_.learn(table_.extent(page), true, 1);
     rescue(id);
@@ -97,7 +116,7 @@ void Pager::touched_in_probation(PageNumber page) {
 // are all of it.
 BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   Block& block = table_.block(id);
-  const PageNumber first = std::max(window.first, block.first);
+  const PageNumber first = std::max<PageNumber>(window.first, block.first);
   const PageNumber end = std::min<PageNumber>(window.first + window.count, block.first + block.count);
   PageRun run{page, 1};
   const auto mine = [&](PageNumber one) { return table_.state(one) == PageState::kProbation && table_.tag(one) == id; };
@@ -133,7 +152,7 @@ void Pager::rescue(BlockId id) {
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id);
   room_.notify_all();
-  wake_evictor();
+  if (resident_ + reserve_pages() > limit_) wake_evictor();
 }
 
 std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
@@ -217,16 +236,17 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
   return extent.dirty_bias < 2 || (++extent.sample & 15) == 0;
 }
 
-void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buffer) {
+bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& started) {
   count(counters_.faults_store);
   heat(page, base::Heat::kStore);
   const auto advice = streams_.touched(page);
+  if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =
       wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
-    return;
+    return false;
   }
   PageRun window = fetch_window(page, granted, advice.backward);
   if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
@@ -241,25 +261,30 @@ void Pager::fill_stored(Lock& lock, PageNumber page, bool write, std::byte* buff
     const std::uint32_t least = sure_pages(table_.extent(page));
     sure = table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
   }
-  const bool ghost = policy_.is_ghost(table_.tag(page), limit_);
-  const Incoming incoming = begin_incoming(run, sure, true);
+  started.ghost = policy_.is_ghost(table_.tag(page), limit_);
+  started.sequential = advice.sequential;
+  started.page = page;
+  started.incoming = begin_incoming(run, sure, true);
   if (advice.sequential) {
     plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
   } else {
     streams_.continues_at(run.first + run.count);
   }
-  const bool hash = keep_hashes(table_.extent(page), write && run.count == 1);
-  lock.unlock();
+  started.hash = keep_hashes(table_.extent(page), write && run.count == 1);
+  return true;
+}
 
-  const Status status = read_patiently({run, buffer});
+void Pager::finish_fault(const Started& started, bool arrived, std::byte* buffer) {
+  const PageRun run = started.run();
+  const Status status = arrived ? Status{} : read_patiently({run, buffer});
   if (status) {
-    show(incoming, buffer, hash);
+    show(started.incoming, buffer, started.hash);
     count(counters_.bytes_read, run.count * base::kPageBytes);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
-  lock = lock_for_fault();
-  if (status) return finish_incoming(incoming, ghost, advice.sequential);
-  undo_incoming(incoming);
+  Lock lock = lock_for_fault();
+  if (status) return finish_incoming(started.incoming, started.ghost, started.sequential);
+  undo_incoming(started.incoming);
   lock.unlock();
   options_.lost(status.error());
 }

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <farheap/result.hpp>
+#include <memory>
+#include <optional>
 #include <span>
 
 namespace farheap::pager {
@@ -69,6 +71,26 @@ class Backing {
     PageRun run;
     const std::byte* from;  // aligned to the page size; must not change until the call returns
   };
+  // Reads that one thread has in flight and asks after, instead of waiting for each. Thread-safety: one thread at a
+  // time; another may go on when nothing is in flight.
+  class Reads {
+   public:
+    virtual ~Reads() = default;
+    // Begins a read under a number of the caller's, below the `most` of reads_in_flight() and not in use. False: not
+    // this one; read() it.
+    [[nodiscard]] virtual bool begin(unsigned number, const Read& read) = 0;
+    struct Answer {
+      unsigned number;
+      bool arrived;  // otherwise read() it, which tells why
+    };
+    // In any order; nothing: none yet.
+    [[nodiscard]] virtual std::optional<Answer> take() = 0;
+    // Readable (poll) when an answer is there.
+    [[nodiscard]] virtual int descriptor() const = 0;
+  };
+  // nullptr where answers have to be waited for.
+  [[nodiscard]] virtual std::unique_ptr<Reads> reads_in_flight(unsigned /*most*/) { return nullptr; }
+
   // On error some of the pages may have arrived; none may be relied on.
   [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
   // On error the pages' former contents may be gone: keep the bytes and try again.

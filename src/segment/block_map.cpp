@@ -175,6 +175,49 @@ Status BlockMap::read(std::span<const Read> runs) {
       });
 }
 
+// One entry of the store a read: what is scattered over several runs of slots is left to read().
+class BlockMap::InFlight final : public Reads {
+ public:
+  InFlight(const BlockMap& map, std::unique_ptr<GetsInFlight> gets, unsigned most)
+      : map_(map), gets_(std::move(gets)), entries_(most) {}
+
+  bool begin(unsigned number, const Read& read) override {
+    if (map_.cut_off_) return false;
+    Slot first = kNoSlot;
+    {
+      std::lock_guard lock(map_.mutex_);
+      for (std::uint32_t i = 0; i < read.run.count; ++i) {
+        const PageNumber page = read.run.first + i;
+        const Extent* extent = map_.extents_[page / kPages];
+        if (extent == nullptr || !extent->stored[page % kPages]) return false;
+        const Slot slot = extent->slot(page % kPages);
+        if (i == 0) first = slot;
+        if (slot != first + i) return false;
+      }
+    }
+    entries_[number] = {.block = first, .into = {read.into, read.run.count * kPageBytes}};
+    return gets_->begin(entries_[number]);
+  }
+
+  std::optional<Answer> take() override {
+    const Get* answered = gets_->take();
+    if (answered == nullptr) return {};
+    return Answer{static_cast<unsigned>(answered - entries_.data()), answered->outcome == Outcome::kOk};
+  }
+
+  int descriptor() const override { return gets_->descriptor(); }
+
+ private:
+  const BlockMap& map_;
+  std::unique_ptr<GetsInFlight> gets_;
+  std::vector<Get> entries_;
+};
+
+std::unique_ptr<pager::Backing::Reads> BlockMap::reads_in_flight(unsigned most) {
+  auto gets = store_.gets_in_flight(most);
+  return gets ? std::make_unique<InFlight>(*this, std::move(gets), most) : nullptr;
+}
+
 Status BlockMap::write(std::span<const Write> runs) {
   if (Status usable = check_usable(); !usable) return usable;
   const Limits limits = store_.limits();

@@ -29,6 +29,7 @@ class BlockMap final : public pager::Backing {
 
   [[nodiscard]] Status read(std::span<const Read> runs) override;
   [[nodiscard]] Status write(std::span<const Write> runs) override;
+  [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
   void forget(pager::PageRun run) override;
 
   // Where the page rests, kNoSlot if nowhere.
@@ -54,6 +55,7 @@ class BlockMap final : public pager::Backing {
   };
 
   BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots);
+  class InFlight;
   [[nodiscard]] Extent& extent(std::uint64_t number);
   [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
   [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index);

@@ -206,7 +206,7 @@ Status PagedSegment::start_paging() {
   pager_->heat_goes_to(budget_.start_heat());
   adopt_what_is_in_memory();
   loop_ = std::make_unique<pager::FaultLoop>(
-      *pager_, *view_, run_page_,
+      *pager_, *map_, *view_, run_page_,
       pager::FaultLoopOptions{.most_handlers = options_.handlers,
                               .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes)});
   if (Status started = loop_->start(); !started) return started;

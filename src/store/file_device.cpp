@@ -87,6 +87,10 @@ void FileDevice::run(std::span<os::IoRequest> batch) {
   run_bounced(batch, bounced);
 }
 
+std::unique_ptr<os::ReadRing> FileDevice::read_ring(unsigned most) const {
+  return use_ring_ ? os::ReadRing::make(most) : nullptr;
+}
+
 void FileDevice::run_bounced(std::span<os::IoRequest> batch, std::size_t bytes) {
   struct Free {
     void operator()(std::byte* at) const { std::free(at); }

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "os/io_ring.hpp"
+#include "os/read_ring.hpp"
 #include "store/side_table.hpp"
 
 namespace farheap::store {
@@ -36,6 +36,12 @@ class FileDevice {
 
   // Requests for this file; `file` is filled in.
   void run(std::span<os::IoRequest> batch);
+  // nullptr without io_uring.
+  [[nodiscard]] std::unique_ptr<os::ReadRing> read_ring(unsigned most) const;
+  // Whether direct I/O can go to where `io` points, without a detour.
+  [[nodiscard]] bool fits(const os::IoRequest& io) const {
+    return !direct_ || reinterpret_cast<std::uintptr_t>(io.data) % memory_alignment_ == 0;
+  }
   // Makes the file reach `end_bytes`, and well beyond: writes inside a file are faster than those that extend it.
   // Without room it does nothing: the write will tell.
   void reach(std::uint64_t end_bytes, SideTable& table);
@@ -56,9 +62,6 @@ class FileDevice {
   FileDevice(int file, std::string name, const StoreOptions& options);
   void choose_direct();
   void run_bounced(std::span<os::IoRequest> batch, std::size_t bytes);
-  [[nodiscard]] bool fits(const os::IoRequest& io) const {
-    return !direct_ || reinterpret_cast<std::uintptr_t>(io.data) % memory_alignment_ == 0;
-  }
   [[nodiscard]] os::IoWay way() const { return use_ring_ ? os::IoWay::kRing : os::IoWay::kPlain; }
   [[nodiscard]] Status punch_bytes(std::uint64_t begin, std::uint64_t end);
 

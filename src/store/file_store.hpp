@@ -46,7 +46,7 @@ class FileStore : public Store {
 
   [[nodiscard]] std::size_t blocks_in(std::size_t bytes) const { return bytes / limits_.block_bytes; }
   [[nodiscard]] static std::uint64_t stripes_of(std::uint64_t first, std::uint64_t count);
-  [[nodiscard]] os::IoRequest request(const Get& entry) const;
+  [[nodiscard]] os::IoRequest request(const Get& entry) const;  // `file` is the device's to fill in
   [[nodiscard]] os::IoRequest request(const Put& entry) const;
   // Turns a finished request into an outcome; remembers the reason of the last failure for the Status.
   [[nodiscard]] Outcome settle(const os::IoRequest& io, const char*& why) const;

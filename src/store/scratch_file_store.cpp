@@ -3,6 +3,7 @@
 // Invariant: a presence bit is set after the block's bytes are in the file and cleared before its space is given
 // back; so a block that is present has been written.
 #include <bit>
+#include <vector>
 
 #include "store/batch.hpp"
 #include "store/file_store.hpp"
@@ -67,9 +68,54 @@ class ScratchFileStore final : public FileStore {
     return result;
   }
 
+  std::unique_ptr<GetsInFlight> gets_in_flight(unsigned most) override {
+    auto ring = device_->read_ring(most);
+    return ring ? std::make_unique<InFlight>(*this, std::move(ring), most) : nullptr;
+  }
+
   Status sync() override { return {}; }  // there is nobody to read it after a power loss
 
  private:
+  class InFlight final : public GetsInFlight {
+   public:
+    InFlight(ScratchFileStore& store, std::unique_ptr<os::ReadRing> ring, unsigned most)
+        : store_(store), ring_(std::move(ring)), places_(most) {
+      for (auto& place : places_) free_.push_back(&place);
+    }
+
+    bool begin(Get& entry) override {
+      if (free_.empty() || !store_.is_present(entry.block, store_.blocks_in(entry.into.size()))) return false;
+      Place& place = *free_.back();
+      static_cast<os::IoRequest&>(place) = store_.request(entry);
+      place.file = store_.device_->file();
+      place.entry = &entry;
+      if (!store_.device_->fits(place) || !ring_->begin(place)) return false;
+      free_.pop_back();
+      return true;
+    }
+
+    Get* take() override {
+      auto* place = static_cast<Place*>(ring_->take());
+      if (place == nullptr) return nullptr;
+      free_.push_back(place);
+      const char* why = "";
+      place->entry->outcome = store_.settle(*place, why);
+      place->entry->version = place->entry->outcome == Outcome::kOk ? 1 : 0;
+      return place->entry;
+    }
+
+    int descriptor() const override { return ring_->descriptor(); }
+
+   private:
+    struct Place : os::IoRequest {
+      Get* entry = nullptr;
+    };
+    ScratchFileStore& store_;
+    std::unique_ptr<os::ReadRing> ring_;
+    std::vector<Place> places_;
+    std::vector<Place*> free_;
+  };
+
   bool is_present(std::uint64_t first, std::uint64_t count) {
     return each_word(first, count, [&](std::uint64_t index, std::uint64_t mask) {
       const Word* word = table_->find(index);

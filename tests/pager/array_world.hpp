@@ -4,11 +4,13 @@
 // tables, and a store that can be slow, fail, and lie about nothing. Every byte is compared.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -245,6 +247,38 @@ class World {
       std::this_thread::yield();
     }
   }
+
+  // What a handler does that has several reads in flight: faults on all of `pages`, answers in any order, some of which
+  // failed. Whether anybody touched these pages does not matter: a fault may always be late.
+  void fault_together(std::span<const PageNumber> pages, std::mt19937_64& random) {
+    struct Flight {
+      Pager::Started started;
+      std::vector<PageBytes> buffer;
+    };
+    std::vector<Flight> flights;
+    const auto land_all = [&] {
+      std::shuffle(flights.begin(), flights.end(), random);
+      for (Flight& flight : flights) {
+        const Backing::Read read{flight.started.run(), flight.buffer[0].data()};
+        const bool arrived = random() % 8 != 0 && backing.read({&read, 1}).has_value();
+        pager->finish_fault(flight.started, arrived, flight.buffer[0].data());
+      }
+      flights.clear();
+    };
+    for (const PageNumber page : pages) {
+      Pager::Started started;
+      switch (pager->begin_fault(page, false, started)) {
+        case Pager::Begun::kDone: break;
+        case Pager::Begun::kReading:
+          flights.push_back({started, std::vector<PageBytes>(started.run().count)});
+          ++together;
+          break;
+        case Pager::Begun::kNotNow: land_all(); break;
+      }
+    }
+    land_all();
+  }
+  std::atomic<std::uint64_t> together{0};
 
   ArrayView view;
   MapBacking backing;

@@ -55,7 +55,11 @@ void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed, int s
   for (int step = 0; step < steps; ++step) {
     const auto dice = random() % 100;
     const PageNumber page = random() % pages;
-    if (dice < 40) {
+    if (dice < 5) {
+      std::vector<PageNumber> several(12);
+      for (auto& one : several) one = random() % pages;
+      program.world.fault_together(several, random);
+    } else if (dice < 40) {
       program.read(page, buffer[0].data());
     } else if (dice < 75) {
       program.write(page, random() % 5 == 0 ? 0 : random(), buffer[0].data());
@@ -104,6 +108,7 @@ TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
   EXPECT_TRUE(world.lost.empty()) << world.lost[0];
   EXPECT_GT(world.counters.bytes_written, 0u) << "nothing ever left: the test tested nothing";
   EXPECT_GT(world.counters.faults_store, 0u);
+  EXPECT_GT(world.together, 0u) << "no reads were in flight together";
   world.stop();
   world.pager->freeze();
   world.pager->thaw();

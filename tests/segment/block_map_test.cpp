@@ -119,13 +119,25 @@ class Worker {
       std::uint32_t end = i;
       while (end < run.count && model_.contains(run.first + end)) ++end;
       const pager::Backing::Read one{{run.first + i, end - i}, pages_.data()};
-      if (Status status = map_.read({&one, 1}); !status) return status.error().message();
+      if (Status status = read_one(one); !status) return status.error().message();
       for (std::uint32_t k = i; k < end; ++k) {
         if (!pages_.has(k - i, run.first + k, model_[run.first + k])) return "wrong bytes";
       }
       i = end;
     }
     return {};
+  }
+  // In flight, where the store can, and waited for.
+  Status read_one(const pager::Backing::Read& one) {
+    if (reads_of_ != getpid()) {
+      reads_ = map_.reads_in_flight(1);
+      reads_of_ = getpid();
+    }
+    if (!reads_ || !reads_->begin(0, one)) return map_.read({&one, 1});
+    std::optional<pager::Backing::Reads::Answer> answer;
+    while (!(answer = reads_->take())) {
+    }
+    return answer->arrived ? Status{} : map_.read({&one, 1});
   }
   std::string forget(PageRun run) {
     map_.forget(run);
@@ -136,6 +148,8 @@ class Worker {
   [[nodiscard]] std::size_t known() const { return model_.size(); }
 
  private:
+  std::unique_ptr<pager::Backing::Reads> reads_;
+  pid_t reads_of_ = 0;
   BlockMap& map_;
   PageNumber first_;
   std::uint32_t count_;

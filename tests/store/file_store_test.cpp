@@ -15,6 +15,7 @@
 #include <iostream>
 
 #include "base/units.hpp"
+#include "os/io_ring.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {
@@ -32,6 +33,55 @@ TEST(FileStore, ScratchHasNoName) {
   (void)put_blocks(*by_name, 0, make_blocks(0, 8, 4096));
   EXPECT_TRUE(is_empty(folder.path()));
   EXPECT_EQ(expect_blocks(*by_name, 0, 8), Outcome::kOk);
+}
+
+TEST(FileStore, GetsInFlightAreAnsweredInAnyOrder) {
+  if (!os::has_io_uring()) GTEST_SKIP() << "NOT TESTED: this kernel has no io_uring";
+  TemporaryFolder folder;
+  auto store = open_or_fail("file:" + folder.path());
+  (void)put_blocks(*store, 0, make_blocks(0, 64, 4096));
+  constexpr unsigned kMost = 8;
+  auto flying = store->gets_in_flight(kMost);
+  ASSERT_TRUE(flying);
+  EXPECT_EQ(flying->take(), nullptr);
+  struct Free {
+    void operator()(std::byte* at) const { std::free(at); }
+  };
+  std::unique_ptr<std::byte, Free> room(static_cast<std::byte*>(std::aligned_alloc(4096, (kMost + 1) * 4 * 4096)));
+  std::vector<Get> entries(kMost + 1);
+  const auto place = [&](std::size_t i) { return std::span(room.get() + i * 4 * 4096, (1 + i % 4) * 4096); };
+  for (int round = 0; round < 50; ++round) {
+    for (std::size_t i = 0; i <= kMost; ++i) {
+      entries[i] = {.block = (7 * i + round) % 60, .into = place(i)};
+      EXPECT_EQ(flying->begin(entries[i]), i < kMost) << "more than were asked for";
+    }
+    for (unsigned taken = 0; taken < kMost;) {
+      const Get* answered = flying->take();
+      if (answered == nullptr) continue;
+      ++taken;
+      ASSERT_EQ(answered->outcome, Outcome::kOk);
+      const Bytes found(answered->into.begin(), answered->into.end());
+      EXPECT_TRUE(found == make_blocks(answered->block, answered->into.size() / 4096, 4096));
+    }
+    EXPECT_EQ(flying->take(), nullptr);
+  }
+}
+
+TEST(FileStore, GetsThatCannotFlyAreLeftToGet) {
+  if (!os::has_io_uring()) GTEST_SKIP() << "NOT TESTED: this kernel has no io_uring";
+  TemporaryFolder folder;
+  auto store = open_or_fail("file:" + folder.path());
+  (void)put_blocks(*store, 0, make_blocks(0, 4, 4096));
+  auto flying = store->gets_in_flight(4);
+  ASSERT_TRUE(flying);
+  alignas(4096) static std::byte bytes[3 * 4096];
+  Get absent{.block = 3, .into = {bytes, 2 * 4096}};
+  EXPECT_FALSE(flying->begin(absent));
+  Get crooked{.block = 0, .into = {bytes + 7, 4096}};
+  EXPECT_FALSE(flying->begin(crooked)) << "direct I/O needs aligned memory";
+  auto plainly = open_store("file:" + folder.path(), {.use_io_uring = false});
+  ASSERT_TRUE(plainly.has_value());
+  EXPECT_FALSE((*plainly)->gets_in_flight(4));
 }
 
 TEST(FileStore, NothingRemainsAfterAKill) {
