@@ -24,6 +24,7 @@
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
+#include "store/encrypt_key.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -38,10 +39,14 @@ Variables own_environment() {
   return variables;
 }
 
-void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+void remove_variable(Variables& variables, std::string_view name) {
   const std::string start = std::string(name) + "=";
   std::erase_if(variables, [&](const std::string& line) { return line.starts_with(start); });
-  variables.push_back(start + std::string(value));
+}
+
+void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+  remove_variable(variables, name);
+  variables.push_back(std::string(name) + "=" + std::string(value));
 }
 
 std::string variable_or_empty(const char* name) {
@@ -68,6 +73,7 @@ Status check_store(const base::Options& options) {
   StoreOptions how;
   how.lifetime = Lifetime::kScratch;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
+  how.encrypt_key_file = options.encrypt_key_file;
   const auto store = open_store(options.store, how);
   if (!store) return fail(store.error());
   return {};
@@ -116,6 +122,8 @@ Variables program_environment(const base::Options& options, const std::string& l
     set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
   }
   set_variable(variables, base::kRunPageVariable, page.path());
+  // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
+  remove_variable(variables, store::kEncryptKeyVariable);
   const std::string others = variable_or_empty("LD_PRELOAD");
   set_variable(variables, "LD_PRELOAD", others.empty() ? library : library + ":" + others);
   return variables;
@@ -178,7 +186,9 @@ int run(const RunArguments& arguments) {
 
   if (options.memory == 0) options.memory = os::automatic_budget();
   std::error_code ignored;
-  options.store = absolute_store(options.store, std::filesystem::current_path(ignored).string());
+  const auto folder = std::filesystem::current_path(ignored);
+  options.store = absolute_store(options.store, folder.string());
+  if (!options.encrypt_key_file.empty()) options.encrypt_key_file = (folder / options.encrypt_key_file).string();
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
   Status ready = check_program(*path);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));

@@ -72,6 +72,9 @@ using Log = LogLevel;
     "machine's memory")                                                                                                \
   X(Uri, store, "", false,                                                                                            \
     "The store that takes what is not in memory. Empty: file: in $TMPDIR if that is on a disk, or else in /var/tmp")   \
+  X(Text, encrypt_key_file, "", false,                                                                                 \
+    "For encrypt+: a file of 64 hexadecimal digits that only its owner may use. Empty: a run's store has a random "    \
+    "key that nobody knows")                                                                                           \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
   X(Policy, policy, "clock", false, "Which pages leave first")                                                        \

@@ -188,7 +188,8 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
 Status PagedSegment::start_paging() {
   auto store = open_store(options_.store, {.block_bytes = kPageBytes,
                                            .lifetime = Lifetime::kScratch,
-                                           .use_io_uring = !options_.disable.has(base::Feature::kIoUring)});
+                                           .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
+                                           .encrypt_key_file = options_.encrypt_key_file});
   if (!store) return fail(std::move(store.error()));
   store_ = std::move(*store);
   const std::uint64_t pages = range_.size() / kPageBytes;
