@@ -20,6 +20,7 @@
 #include "child.hpp"
 #include "environment.hpp"
 #include "keep_awake.hpp"
+#include "kept_store.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
@@ -142,7 +143,8 @@ void report(const RunSummary& summary, const base::Options& options) {
   }
 }
 
-Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options) {
+Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options,
+                      std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
   const auto page = SharedPage::make(options.memory);
@@ -164,6 +166,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.budget_bytes = options.memory;
   add_counters(summary, page->counters());
   report(summary, options);
+  if (kept) kept->program_ended(*end);
   return end->exit_status;
 }
 
@@ -197,14 +200,21 @@ int run(const RunArguments& arguments) {
     complain(offer_plain(ready.error()));
     return kFailed;
   }
-  if (const auto store = check_store(options); !store) {
+  std::optional<KeptStore> kept;
+  if (options.whole_core) {
+    auto made = KeptStore::make(options);
+    if (!made) return wrong_usage(made.error());
+    kept.emplace(std::move(*made));
+    if (const auto why = why_no_core(); !why.empty()) say(coloured(Colour::kYellow, "WARNING: " + why, true));
+  }
+  if (const auto store = kept ? kept->check(options) : check_store(options); !store) {
     complain(store.error());
     return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
   if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
-  const auto status = run_paged(*path, arguments, options);
+  const auto status = run_paged(*path, arguments, options, kept);
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -89,6 +89,8 @@ using Log = LogLevel;
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \
+  X(Switch, whole_core, "off", false,                                                                                  \
+    "Keep the store when the program is ended by a signal, so that `farheap core` can put all data into its core")     \
   X(Switch, follow_exec, "on", false, "Programs that the program starts run on Farheap too")                           \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \

@@ -23,6 +23,7 @@
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "pager/contents.hpp"
+#include "pager/core_index.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -77,7 +78,14 @@ class PageTable {
     const Extent* extent = find(page);
     return extent == nullptr ? PageState::kFresh : extent->state[page % kExtentPages];
   }
-  void set_state(PageNumber page, PageState state) { extent(page).state[page % kExtentPages] = state; }
+  void set_state(PageNumber page, PageState state) {
+    extent(page).state[page % kExtentPages] = state;
+    if (core_pages_ != nullptr) {
+      core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);
+    }
+  }
+  // From now on states are written down there, too, for cores. Requires: all pages are fresh.
+  void note_for_cores(CorePage* pages) { core_pages_ = pages; }
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 
   [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
@@ -98,6 +106,7 @@ class PageTable {
   os::ReservedArray<Block> blocks_;
   BlockId blocks_made_ = 0;
   BlockId free_blocks_ = 0;  // linked by Block::newer
+  CorePage* core_pages_ = nullptr;
 };
 
 }  // namespace farheap::pager
