@@ -19,6 +19,8 @@ namespace {
 using base::kPageBytes;
 using pager::PageState;
 
+constexpr char kWhat[] = "cannot make the core whole";
+constexpr std::uint64_t kMostPages = base::kTiB / kPageBytes;  // a heap is no longer
 constexpr std::size_t kPagesAtOnce = 256;
 constexpr std::size_t kEntriesAtOnce = 8192;
 
@@ -47,7 +49,7 @@ class Filler {
     for (std::uint64_t first = 0; first < notes_.pages; first += kEntriesAtOnce) {
       const auto some = std::span(entries).first(std::min<std::uint64_t>(kEntriesAtOnce, notes_.pages - first));
       if (!core_.read(notes_.entries + first * sizeof(Entry), std::as_writable_bytes(some))) {
-        return fail(ErrorCode::kCorrupt, "cannot make the core whole", core_.name(), "it is cut off",
+        return fail(ErrorCode::kCorrupt, kWhat, core_.name(), "it is cut off",
                     "raise `ulimit -c` and have the program dump it again");
       }
       for (std::size_t i = 0; i < some.size(); ++i) {
@@ -118,14 +120,15 @@ Result<CoreNotes> find_notes(const CoreFile& core) {
     if (!core.read(part.address, bytes)) continue;
     const auto& header = *reinterpret_cast<const pager::CoreHeader*>(bytes);
     if (header.format != pager::kCoreFormat || header.page_bytes != kPageBytes) {
-      return fail(ErrorCode::kUnavailable, "cannot make the core whole", core.name(),
-                  "its program ran with another version of Farheap", "use the `farheap` that it ran with");
+      return fail(ErrorCode::kUnavailable, kWhat, core.name(), "its program ran with another version of Farheap",
+                  "use the `farheap` that it ran with");
     }
     CoreNotes notes{header.base, header.staging, header.entries, header.held.load(), {}};
+    if (notes.pages > kMostPages) return fail(ErrorCode::kCorrupt, kWhat, core.name(), "its notes are damaged");
     notes.store.assign(header.store, strnlen(header.store, sizeof header.store));
     return notes;
   }
-  return fail(ErrorCode::kNotFound, "cannot make the core whole", core.name(),
+  return fail(ErrorCode::kNotFound, kWhat, core.name(),
               "it has no notes of where pages are: its program never came near its budget (then the core is whole), or "
               "ran without whole_core=on",
               "run the program with --set whole_core=on");
