@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap core CORE --out WHOLE: a copy of a core with the pages in it that had left memory.
+// farheap core CORE --out WHOLE: a copy of a core with the pages in it that had left memory. With --pid PID instead of
+// CORE: the core of a program that goes on running.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "environment.hpp"
+#include "live_core.hpp"
 #include "store/kinds.hpp"
 #include "store/uri.hpp"
 #include "terminal.hpp"
@@ -24,11 +26,9 @@ constexpr char kWhat[] = "cannot make the core whole";
 // A file that is gone again unless it is kept: half a core is none.
 class NewFile {
  public:
-  static Result<NewFile> make(const std::string& path) {
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) return fail(errno_error(errno, "cannot write the core", path, "name a file that is not there yet"));
-    return NewFile(file, path);
-  }
+  static Result<NewFile> make(const std::string& path) { return open_with(path, O_CREAT | O_EXCL); }
+  // That another program has made for us.
+  static Result<NewFile> adopt(const std::string& path) { return open_with(path, 0); }
   NewFile(NewFile&& other) noexcept : file_(std::exchange(other.file_, -1)), path_(std::exchange(other.path_, {})) {}
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile() {
@@ -40,6 +40,11 @@ class NewFile {
   void keep() { path_.clear(); }
 
  private:
+  static Result<NewFile> open_with(const std::string& path, int flags) {
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
+    if (file < 0) return fail(errno_error(errno, "cannot write the core", path, "name a file that is not there yet"));
+    return NewFile(file, path);
+  }
   NewFile(int file, std::string path) : file_(file), path_(std::move(path)) {}
   int file_;
   std::string path_;
@@ -109,6 +114,30 @@ Result<Filled> make_whole(const CoreArguments& arguments, const base::Options& o
   return filled;
 }
 
+// Of a process that goes on afterwards. The store is opened before it stops: it may stop in the middle of anything.
+Result<Filled> make_live(const CoreArguments& arguments, const base::Options& options) {
+  if (access(arguments.out.c_str(), F_OK) == 0) {
+    return fail(errno_error(EEXIST, "cannot write the core", arguments.out, "name a file that is not there yet"));
+  }
+  const auto live = find_live_notes(arguments.process);
+  if (!live) return fail(live.error());
+  const auto store = open_kept_store(*live, options);
+  if (!store) return fail(store.error());
+  const auto stopped = StoppedProcess::stop(arguments.process);
+  if (!stopped) return fail(stopped.error());
+  const auto notes = find_live_notes(arguments.process);  // as they are now
+  if (!notes) return fail(notes.error());
+  if (auto dumped = dump_by_gdb(arguments.process, arguments.out); !dumped) return fail(dumped.error());
+  auto out = NewFile::adopt(arguments.out);
+  if (!out) return fail(out.error());
+  auto core = CoreFile::take(out->take_file(), arguments.out);
+  if (!core) return fail(core.error());
+  if (auto copied = copy_from_memory(arguments.process, *notes, *core); !copied) return fail(copied.error());
+  auto filled = fill_in(*core, *notes, [&](std::span<Get> batch) { return (*store)->get(batch); });
+  if (filled) out->keep();
+  return filled;
+}
+
 void print(const CoreArguments& arguments, const Filled& filled) {
   if (arguments.json) {
     const nlohmann::ordered_json whole = {{"format", kJsonFormat},
@@ -129,7 +158,11 @@ void print(const CoreArguments& arguments, const Filled& filled) {
 int core(const CoreArguments& arguments) {
   const auto loaded = load_tool_options(arguments.settings);
   if (!loaded) return wrong_usage(loaded.error());
-  const auto filled = make_whole(arguments, loaded->options);
+  if ((arguments.process != 0) != arguments.core.empty()) {
+    return wrong_usage({ErrorCode::kInvalidArgument, "which core", "", "", "name a core, or a process with --pid"});
+  }
+  const bool live = arguments.process != 0;
+  const auto filled = live ? make_live(arguments, loaded->options) : make_whole(arguments, loaded->options);
   if (!filled) {
     complain(filled.error());
     return kFailed;

@@ -103,7 +103,7 @@ _farheap() {{
   fmt::print("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
   fmt::print(R"(    *) case "${{COMP_WORDS[1]}}" in
          run) choices='--memory --store --set --quiet --stats --plain --';;
-         core) compopt -o default 2>/dev/null; choices='--out --set --json';;
+         core) compopt -o default 2>/dev/null; choices='--pid --out --set --json';;
          doctor | options) choices='--set --json';;
          store) choices='bench kinds --json';;
          *) choices='run doctor core options store --help --version';;

@@ -63,6 +63,7 @@ int store_kinds(const StoreKindsArguments& arguments);
 struct CoreArguments {
   std::vector<std::string> settings;
   std::string core;
+  int process = 0;  // instead of a core
   std::string out;
   bool json = false;
 };

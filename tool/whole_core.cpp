@@ -111,27 +111,34 @@ class Filler {
 
 }  // namespace
 
+Result<CoreNotes> read_notes(std::span<const std::byte> bytes, const std::string& subject) {
+  const auto& header = *reinterpret_cast<const pager::CoreHeader*>(bytes.data());
+  if (header.format != pager::kCoreFormat || header.page_bytes != kPageBytes) {
+    return fail(ErrorCode::kUnavailable, kWhat, subject, "its program ran with another version of Farheap",
+                "use the `farheap` that it ran with");
+  }
+  CoreNotes notes{header.base, header.staging, header.entries, header.held.load(), {}};
+  if (notes.pages > kMostPages) return fail(ErrorCode::kCorrupt, kWhat, subject, "its notes are damaged");
+  notes.store.assign(header.store, strnlen(header.store, sizeof header.store));
+  return notes;
+}
+
+tl::unexpected<Error> no_notes(const std::string& subject) {
+  return fail(ErrorCode::kNotFound, kWhat, subject,
+              "it has no notes of where pages are: its program never came near its budget (then an ordinary core is "
+              "whole), or ran without whole_core=on",
+              "run the program with --set whole_core=on");
+}
+
 Result<CoreNotes> find_notes(const CoreFile& core) {
   for (const auto& part : core.parts()) {
     alignas(8) std::byte bytes[sizeof(pager::CoreHeader)];
     if (part.bytes < sizeof bytes || !core.read(part.address, std::span(bytes).first(sizeof pager::kCoreMagic)))
       continue;
     if (std::memcmp(bytes, pager::kCoreMagic, sizeof pager::kCoreMagic) != 0) continue;
-    if (!core.read(part.address, bytes)) continue;
-    const auto& header = *reinterpret_cast<const pager::CoreHeader*>(bytes);
-    if (header.format != pager::kCoreFormat || header.page_bytes != kPageBytes) {
-      return fail(ErrorCode::kUnavailable, kWhat, core.name(), "its program ran with another version of Farheap",
-                  "use the `farheap` that it ran with");
-    }
-    CoreNotes notes{header.base, header.staging, header.entries, header.held.load(), {}};
-    if (notes.pages > kMostPages) return fail(ErrorCode::kCorrupt, kWhat, core.name(), "its notes are damaged");
-    notes.store.assign(header.store, strnlen(header.store, sizeof header.store));
-    return notes;
+    if (core.read(part.address, bytes)) return read_notes(bytes, core.name());
   }
-  return fail(ErrorCode::kNotFound, kWhat, core.name(),
-              "it has no notes of where pages are: its program never came near its budget (then the core is whole), or "
-              "ran without whole_core=on",
-              "run the program with --set whole_core=on");
+  return no_notes(core.name());
 }
 
 Result<Filled> fill_in(CoreFile& core, const CoreNotes& notes, const ReadBlocks& read_blocks) {

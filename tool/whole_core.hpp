@@ -24,6 +24,11 @@ struct CoreNotes {
   std::string store;
 };
 
+// What stands in a header as the runtime writes it, of what is named `subject`. Requires: it begins with the magic.
+[[nodiscard]] Result<CoreNotes> read_notes(std::span<const std::byte> header, const std::string& subject);
+// Why there are none.
+[[nodiscard]] tl::unexpected<Error> no_notes(const std::string& subject);
+
 // kNotFound if the runtime left none; kUnavailable if they are of a newer format.
 [[nodiscard]] Result<CoreNotes> find_notes(const CoreFile& core);
 

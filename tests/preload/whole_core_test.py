@@ -51,7 +51,7 @@ def words_by_gdb(guest, core, indices):
 class Run:
     """One run of the guest, in a folder that goes with it."""
 
-    def __init__(self, wanted, settings, guest_words=()):
+    def __init__(self, wanted, settings, guest_words=(), live=False):
         self.wanted = wanted
         self.folder = tempfile.TemporaryDirectory(prefix="farheap-core-", dir="/var/tmp")
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
@@ -65,7 +65,12 @@ class Run:
             command += ["--set", setting]
         if wanted.decorators:
             command += ["--set", f"encrypt_key_file={self.key}"]
-        self.done = subprocess.run([*command, "--", wanted.guest, *guest_words], cwd=self.folder.name, check=False,
+        command += ["--", wanted.guest, *guest_words]
+        if live:
+            self.process = subprocess.Popen(command, cwd=self.folder.name, stdout=subprocess.PIPE, text=True,
+                                            stderr=subprocess.PIPE, env=self.environment)
+            return
+        self.done = subprocess.run(command, cwd=self.folder.name, check=False,
                                    capture_output=True, text=True, timeout=100, env=self.environment)
 
     def core(self):
@@ -106,6 +111,34 @@ def try_core(wanted, forked):
     return faults
 
 
+def try_live(wanted):
+    """A core of the program while it runs; afterwards it goes on."""
+    run = Run(wanted, ["whole_core=on", *wanted.settings], ["wait"], live=True)
+    line = run.process.stdout.readline()
+    guest = int(line.split()[1])
+    whole = f"{run.folder.name}/whole"
+    command = [wanted.tool, "core", "--pid", str(guest), "--out", whole]
+    if wanted.decorators:
+        command += ["--set", f"encrypt_key_file={run.key}"]
+    made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200, env=run.environment)
+    with open(f"/proc/{guest}/stat", encoding="utf-8") as file:
+        state = file.read().rsplit(")", 1)[1].split()[0]
+    run.process.kill()
+    run.process.communicate()
+    if made.returncode != 0:
+        return [f"farheap core --pid ended with {made.returncode}: {made.stderr}"]
+    faults = ["the program is stopped afterwards"] if state in "Tt" else []
+    if os.stat(whole).st_mode & 0o777 != 0o600:
+        faults.append("others may read the live core")
+    indices = random.Random(2).sample(range(2, COUNT), 300)
+    wrong = [index for index, word in zip(indices, words_by_gdb(wanted.guest, whole, indices))
+             if word != expected(index, False)]
+    if wrong:
+        faults.append(f"{len(wrong)} of {len(indices)} words of the live core are wrong, among them {wrong[:5]}")
+    print(f"live, {made.stderr.strip()}", flush=True)
+    return faults
+
+
 def try_refusals(wanted):
     """A run without the option, a store that is gone, and another key: each says so, and leaves no file."""
     faults = []
@@ -142,7 +175,7 @@ def main():
     faults = try_core(wanted, forked=False)
     if wanted.fork:
         faults += try_core(wanted, forked=True)
-    faults += try_refusals(wanted)
+    faults += try_live(wanted) + try_refusals(wanted)
     if faults:
         sys.exit("FAILED: " + "; ".join(faults))
 
