@@ -517,17 +517,18 @@ INSTANTIATE_TEST_SUITE_P(
         Subject{"Reversed", "faulty+slow+compress+checksum+file:@?delay_us=0", {}}),
     name_of);
 
-INSTANTIATE_TEST_SUITE_P(
-    Encrypted, StoreContract,
-    testing::Values(
-        Subject{"Mem", "encrypt+mem:", {}}, Subject{"File", "encrypt+file:@", {}},
-        Subject{"FileSectors", "encrypt+file:@", {.block_bytes = 512}},
-        Subject{"FileLarge", "encrypt+file:@", {.block_bytes = 65536}}, Subject{"Lmdb", "encrypt+lmdb:@", {}},
-        Subject{"Kept", "encrypt+file:@/blocks", with_key(kKept)},
-        Subject{"KeptSectors", "encrypt+file:@/blocks", with_key({.block_bytes = 512, .lifetime = Lifetime::kKeep})},
-        Subject{"KeptLmdb", "encrypt+lmdb:@/blocks?sync=asked", with_key(kKept)},
-        Subject{"Compressed", "compress+encrypt+file:@", {}}, Subject{"Slow", "slow+encrypt+faulty+mem:", {}}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Encrypted, StoreContract,
+                         testing::Values(Subject{"Mem", "encrypt+mem:", {}}, Subject{"File", "encrypt+file:@", {}},
+                                         Subject{"FileSectors", "encrypt+file:@", {.block_bytes = 512}},
+                                         Subject{"FileLarge", "encrypt+file:@", {.block_bytes = 65536}},
+                                         Subject{"Lmdb", "encrypt+lmdb:@", {}},
+                                         Subject{"Kept", "encrypt+file:@/blocks", with_key(kKept)},
+                                         Subject{"KeptSectors", "encrypt+file:@/blocks",
+                                                 with_key({.block_bytes = 512, .lifetime = Lifetime::kKeep})},
+                                         Subject{"KeptLmdb", "encrypt+lmdb:@/blocks?sync=asked", with_key(kKept)},
+                                         Subject{"Compressed", "compress+encrypt+file:@", {}},
+                                         Subject{"Slow", "slow+encrypt+faulty+mem:", {}}),
+                         name_of);
 
 }  // namespace
 }  // namespace farheap::test
