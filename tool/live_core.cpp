@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,11 +32,24 @@ constexpr auto kMoment = std::chrono::milliseconds(10);
 
 std::string subject(pid_t process) { return fmt::format("process {}", process); }
 
-bool read_memory(pid_t process, std::uint64_t address, std::span<std::byte> into) {
-  const iovec here{into.data(), into.size()};
-  const iovec there{reinterpret_cast<void*>(address), into.size()};
-  return process_vm_readv(process, &here, 1, &there, 1, 0) == static_cast<ssize_t>(into.size());
-}
+// The memory of a process, without waiting for pages that are not there, as process_vm_readv() does: who brings them
+// may be stopped.
+class Memory {
+ public:
+  explicit Memory(pid_t process) : file_(open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Memory() {
+    if (file_ >= 0) close(file_);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> into) const {
+    return pread(file_, into.data(), into.size(), static_cast<off_t>(address)) == static_cast<ssize_t>(into.size());
+  }
+
+ private:
+  int file_;
+};
 
 // 'R', 'S', 'T', ...; 0 if it is gone.
 char state_of(pid_t process) {
@@ -75,20 +87,17 @@ bool becomes(Condition condition) {
 Result<CoreNotes> find_live_notes(pid_t process) {
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
   if (!maps) return fail(ErrorCode::kNotFound, kWhat, subject(process), "there is none of this number", "see `ps`");
+  const Memory memory(process);
+  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx rw-p", &begin, &end) != 2 || end - begin < sizeof(pager::CoreHeader))
-      continue;
+    const bool fits = std::sscanf(line.c_str(), "%lx-%lx rw-p 00000000 00:00 0", &begin, &end) == 2;
+    if (!fits || end - begin < sizeof(pager::CoreHeader)) continue;
     alignas(8) std::byte bytes[sizeof(pager::CoreHeader)];
-    // The first bytes alone say whether it is worth more. In the heap itself nothing is looked at that is not there.
-    if (line.find(" 00000000 00:00 0") == std::string::npos) continue;
-    if (!read_memory(process, begin, std::span(bytes).first(sizeof pager::kCoreMagic))) {
-      if (errno == EPERM) return fail(errno_error(EPERM, kWhat, subject(process), kRemedy));
-      continue;
-    }
+    if (!memory.read(begin, std::span(bytes).first(sizeof pager::kCoreMagic))) continue;
     if (std::memcmp(bytes, pager::kCoreMagic, sizeof pager::kCoreMagic) != 0) continue;
-    if (read_memory(process, begin, bytes)) return read_notes(bytes, subject(process));
+    if (memory.read(begin, bytes)) return read_notes(bytes, subject(process));
   }
   return no_notes(subject(process));
 }
@@ -124,14 +133,13 @@ Status dump_by_gdb(pid_t process, const std::string& out) {
 }
 
 Status copy_from_memory(pid_t process, const CoreNotes& notes, CoreFile& core) {
-  // Unlike process_vm_readv(), this does not wait for the handlers (which are stopped) to bring a page.
-  const int memory = open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC);
-  if (memory < 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  const Memory memory(process);
+  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
   std::vector<std::byte> page(kPageBytes);
   Status copied;
   const auto copy = [&](std::uint64_t from, std::uint64_t bytes) {
     for (std::uint64_t at = from; at < from + bytes && copied; at += kPageBytes) {
-      if (pread(memory, page.data(), kPageBytes, static_cast<off_t>(at)) != static_cast<ssize_t>(kPageBytes)) continue;
+      if (!memory.read(at, page)) continue;
       auto written = core.write(at, page);
       if (!written && written.error().code != ErrorCode::kNotFound) copied = std::move(written);
     }
@@ -139,7 +147,6 @@ Status copy_from_memory(pid_t process, const CoreNotes& notes, CoreFile& core) {
   copy(notes.base, notes.pages * kPageBytes);
   copy(notes.staging, notes.pages * kPageBytes);
   copy(notes.entries, base::round_up(notes.pages * sizeof(pager::CorePage), kPageBytes));
-  close(memory);
   return copied;
 }
 
