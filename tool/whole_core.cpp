@@ -80,6 +80,7 @@ class Filler {
 
   Status fetch() {
     std::vector<Get> batch;
+    batch.reserve(wanted_.size());
     for (std::size_t i = 0; i < wanted_.size(); ++i) batch.push_back({.block = slots_[i], .into = piece(i)});
     Status read;
     if (!batch.empty()) read = read_blocks_(batch);

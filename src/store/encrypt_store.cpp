@@ -78,7 +78,7 @@ Result<std::int64_t> claim(Store& inner, const EncryptKey& key) {
     if (*id == 0) id = inner.add(kId, random_id());
   }
   if (!id) return id;
-  const auto wanted = check_of(key, *id);
+  auto wanted = check_of(key, *id);
   if (!wanted) return wanted;
   if (*check == 0) check = inner.add(kCheck, *wanted);
   if (!check) return check;
@@ -125,7 +125,7 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
   auto key = EncryptKey::find(options.encrypt_key_file);
   if (!key) return fail(std::move(key.error()));
   const bool kept = options.lifetime == Lifetime::kKeep;
-  if (kept && !*key) {
+  if (kept && !key->has_value()) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "encrypt+", "a store that is to be kept needs a key",
                 std::string("name a file of 64 hexadecimal digits as encrypt_key_file, or set ") + kEncryptKeyVariable);
   }
@@ -135,8 +135,8 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
     return fail(ErrorCode::kUnavailable, kWhat, "encrypt+" + (*inner)->describe(),
                 "encrypt+ over a kept store needs counters", "put it over file: or lmdb:");
   }
-  if (kept) return make_kept_encryption(std::move(*inner), **key);
-  auto blocks = *key ? block_key(**key, random_id()) : EncryptKey::random();
+  if (kept) return make_kept_encryption(std::move(*inner), key->value());
+  auto blocks = key->has_value() ? block_key(key->value(), random_id()) : EncryptKey::random();
   if (!blocks) return fail(std::move(blocks.error()));
   return std::make_unique<ScratchSeals<Encrypter>>(std::move(*inner), Encrypter(std::move(*blocks)));
 }
