@@ -125,7 +125,8 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
   auto key = EncryptKey::find(options.encrypt_key_file);
   if (!key) return fail(std::move(key.error()));
   const bool kept = options.lifetime == Lifetime::kKeep;
-  if (kept && !key->has_value()) {
+  const EncryptKey* const given = key->has_value() ? &key->value() : nullptr;
+  if (kept && given == nullptr) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "encrypt+", "a store that is to be kept needs a key",
                 std::string("name a file of 64 hexadecimal digits as encrypt_key_file, or set ") + kEncryptKeyVariable);
   }
@@ -135,8 +136,8 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
     return fail(ErrorCode::kUnavailable, kWhat, "encrypt+" + (*inner)->describe(),
                 "encrypt+ over a kept store needs counters", "put it over file: or lmdb:");
   }
-  if (kept) return make_kept_encryption(std::move(*inner), key->value());
-  auto blocks = key->has_value() ? block_key(key->value(), random_id()) : EncryptKey::random();
+  if (kept) return make_kept_encryption(std::move(*inner), *given);
+  auto blocks = given != nullptr ? block_key(*given, random_id()) : EncryptKey::random();
   if (!blocks) return fail(std::move(blocks.error()));
   return std::make_unique<ScratchSeals<Encrypter>>(std::move(*inner), Encrypter(std::move(*blocks)));
 }
