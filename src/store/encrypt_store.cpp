@@ -125,8 +125,8 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
   auto key = EncryptKey::find(options.encrypt_key_file);
   if (!key) return fail(std::move(key.error()));
   const bool kept = options.lifetime == Lifetime::kKeep;
-  const EncryptKey* const given = key->has_value() ? &key->value() : nullptr;
-  if (kept && given == nullptr) {
+  const std::optional<EncryptKey> given = std::move(*key);
+  if (kept && !given) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "encrypt+", "a store that is to be kept needs a key",
                 std::string("name a file of 64 hexadecimal digits as encrypt_key_file, or set ") + kEncryptKeyVariable);
   }
@@ -137,7 +137,7 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
                 "encrypt+ over a kept store needs counters", "put it over file: or lmdb:");
   }
   if (kept) return make_kept_encryption(std::move(*inner), *given);
-  auto blocks = given != nullptr ? block_key(*given, random_id()) : EncryptKey::random();
+  auto blocks = given ? block_key(*given, random_id()) : EncryptKey::random();
   if (!blocks) return fail(std::move(blocks.error()));
   return std::make_unique<ScratchSeals<Encrypter>>(std::move(*inner), Encrypter(std::move(*blocks)));
 }
