@@ -16,7 +16,7 @@ install(EXPORT farheap NAMESPACE farheap:: DESTINATION ${FARHEAP_PACKAGE_FOLDER}
 # Every pkg-config name the static library needs when it is linked.
 set(FARHEAP_PKG_CONFIG_NAMES libxxhash)
 set(FARHEAP_PKG_CONFIG_IMPORTS "pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)")
-foreach(pair LIBURING:liburing LMDB:lmdb ZSTD:libzstd LZ4:liblz4)
+foreach(pair LIBURING:liburing LMDB:lmdb SODIUM:libsodium ZSTD:libzstd LZ4:liblz4)
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 prefix)
   list(GET pair 1 package)

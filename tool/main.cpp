@@ -55,6 +55,7 @@ class CommandLine {
     add_top();
     add_report();
     add_doctor();
+    add_core();
     add_options();
     add_store();
     app_.add_subcommand("manual")->group("")->callback([this] { status_ = manual(); });
@@ -161,6 +162,18 @@ class CommandLine {
     verb->callback([this] { status_ = doctor(doctor_); });
   }
 
+  void add_core() {
+    CLI::App* verb = add_verb(&app_, "core", "core");
+    verb->add_option("CORE", core_.core, "The core, as the kernel wrote it");
+    verb->add_option("--pid", core_.process, "A running program instead; it stops for as long as it takes")
+        ->type_name("PID");
+    verb->add_option("--out", core_.out, "The file to make, with all data in it")->required()->type_name("FILE");
+    add_settings(verb, core_.settings);
+    verb->add_flag("--json", core_.json, "For machines");
+    verb->footer("\nThe exit status is 1 if pages are missing. The new file holds all data of the program in plain.");
+    verb->callback([this] { status_ = core(core_); });
+  }
+
   void add_options() {
     CLI::App* verb = add_verb(&app_, "options", "options");
     add_settings(verb, options_.settings);
@@ -188,6 +201,7 @@ class CommandLine {
   TopArguments top_;
   ReportArguments report_;
   DoctorArguments doctor_;
+  CoreArguments core_;
   OptionsArguments options_;
   StoreBenchArguments bench_;
   StoreKindsArguments kinds_;

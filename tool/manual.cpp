@@ -105,9 +105,10 @@ _farheap() {{
          run) choices='--memory --store --set --trace --trace-interval --quiet --stats --plain --';;
          top) choices='--once --interval --json';;
          report) choices='--html --json'; compopt -o default 2>/dev/null;;
+         core) compopt -o default 2>/dev/null; choices='--pid --out --set --json';;
          doctor | options) choices='--set --json';;
          store) choices='bench kinds --json';;
-         *) choices='run top report doctor options store --help --version';;
+         *) choices='run top report doctor core options store --help --version';;
        esac;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

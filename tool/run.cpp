@@ -22,10 +22,12 @@
 #include "environment.hpp"
 #include "interval.hpp"
 #include "keep_awake.hpp"
+#include "kept_store.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
+#include "store/encrypt_key.hpp"
 #include "terminal.hpp"
 #include "trace_recorder.hpp"
 #include "verbs.hpp"
@@ -41,10 +43,14 @@ Variables own_environment() {
   return variables;
 }
 
-void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+void remove_variable(Variables& variables, std::string_view name) {
   const std::string start = std::string(name) + "=";
   std::erase_if(variables, [&](const std::string& line) { return line.starts_with(start); });
-  variables.push_back(start + std::string(value));
+}
+
+void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+  remove_variable(variables, name);
+  variables.push_back(std::string(name) + "=" + std::string(value));
 }
 
 std::string variable_or_empty(const char* name) {
@@ -83,6 +89,7 @@ Status check_store(const base::Options& options) {
   StoreOptions how;
   how.lifetime = Lifetime::kScratch;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
+  how.encrypt_key_file = options.encrypt_key_file;
   const auto store = open_store(options.store, how);
   if (!store) return fail(store.error());
   return {};
@@ -132,6 +139,8 @@ Variables program_environment(const base::Options& options, const std::string& l
     set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
   }
   set_variable(variables, base::kRunPageVariable, page.path());
+  // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
+  remove_variable(variables, store::kEncryptKeyVariable);
   const std::string others = variable_or_empty("LD_PRELOAD");
   set_variable(variables, "LD_PRELOAD", others.empty() ? library : library + ":" + others);
   return variables;
@@ -166,7 +175,8 @@ void finish_trace(TraceRecorder& trace, const RunArguments& arguments, const Chi
                   shell_word(arguments.trace)));
 }
 
-Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options) {
+Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options,
+                      std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
   const auto page = SharedPage::make(options.memory, arguments.command);
@@ -192,6 +202,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;
   if (*trace != nullptr) finish_trace(**trace, arguments, *end, options.quiet || json);
+  if (kept) kept->program_ended(*end);
   return end->exit_status;
 }
 
@@ -215,7 +226,9 @@ int run(const RunArguments& arguments) {
 
   if (options.memory == 0) options.memory = os::automatic_budget();
   std::error_code ignored;
-  options.store = absolute_store(options.store, std::filesystem::current_path(ignored).string());
+  const auto folder = std::filesystem::current_path(ignored);
+  options.store = absolute_store(options.store, folder.string());
+  if (!options.encrypt_key_file.empty()) options.encrypt_key_file = (folder / options.encrypt_key_file).string();
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
   Status ready = check_program(*path);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
@@ -224,14 +237,21 @@ int run(const RunArguments& arguments) {
     complain(offer_plain(ready.error()));
     return kFailed;
   }
-  if (const auto store = check_store(options); !store) {
+  std::optional<KeptStore> kept;
+  if (options.whole_core) {
+    auto made = KeptStore::make(options);
+    if (!made) return wrong_usage(made.error());
+    kept.emplace(std::move(*made));
+    if (const auto why = why_no_core(); !why.empty()) say(coloured(Colour::kYellow, "WARNING: " + why, true));
+  }
+  if (const auto store = kept ? kept->check(options) : check_store(options); !store) {
     complain(store.error());
     return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
   if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
-  const auto status = run_paged(*path, arguments, options);
+  const auto status = run_paged(*path, arguments, options, kept);
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -7,6 +7,7 @@
 #include <farheap/store.hpp>
 #include <nlohmann/json.hpp>
 
+#include "environment.hpp"
 #include "store/measure.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -42,7 +43,9 @@ void print_table(const Store& store, const std::vector<store::Measurement>& meas
 }  // namespace
 
 int store_bench(const StoreBenchArguments& arguments) {
-  const auto opened = open_store(arguments.uri);
+  const auto loaded = load_tool_options({});
+  if (!loaded) return wrong_usage(loaded.error());
+  const auto opened = open_store(arguments.uri, {.encrypt_key_file = loaded->options.encrypt_key_file});
   if (!opened) {
     complain(opened.error());
     return opened.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;

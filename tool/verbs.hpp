@@ -77,6 +77,15 @@ struct StoreKindsArguments {
 };
 int store_kinds(const StoreKindsArguments& arguments);
 
+struct CoreArguments {
+  std::vector<std::string> settings;
+  std::string core;
+  int process = 0;  // instead of a core
+  std::string out;
+  bool json = false;
+};
+int core(const CoreArguments& arguments);
+
 // The manual page (troff) and the completion of bash, from the tables of verbs and options.
 int manual();
 int completion();

@@ -140,6 +140,9 @@ struct StoreOptions {
   std::size_t block_bytes = 4096;
   Lifetime lifetime = Lifetime::kScratch;
   bool use_io_uring = true;  // where the kernel allows it
+  // encrypt+: the file with the key. Empty: the variable FARHEAP_ENCRYPT_KEY; without either, a scratch store takes a
+  // key of its own.
+  std::string encrypt_key_file = {};
 };
 
 // Opens "[decorator+]...engine:place", e.g. "mem:", "file:/mnt/nvme", "checksum+compress+lmdb:/data/x.mdb",

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPrefix = "FARHEAP_";
 
 // Variables of this family that are no options; they are not reported as unknown.
-constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD", "FARHEAP_CLOUD_SDK"};
+constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD", "FARHEAP_CLOUD_SDK", "FARHEAP_ENCRYPT_KEY"};
 
 template <class T>
 struct Word {

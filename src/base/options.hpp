@@ -72,6 +72,9 @@ using Log = LogLevel;
     "machine's memory")                                                                                                \
   X(Uri, store, "", false,                                                                                            \
     "The store that takes what is not in memory. Empty: file: in $TMPDIR if that is on a disk, or else in /var/tmp")   \
+  X(Text, encrypt_key_file, "", false,                                                                                 \
+    "For encrypt+: a file of 64 hexadecimal digits that only its owner may use. Empty: a run's store has a random "    \
+    "key that nobody knows")                                                                                           \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
   X(Policy, policy, "clock", false, "Which pages leave first")                                                        \
@@ -86,6 +89,8 @@ using Log = LogLevel;
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \
+  X(Switch, whole_core, "off", false,                                                                                  \
+    "Keep the store when the program is ended by a signal, so that `farheap core` can put all data into its core")     \
   X(Switch, follow_exec, "on", false, "Programs that the program starts run on Farheap too")                           \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \

@@ -23,6 +23,7 @@
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "pager/contents.hpp"
+#include "pager/core_index.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -83,9 +84,14 @@ class PageTable {
     PageState& now = extent(page).state[page % kExtentPages];
     stored_pages_ += (state == PageState::kStored) - (now == PageState::kStored);
     now = state;
+    if (core_pages_ != nullptr) {
+      core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);
+    }
   }
   // Pages that are in the store and not in memory.
   [[nodiscard]] std::uint64_t stored_pages() const { return stored_pages_; }
+  // From now on states are written down there, too, for cores. Requires: all pages are fresh.
+  void note_for_cores(CorePage* pages) { core_pages_ = pages; }
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 
   [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
@@ -107,6 +113,7 @@ class PageTable {
   std::uint64_t stored_pages_ = 0;
   BlockId blocks_made_ = 0;
   BlockId free_blocks_ = 0;  // linked by Block::newer
+  CorePage* core_pages_ = nullptr;
 };
 
 }  // namespace farheap::pager

@@ -16,6 +16,7 @@ Result<std::unique_ptr<Pager>> Pager::make(View& view, Backing& backing, Budget&
                                            PagerOptions options) {
   auto table = PageTable::make(options.capacity_pages);
   if (!table) return fail(std::move(table.error()));
+  table->note_for_cores(options.core_pages);
   return std::unique_ptr<Pager>(new Pager(view, backing, budget, counters, std::move(options), std::move(*table)));
 }
 

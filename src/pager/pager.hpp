@@ -45,6 +45,7 @@ struct PagerOptions {
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
+  CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };

@@ -231,6 +231,7 @@ Status BlockMap::write(std::span<const Write> runs) {
         if (slot == kNoSlot) {
           return fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
         }
+        note_slot(page, slot);
         append(entries, slot, one.from + i * kPageBytes, limits.largest_value_bytes);
       }
     }
@@ -296,7 +297,9 @@ void BlockMap::forget(pager::PageRun run) {
     const PageNumber stop = std::min<PageNumber>((page / kPages + 1) * kPages, end);
     if (Extent* extent = extents_[page / kPages]; extent != nullptr) {
       for (PageNumber one = page; one < stop; ++one) {
-        if (extent->stored[one % kPages]) give_up(*extent, one % kPages, freed);
+        if (!extent->stored[one % kPages]) continue;
+        give_up(*extent, one % kPages, freed);
+        note_slot(one, kNoSlot);
       }
       erase_and_release(freed);
       if (extent->stored.none()) drop_extent(page / kPages);

@@ -16,6 +16,7 @@
 
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
+#include "pager/core_index.hpp"
 #include "pager/view.hpp"
 #include "segment/slot_table.hpp"
 
@@ -34,6 +35,9 @@ class BlockMap final : public pager::Backing {
 
   // Where the page rests, kNoSlot if nowhere.
   [[nodiscard]] Slot slot_of(pager::PageNumber page) const;
+
+  // From now on slots are written down there, too, for cores. Requires: nothing was written yet.
+  void note_for_cores(pager::CorePage* pages) { core_pages_ = pages; }
 
   // Around fork(): the child's copy of this map refers to the same slots, so each gets one reference more before the
   // fork. Where the fork failed, or when the child's map is not needed, they are given back.
@@ -63,6 +67,9 @@ class BlockMap final : public pager::Backing {
   void erase(Slot first, std::uint64_t count);
   void erase_and_release(std::vector<Slot>& freed);
   void drop_extent(std::uint64_t number);
+  void note_slot(pager::PageNumber page, Slot slot) {
+    if (core_pages_ != nullptr) core_pages_[page].slot_and_one.store(slot + 1, std::memory_order_relaxed);
+  }
   template <class Visit>
   void for_each_reference(Visit visit);
 
@@ -70,6 +77,7 @@ class BlockMap final : public pager::Backing {
 
   Store& store_;
   bool cut_off_ = false;  // a forked child whose store does not fork
+  pager::CorePage* core_pages_ = nullptr;
   os::ReservedArray<Extent*> extents_;
   SlotTable slots_;
   mutable std::mutex mutex_;         // guards the extents

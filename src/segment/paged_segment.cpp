@@ -6,13 +6,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <new>
 
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
 #include "os/page_map.hpp"
 #include "segment/address_slots.hpp"
+#include "store/uri.hpp"
 
 namespace farheap::segment {
 
@@ -100,6 +104,7 @@ void PagedSegment::note_handed_out_until(const std::byte* end) {
   const std::size_t until = std::min(base::round_up(highest_, kDumpStep), range_.size());
   syscall(SYS_madvise, range_.data() + dumped_, until - dumped_, MADV_DODUMP);
   dumped_ = until;
+  if (core_index_) core_index_->hold_until(dumped_);
 }
 
 std::byte* PagedSegment::obtain(std::size_t bytes, std::size_t alignment) {
@@ -186,12 +191,35 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (Status started = start_paging(); !started) give_up(started.error());
 }
 
-Status PagedSegment::start_paging() {
-  auto store = open_store(options_.store, {.block_bytes = kPageBytes,
-                                           .lifetime = Lifetime::kScratch,
-                                           .use_io_uring = !options_.disable.has(base::Feature::kIoUring)});
+// For the sake of cores it has a name, which the tool takes away when all has ended well.
+Status PagedSegment::open_the_store() {
+  store_uri_ = options_.store;
+  if (options_.whole_core) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    store_uri_ = store::place_inside(store_uri_, fmt::format("{}-{}", getpid(), now));
+  }
+  auto store = open_store(store_uri_, {.block_bytes = kPageBytes,
+                                       .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
+                                       .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
+                                       .encrypt_key_file = options_.encrypt_key_file});
   if (!store) return fail(std::move(store.error()));
   store_ = std::move(*store);
+  return {};
+}
+
+Status PagedSegment::prepare_for_cores() {
+  auto* const staging = const_cast<std::byte*>(view_->staging(0));
+  auto index = pager::CoreIndex::make(range_.data(), staging, range_.size() / kPageBytes, store_uri_);
+  if (!index) return fail(std::move(index.error()));
+  std::lock_guard lock(runs_mutex_);
+  core_index_ = std::move(*index);
+  core_index_->hold_until(dumped_);
+  map_->note_for_cores(core_index_->pages());
+  return {};
+}
+
+Status PagedSegment::start_paging() {
+  if (Status opened = open_the_store(); !opened) return opened;
   const std::uint64_t pages = range_.size() / kPageBytes;
   auto map = BlockMap::make(*store_, pages);
   if (!map) return fail(std::move(map.error()));
@@ -200,7 +228,12 @@ Status PagedSegment::start_paging() {
   auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
-  auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, pager_options(options_, pages));
+  auto wanted = pager_options(options_, pages);
+  if (options_.whole_core) {
+    if (Status prepared = prepare_for_cores(); !prepared) return prepared;
+    wanted.core_pages = core_index_->pages();
+  }
+  auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, std::move(wanted));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
   pager_->heat_goes_to(budget_.start_heat());

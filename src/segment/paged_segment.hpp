@@ -21,6 +21,7 @@
 #include "base/run_page.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
+#include "pager/core_index.hpp"
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
@@ -83,6 +84,8 @@ class PagedSegment final : public PageSpace {
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
   [[nodiscard]] Status start_paging();
+  [[nodiscard]] Status open_the_store();
+  [[nodiscard]] Status prepare_for_cores();
   void adopt_what_is_in_memory();
   void drop_plain(std::byte* at, std::size_t bytes);
 
@@ -104,7 +107,9 @@ class PagedSegment final : public PageSpace {
   sigset_t before_fork_{};  // guarded by fork_: the forking thread's signal mask
   std::atomic<bool> paging_{false};
   pager::TreeBudget budget_;
+  std::string store_uri_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<pager::CoreIndex> core_index_;  // with whole_core=on; set once, and used under runs_mutex_
   std::unique_ptr<BlockMap> map_;
   std::unique_ptr<pager::KernelView> view_;
   std::unique_ptr<pager::Pager> pager_;

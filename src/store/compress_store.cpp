@@ -12,12 +12,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "base/units.hpp"
+#include "store/aligned_buffer.hpp"
 #include "store/batch.hpp"
 #include "store/block_table.hpp"
 #include "store/codec.hpp"
@@ -42,24 +42,6 @@ struct Seen {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   bool operator==(const Seen&) const = default;
-};
-
-class AlignedBuffer {
- public:
-  explicit AlignedBuffer(std::size_t bytes)
-      : at_(static_cast<std::byte*>(std::aligned_alloc(base::kPageBytes, base::round_up(bytes + 1, base::kPageBytes)))),
-        bytes_(bytes) {}
-  ~AlignedBuffer() { std::free(at_); }
-  AlignedBuffer(const AlignedBuffer&) = delete;
-  AlignedBuffer& operator=(const AlignedBuffer&) = delete;
-  [[nodiscard]] bool is_there() const { return at_ != nullptr; }
-  [[nodiscard]] std::span<std::byte> part(std::size_t from, std::size_t bytes) const {
-    return std::span(at_, bytes_).subspan(from, bytes);
-  }
-
- private:
-  std::byte* at_;
-  std::size_t bytes_;
 };
 
 bool is_zero(std::span<const std::byte> block) {

@@ -74,7 +74,12 @@ StoreResult open_scratch(const std::string& place, const StoreOptions& options) 
 }
 
 Result<int> open_kept_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    (void)fchmod(file, 0600);  // a umask may have taken bits away
+  } else if (errno == EEXIST) {
+    file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  }
   if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
   struct stat status{};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -3,6 +3,7 @@
 // The one table of engines and decorators. The parser's vocabulary, store_kinds() and open_store() derive from it.
 #include "store/kinds.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -31,6 +32,11 @@ constexpr DecoratorOpener kOpenCompress = open_compress;
 #else
 constexpr DecoratorOpener kOpenCompress = nullptr;
 #endif
+#ifdef FARHEAP_HAVE_SODIUM
+constexpr DecoratorOpener kOpenEncrypt = open_encrypt;
+#else
+constexpr DecoratorOpener kOpenEncrypt = nullptr;
+#endif
 #ifdef FARHEAP_HAVE_LMDB
 constexpr EngineOpener kOpenLmdb = open_lmdb;
 #else
@@ -46,6 +52,9 @@ constexpr Kind kKinds[] = {
      .engine = kOpenLmdb},
     {.shown = {"checksum", "checksum+...", "finds blocks whose bytes are not those that were written", true},
      .decorator = open_checksum},
+    {.shown = {"encrypt", "encrypt+...", "encrypts blocks and finds those that were changed; the key is in a file",
+               true},
+     .decorator = kOpenEncrypt},
     {.shown = {"compress", "compress+...?codec=zstd|lz4&level=N", "packs blocks closely, so that fewer bytes move",
                true},
      .parameters = kCompressParameters,
@@ -64,6 +73,23 @@ const Kind& find(std::string_view scheme) {
     if (kind.shown.scheme == scheme) return kind;
   }
   std::abort();  // the parser let through what is not in its vocabulary
+}
+
+// Ciphertext does not pack, and a checksum beside a seal finds nothing that the seal does not.
+Status check_company_of_encrypt(const StoreUri& uri) {
+  const auto place_of = [&](std::string_view name) { return std::ranges::find(uri.decorators, name); };
+  const auto wrong = [&](std::string why, std::string remedy) {
+    return fail(ErrorCode::kInvalidArgument, "not a store", uri.text(), std::move(why), std::move(remedy));
+  };
+  const auto encrypt = place_of("encrypt");
+  if (encrypt == uri.decorators.end()) return {};
+  if (place_of("checksum") != uri.decorators.end()) {
+    return wrong("encrypt+ finds changed blocks by itself", "leave checksum+ out");
+  }
+  if (encrypt < place_of("compress") && place_of("compress") != uri.decorators.end()) {
+    return wrong("what is encrypted does not compress", "write compress+ before encrypt+");
+  }
+  return {};
 }
 
 StoreResult open_level(const StoreUri& uri, std::size_t level, const StoreOptions& options) {
@@ -98,6 +124,7 @@ std::span<const Vocabulary> vocabulary() {
 Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {
   auto parsed = store::parse_uri(uri, store::vocabulary());
   if (!parsed) return fail(std::move(parsed.error()));
+  if (auto ok = store::check_company_of_encrypt(*parsed); !ok) return fail(std::move(ok.error()));
   return store::open_level(*parsed, 0, options);
 }
 

@@ -23,6 +23,7 @@ using StoreResult = Result<std::unique_ptr<Store>>;
 // A decorator opens what is below it, because it may need other blocks than it offers.
 using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 [[nodiscard]] StoreResult open_checksum(const OpenInner&, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_encrypt(const OpenInner&, const Parameters&, const StoreOptions&);
 [[nodiscard]] StoreResult open_compress(const OpenInner&, const Parameters&, const StoreOptions&);
 [[nodiscard]] StoreResult open_slow(const OpenInner&, const Parameters&, const StoreOptions&);
 [[nodiscard]] StoreResult open_faulty(const OpenInner&, const Parameters&, const StoreOptions&);

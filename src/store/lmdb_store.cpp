@@ -398,6 +398,16 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
   return fail(std::move(wrong));
 }
 
+// Mode 0600, whatever the umask, for what was not there before.
+Result<Environment> open_kept(const std::string& path, unsigned flags, const std::string& subject) {
+  const bool fresh = access(path.c_str(), F_OK) != 0;
+  auto env = open_environment(path, flags, subject);
+  if (!env || !fresh) return env;
+  (void)chmod(path.c_str(), 0600);
+  (void)chmod((path + "-lock").c_str(), 0600);
+  return env;
+}
+
 bool is_folder(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -411,6 +421,7 @@ Result<Environment> open_scratch(const std::string& place, const std::string& su
   }
   std::string folder = place + "/.farheap-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, subject));
+  (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
   const std::string path = folder + "/blocks";
   auto env = open_environment(path, MDB_NOSYNC | MDB_NOMETASYNC, subject);
   unlink(path.c_str());
@@ -435,7 +446,7 @@ StoreResult open_lmdb(const std::string& place, const Parameters& parameters, co
   const bool kept = options.lifetime == Lifetime::kKeep;
   const unsigned flags = sync == "each" ? 0 : MDB_NOSYNC;
   const std::string path = is_folder(place) ? place + "/farheap.mdb" : place;
-  auto env = kept ? open_environment(path, flags, subject) : open_scratch(place, subject);
+  auto env = kept ? open_kept(path, flags, subject) : open_scratch(place, subject);
   if (!env) return fail(std::move(env.error()));
   auto store = std::make_unique<LmdbStore>(place, std::move(*env), options, sync == "each");
   if (auto ok = store->set_up(); !ok) return fail(std::move(ok.error()));

@@ -181,6 +181,11 @@ Result<StoreUri> parse_uri(std::string_view uri, std::span<const Vocabulary> kno
   return Parser{uri, known, {}}.parse();
 }
 
+std::string place_inside(std::string_view uri, std::string_view name) {
+  std::string inside(uri);
+  return inside.insert(std::min(inside.find('?'), inside.size()), "/" + std::string(name));
+}
+
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_edits = 3;  // farther away is another word

@@ -58,6 +58,9 @@ class Parameters {
   std::string_view kind_;
 };
 
+// The URI of a file of this name in the folder that is the place of `uri`.
+[[nodiscard]] std::string place_inside(std::string_view uri, std::string_view name);
+
 // The candidate that is the fewest edits away from `name`; empty if none is near.
 [[nodiscard]] std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 

@@ -1,61 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// Whatever bytes a kept store below checksum+ holds, side blocks included: a block is handed out only if its bytes
-// fit its sum, and nothing crashes. The input says which bytes of a good store are changed.
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
 #include "store/checksum_store.hpp"
-#include "store/kinds.hpp"
 
-namespace {
-
-constexpr std::size_t kBlock = 512;
-constexpr std::uint64_t kBlocks = 40;  // three groups of 16
-
-std::vector<std::byte> contents() {
-  std::vector<std::byte> bytes(kBlocks * kBlock);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 31 + i / kBlock);
-  return bytes;
-}
-
-// Passes everything on to a store that outlives it.
-class Shared final : public farheap::store::Decorator {
- public:
-  explicit Shared(farheap::Store& below) : Decorator("shared", std::unique_ptr<farheap::Store>(&below)) {}
-  ~Shared() override { (void)inner_.release(); }
-};
-
-}  // namespace
+#include "tests/fuzz/sealed_blocks.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  using namespace farheap;
-  auto below = open_store("mem:", {.block_bytes = kBlock});
-  if (!below) std::abort();
-  const auto wanted = contents();
-  {
-    auto store = store::make_kept_checksums(std::make_unique<Shared>(**below));
-    Put put{.block = 0, .from = wanted};
-    if (!store->put({&put, 1}) || !store->sync()) std::abort();
-  }
-  for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
-    std::vector<std::byte> block(kBlock);
-    Get get{.block = data[i] % (kBlocks + 3), .into = block};
-    if (!(*below)->get({&get, 1}) || get.outcome != Outcome::kOk) continue;
-    block[(data[i + 1] | data[i + 2] << 8) % kBlock] = static_cast<std::byte>(data[i + 3]);
-    Put put{.block = get.block, .from = block};
-    if (!(*below)->put({&put, 1})) std::abort();
-  }
-  auto store = store::make_kept_checksums(std::make_unique<Shared>(**below));
-  for (std::uint64_t number = 0; number < kBlocks; ++number) {
-    std::vector<std::byte> block(kBlock);
-    Get get{.block = number, .into = block};
-    (void)store->get({&get, 1}).has_value();
-    if (get.outcome != Outcome::kOk && get.outcome != Outcome::kCorrupt) std::abort();
-    const bool same = std::memcmp(block.data(), wanted.data() + number * kBlock, kBlock) == 0;
-    if (get.outcome == Outcome::kOk && !same) std::abort();
-  }
-  return 0;
+  return farheap::test::change_and_read(data, bytes, farheap::store::make_kept_checksums);
 }

@@ -18,6 +18,7 @@ MODES = {
     "linux_6_1": ("file:{folder}", OLD_KERNEL),
     "s3fifo": ("file:{folder}", ["policy=s3fifo"]),
     "lmdb": ("lmdb:{folder}", []),
+    "encrypted": ("encrypt+file:{folder}", []),
     "checked": ("checksum+compress+file:{folder}", []),
     "one_handler": ("file:{folder}", ["handlers=1", "read_ahead=0", "block_max=64K"]),
     # What leaves stays in the process and counts: over the budget, and every process has its own copy.

@@ -469,6 +469,13 @@ std::string name_of(const testing::TestParamInfo<Subject>& info) { return info.p
 constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
 constexpr StoreOptions kPlain{.use_io_uring = false};
 
+// A key file for every store that is kept encrypted.
+StoreOptions with_key(StoreOptions options) {
+  static const TemporaryFolder kFolder;
+  options.encrypt_key_file = key_file_in(kFolder.path());
+  return options;
+}
+
 INSTANTIATE_TEST_SUITE_P(Mem, StoreContract,
                          testing::Values(Subject{"Pages", "mem:", {}}, Subject{"Sectors", "mem:", {.block_bytes = 512}},
                                          Subject{"Large", "mem:", {.block_bytes = 65536}}),
@@ -509,6 +516,19 @@ INSTANTIATE_TEST_SUITE_P(
         Subject{"All", "checksum+compress+slow+faulty+mem:?delay_us=1&mb_s=10000&seed=3", {}},
         Subject{"Reversed", "faulty+slow+compress+checksum+file:@?delay_us=0", {}}),
     name_of);
+
+INSTANTIATE_TEST_SUITE_P(Encrypted, StoreContract,
+                         testing::Values(Subject{"Mem", "encrypt+mem:", {}}, Subject{"File", "encrypt+file:@", {}},
+                                         Subject{"FileSectors", "encrypt+file:@", {.block_bytes = 512}},
+                                         Subject{"FileLarge", "encrypt+file:@", {.block_bytes = 65536}},
+                                         Subject{"Lmdb", "encrypt+lmdb:@", {}},
+                                         Subject{"Kept", "encrypt+file:@/blocks", with_key(kKept)},
+                                         Subject{"KeptSectors", "encrypt+file:@/blocks",
+                                                 with_key({.block_bytes = 512, .lifetime = Lifetime::kKeep})},
+                                         Subject{"KeptLmdb", "encrypt+lmdb:@/blocks?sync=asked", with_key(kKept)},
+                                         Subject{"Compressed", "compress+encrypt+file:@", {}},
+                                         Subject{"Slow", "slow+encrypt+faulty+mem:", {}}),
+                         name_of);
 
 }  // namespace
 }  // namespace farheap::test

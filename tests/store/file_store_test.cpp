@@ -92,6 +92,8 @@ TEST(FileStore, NothingRemainsAfterAKill) {
   if (child == 0) {
     auto file = open_or_fail("file:" + folder.path());
     auto lmdb = open_or_fail((is_in_build("lmdb:") ? "lmdb:" : "file:") + folder.path());
+    auto named = open_or_fail("file:" + folder.path() + "/named");
+    (void)put_blocks(*named, 0, make_blocks(0, 100, 4096));
     (void)put_blocks(*file, 0, make_blocks(0, 100, 4096));
     (void)put_blocks(*lmdb, 0, make_blocks(0, 100, 4096));
     (void)!write(ready[1], "x", 1);
@@ -107,14 +109,20 @@ TEST(FileStore, NothingRemainsAfterAKill) {
 }
 
 TEST(FileStore, KeptFilesAreForTheirOwnerOnly) {
-  TemporaryFolder folder;
-  const mode_t before = umask(0);
-  auto store = open_or_fail("file:" + folder.path() + "/blocks", kKept);
-  umask(before);
-  for (const char* name : {"/blocks", "/blocks.versions"}) {
-    struct stat status{};
-    ASSERT_EQ(stat((folder.path() + name).c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 07777, 0600u) << name;
+  for (const mode_t mask : {0, 022, 0777}) {
+    TemporaryFolder folder;
+    const mode_t before = umask(mask);
+    auto file = open_or_fail("file:" + folder.path() + "/blocks", kKept);
+    auto lmdb = open_or_fail((is_in_build("lmdb:") ? "lmdb:" : "file:") + folder.path() + "/more", kKept);
+    umask(before);
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+      struct stat status{};
+      ASSERT_EQ(stat(entry.path().c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 07777, 0600u) << entry.path() << " with umask " << mask;
+      ++files;
+    }
+    EXPECT_EQ(files, 4);
   }
 }
 

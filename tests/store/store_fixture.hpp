@@ -12,6 +12,7 @@
 #include <cstring>
 #include <farheap/store.hpp>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,14 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// The path of a file with a key for encrypt+; its owner's alone.
+inline std::string key_file_in(const std::string& folder, char digit = 'a', const std::string& name = "key") {
+  const std::string path = folder + "/" + name;
+  std::ofstream(path) << std::string(64, digit) << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  return path;
+}
 
 using Bytes = std::vector<std::byte>;
 
@@ -70,7 +79,7 @@ inline bool is_in_build(const std::string& uri) {
     }
     return false;
   };
-  for (const std::string scheme : {"lmdb", "compress"}) {
+  for (const std::string scheme : {"lmdb", "compress", "encrypt"}) {
     const bool named = uri.starts_with(scheme) || uri.find("+" + scheme) != std::string::npos;
     if (named && !has_kind(scheme)) return false;
   }

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// checksum+ over a kept store (format 1). Blocks come in groups of block_bytes / 32; each group is preceded by a side
-// block of the inner store. So block B is inner block B + B / per_group + 1, and inner block G * (per_group + 1) holds
-// the records of group G: 32 bytes each, little-endian: low and high half of the sum, then of the sum before it.
+// Seals of a kept store (format 1): checksum+ and encrypt+ over it. A record is a seal and the one before it. Blocks
+// come in groups of as many as a block holds records; each group is preceded by a side block of the inner store. So
+// block B is inner block B + B / per_group + 1, and inner block G * (per_group + 1) holds the records of group G.
 // Side blocks stay when their blocks are erased. Two counters of the inner store say how many groups there may be
 // ("checksum.groups") and how many side blocks there are ("checksum.sides").
 //
-// Crashes: a side block is written before the blocks it tells of, so that after a crash either of its two sums may be
+// Crashes: a side block is written before the blocks it tells of, so that after a crash either of its two seals may be
 // the right one; sync() leaves only the newer. After a power loss, blocks that were written since the last sync() may
 // be reported corrupt that are merely old or new.
+//
+// Thread-safety: any thread.
+#pragma once
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "store/block_table.hpp"
-#include "store/checksum_store.hpp"
+#include "store/sealed_store.hpp"
 
 namespace farheap::store {
-namespace {
 
-struct Pair {
-  SumRecord now, before;
-};
-
-enum class Group : std::uint8_t { kNotRead = 0, kAbsent, kClean, kTwoSums };
-
-class KeptChecksums final : public ChecksumStore {
+template <class Sealer>
+class KeptSeals final : public SealedStore<Sealer> {
  public:
-  explicit KeptChecksums(std::unique_ptr<Store> inner)
-      : ChecksumStore(std::move(inner)), per_group_(block_bytes_ / sizeof(Pair)) {}
+  using typename SealedStore<Sealer>::Seal;
 
-  // The sums are held by this process.
+  KeptSeals(std::unique_ptr<Store> inner, Sealer sealer)
+      : SealedStore<Sealer>(std::move(inner), std::move(sealer)), per_group_(block_bytes_ / (2 * sizeof(Seal))) {}
+
+  // The seals are held by this process.
   Capabilities capabilities() const override {
     return inner_->capabilities() & ~static_cast<Capabilities>(Capability::kManyProcesses) &
            ~static_cast<Capabilities>(Capability::kManyMachines) &
@@ -53,7 +54,7 @@ class KeptChecksums final : public ChecksumStore {
   }
 
   Status sync() override {
-    if (auto ok = leave_one_sum(); !ok) return ok;
+    if (auto ok = leave_one_seal(); !ok) return ok;
     return inner_->sync();
   }
 
@@ -67,8 +68,20 @@ class KeptChecksums final : public ChecksumStore {
   }
 
  private:
-  static constexpr std::string_view kGroups = "checksum.groups";
-  static constexpr std::string_view kSides = "checksum.sides";
+  using SealedStore<Sealer>::block_bytes_;
+  using SealedStore<Sealer>::blocks_in;
+  using SealedStore<Sealer>::inner_;
+  using SealedStore<Sealer>::stripes_;
+
+  struct Pair {
+    SealRecord<Seal> now, before;
+  };
+  struct Group {
+    enum State : std::uint8_t { kNotRead = 0, kAbsent, kClean, kTwoSeals };
+  };
+
+  const std::string kGroups = std::string(Sealer::kName) + ".groups";
+  const std::string kSides = std::string(Sealer::kName) + ".sides";
 
   std::uint64_t inner_block(std::uint64_t block) const { return block + block / per_group_ + 1; }
   std::uint64_t side_block(std::uint64_t group) const { return group * (per_group_ + 1); }
@@ -115,7 +128,7 @@ class KeptChecksums final : public ChecksumStore {
     }
   }
 
-  // Makes sure that the sums of these blocks are in memory. False if they cannot be read.
+  // Makes sure that the seals of these blocks are in memory. False if they cannot be read.
   bool read_groups(std::uint64_t first, std::uint64_t count) {
     bool ok = true;
     each_part(first, count, [&](std::uint64_t block, std::uint64_t) { ok = ok && read_group(block / per_group_); });
@@ -139,16 +152,16 @@ class KeptChecksums final : public ChecksumStore {
     }
     bool two = false;
     for (std::uint64_t i = 0; i < per_group_; ++i) {
-      std::uint64_t words[4];
-      std::memcpy(words, bytes.data() + i * sizeof(Pair), sizeof words);
-      if ((words[0] | words[1] | words[2] | words[3]) == 0) continue;
+      Seal seals[2];
+      std::memcpy(seals, bytes.data() + i * sizeof seals, sizeof seals);
+      if (seals[0] == Seal{} && seals[1] == Seal{}) continue;
       auto* record = table_.make(group * per_group_ + i);
       if (record == nullptr) return false;
-      record->now.set({words[0], words[1]});
-      record->before.set({words[2], words[3]});
-      two = two || words[2] != 0 || words[3] != 0;
+      record->now.set(seals[0]);
+      record->before.set(seals[1]);
+      two = two || !(seals[1] == Seal{});
     }
-    state->store(two ? Group::kTwoSums : Group::kClean, std::memory_order_release);
+    state->store(two ? Group::kTwoSeals : Group::kClean, std::memory_order_release);
     return true;
   }
 
@@ -189,35 +202,33 @@ class KeptChecksums final : public ChecksumStore {
       for (std::uint64_t j = 0; j < per_group_; ++j) {
         const auto* record = table_.find(groups[i] * per_group_ + j);
         if (record == nullptr) continue;
-        const Sum now = record->now.get();
-        const Sum before = record->before.get();
-        const std::uint64_t words[4] = {now.low, now.high, before.low, before.high};
-        std::memcpy(side.data() + j * sizeof(Pair), words, sizeof words);
+        const Seal seals[2] = {record->now.get(), record->before.get()};
+        std::memcpy(side.data() + j * sizeof seals, seals, sizeof seals);
       }
       sides.push_back({.block = side_block(groups[i]), .from = side});
     }
     put_in_pieces(*inner_, sides);
     for (const auto& side : sides) {
       if (side.outcome != Outcome::kOk) {
-        return fail(ErrorCode::kIo, "cannot write the checksums", describe(), "the store below refused");
+        return fail(ErrorCode::kIo, "cannot write the seals of blocks", this->describe(), "the store below refused");
       }
     }
     return {};
   }
 
-  // The new sums, the old ones behind them, in memory and on the device.
-  Status announce(std::span<const Put> entries, std::span<const Sum> sums) {
+  // The new seals, the old ones behind them, in memory and on the device.
+  Status announce(std::span<const Put> entries, std::span<const Seal> seals) {
     std::scoped_lock lock(groups_lock_);
     std::vector<std::uint64_t> groups;
     for (const auto& entry : entries) {
       each_part(entry.block, blocks_in(entry.from.size()), [&](std::uint64_t block, std::uint64_t) {
         groups.push_back(block / per_group_);
-        groups_.find(block / per_group_)->store(Group::kTwoSums);
+        groups_.find(block / per_group_)->store(Group::kTwoSeals);
       });
-      for (std::size_t i = 0; i < blocks_in(entry.from.size()); ++i, sums = sums.subspan(1)) {
+      for (std::size_t i = 0; i < blocks_in(entry.from.size()); ++i, seals = seals.subspan(1)) {
         auto* record = table_.find(entry.block + i);
         record->before.set(record->now.get());
-        record->now.set(sums[0]);
+        record->now.set(seals[0]);
       }
     }
     std::ranges::sort(groups);
@@ -225,8 +236,8 @@ class KeptChecksums final : public ChecksumStore {
     return write_sides(groups);
   }
 
-  void put_inner(std::span<Put> entries, std::span<const Sum> sums) override {
-    if (!announce(entries, sums)) {
+  void put_inner(std::span<Put> entries, std::span<const Seal> seals) override {
+    if (!announce(entries, seals)) {
       for (auto& entry : entries) entry.outcome = Outcome::kFailed;
       return;
     }
@@ -250,19 +261,21 @@ class KeptChecksums final : public ChecksumStore {
     }
   }
 
-  bool fits(std::uint64_t block, const Sum& sum) const override {
+  bool open_block(std::uint64_t block, std::span<std::byte> bytes) const override {
     const auto* record = table_.find(block);
-    return record != nullptr && (record->now.get() == sum || record->before.get() == sum);
+    if (record == nullptr) return false;
+    const Seal seals[2] = {record->now.get(), record->before.get()};
+    return this->open_with_one_of(block, bytes, std::span(seals, seals[1] == Seal{} ? 1 : 2));
   }
 
-  Status leave_one_sum() {
+  Status leave_one_seal() {
     // All stripes: nobody is between announcing and writing.
     Stripes::Guard guard(stripes_, ~std::uint64_t{0});
     std::scoped_lock lock(groups_lock_);
     std::vector<std::uint64_t> groups;
     for (std::uint64_t group = 0; group < groups_.end(); ++group) {
       auto* state = groups_.find(group);
-      if (state != nullptr && state->load() == Group::kTwoSums) groups.push_back(group);
+      if (state != nullptr && state->load() == Group::kTwoSeals) groups.push_back(group);
     }
     for (std::size_t at = 0; at < groups.size(); at += 256) {
       const auto some = std::span(groups).subspan(at, std::min<std::size_t>(256, groups.size() - at));
@@ -274,14 +287,8 @@ class KeptChecksums final : public ChecksumStore {
 
   const std::uint64_t per_group_;
   ForkLock groups_lock_;
-  BlockTable<std::atomic<Group>> groups_;
+  BlockTable<std::atomic<typename Group::State>> groups_;
   BlockTable<Pair> table_;
 };
-
-}  // namespace
-
-std::unique_ptr<Store> make_kept_checksums(std::unique_ptr<Store> inner) {
-  return std::make_unique<KeptChecksums>(std::move(inner));
-}
 
 }  // namespace farheap::store

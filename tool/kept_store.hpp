@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// For whole_core=on: a folder for the stores of one run, which stays if the program is ended by a signal and goes
+// otherwise.
+//
+// Thread-safety: the tool has one thread.
+#pragma once
+
+#include <farheap/result.hpp>
+#include <string>
+
+#include "base/options.hpp"
+#include "child.hpp"
+
+namespace farheap::tool {
+
+class KeptStore {
+ public:
+  // Makes the folder in the place of `options.store`, which then names it. kInvalidArgument if the place is no folder
+  // or the store cannot be kept.
+  [[nodiscard]] static Result<KeptStore> make(base::Options& options);
+  KeptStore(KeptStore&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  KeptStore& operator=(KeptStore&&) = delete;
+  ~KeptStore();
+
+  // Opens and closes a store there, as the runtime will.
+  [[nodiscard]] Status check(const base::Options& options) const;
+  // Says what is left and what to do with it.
+  void program_ended(const ChildEnd& end);
+
+ private:
+  explicit KeptStore(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;  // empty: not ours any more
+};
+
+// Why the kernel will write no core; empty if it will.
+[[nodiscard]] std::string why_no_core();
+
+}  // namespace farheap::tool

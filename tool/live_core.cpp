@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "live_core.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "base/units.hpp"
+#include "pager/core_index.hpp"
+
+namespace farheap::tool {
+namespace {
+
+using base::kPageBytes;
+
+constexpr char kWhat[] = "cannot make a core";
+constexpr char kRemedy[] = "be the user of the process, or root; `sysctl kernel.yama.ptrace_scope` may forbid it, too";
+constexpr auto kAtMost = std::chrono::minutes(2);
+constexpr auto kMoment = std::chrono::milliseconds(10);
+
+std::string subject(pid_t process) { return fmt::format("process {}", process); }
+
+// The memory of a process, without waiting for pages that are not there, as process_vm_readv() does: who brings them
+// may be stopped.
+class Memory {
+ public:
+  explicit Memory(pid_t process) : file_(open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Memory() {
+    if (file_ >= 0) close(file_);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> into) const {
+    return pread(file_, into.data(), into.size(), static_cast<off_t>(address)) == static_cast<ssize_t>(into.size());
+  }
+
+ private:
+  int file_;
+};
+
+// 'R', 'S', 'T', ...; 0 if it is gone.
+char state_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
+}
+
+// Waits until it is true, but not for ever.
+template <class Condition>
+bool becomes(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + kAtMost;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kMoment);
+  }
+  return true;
+}
+
+[[noreturn]] void be_gdb(pid_t process, const std::string& out) {
+  umask(077);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int descriptor : {0, 1, 2}) dup2(nothing, descriptor);
+  const std::string number = std::to_string(process);
+  const std::string command = "generate-core-file " + out;
+  execlp("gdb", "gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off", "-p",
+         number.c_str(), "-ex", command.c_str(), "-ex", "detach", nullptr);
+  _exit(127);
+}
+
+}  // namespace
+
+Result<CoreNotes> find_live_notes(pid_t process) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", process));
+  if (!maps) return fail(ErrorCode::kNotFound, kWhat, subject(process), "there is none of this number", "see `ps`");
+  const Memory memory(process);
+  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    const bool fits = std::sscanf(line.c_str(), "%lx-%lx rw-p 00000000 00:00 0", &begin, &end) == 2;
+    if (!fits || end - begin < sizeof(pager::CoreHeader)) continue;
+    alignas(8) std::byte bytes[sizeof(pager::CoreHeader)];
+    if (!memory.read(begin, std::span(bytes).first(sizeof pager::kCoreMagic))) continue;
+    if (std::memcmp(bytes, pager::kCoreMagic, sizeof pager::kCoreMagic) != 0) continue;
+    if (memory.read(begin, bytes)) return read_notes(bytes, subject(process));
+  }
+  return no_notes(subject(process));
+}
+
+Result<StoppedProcess> StoppedProcess::stop(pid_t process) {
+  const bool was_stopped = state_of(process) == 'T';
+  if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  StoppedProcess stopped(was_stopped ? 0 : process);
+  if (becomes([&] { return std::strchr("TtZX", state_of(process)) != nullptr; })) return stopped;
+  return fail(ErrorCode::kUnavailable, kWhat, subject(process), "it does not stop", "try again");
+}
+
+StoppedProcess::~StoppedProcess() {
+  if (process_ != 0) kill(process_, SIGCONT);
+}
+
+Status dump_by_gdb(pid_t process, const std::string& out) {
+  const pid_t gdb = fork();
+  if (gdb == 0) be_gdb(process, out);
+  if (gdb < 0) return fail(errno_error(errno, kWhat, "gdb"));
+  int status = 0;
+  if (!becomes([&] { return waitpid(gdb, &status, WNOHANG) != 0; })) {
+    kill(gdb, SIGKILL);
+    waitpid(gdb, nullptr, 0);
+    return fail(ErrorCode::kUnavailable, kWhat, subject(process), "gdb does not get hold of all its threads",
+                "try again: one of them was in a system call that waits for a page");
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    return fail(ErrorCode::kUnavailable, kWhat, "gdb", "it is not installed", "apt install gdb");
+  }
+  if (access(out.c_str(), F_OK) == 0) return {};
+  return fail(ErrorCode::kPermission, kWhat, subject(process), "gdb cannot attach to it", kRemedy);
+}
+
+Status copy_from_memory(pid_t process, const CoreNotes& notes, CoreFile& core) {
+  const Memory memory(process);
+  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  std::vector<std::byte> page(kPageBytes);
+  Status copied;
+  const auto copy = [&](std::uint64_t from, std::uint64_t bytes) {
+    for (std::uint64_t at = from; at < from + bytes && copied; at += kPageBytes) {
+      if (!memory.read(at, page)) continue;
+      auto written = core.write(at, page);
+      if (!written && written.error().code != ErrorCode::kNotFound) copied = std::move(written);
+    }
+  };
+  copy(notes.base, notes.pages * kPageBytes);
+  copy(notes.staging, notes.pages * kPageBytes);
+  copy(notes.entries, base::round_up(notes.pages * sizeof(pager::CorePage), kPageBytes));
+  return copied;
+}
+
+}  // namespace farheap::tool
