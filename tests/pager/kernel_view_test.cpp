@@ -35,7 +35,8 @@ class KernelViewTest : public testing::TestWithParam<bool> {
     ASSERT_TRUE(range.has_value());
     range_ = std::move(*range);
     madvise(range_.data(), range_.size(), MADV_NOHUGEPAGE);
-    auto view = KernelView::make(range_.data(), range_.size(), {.move = GetParam(), .kernel_faults = true});
+    auto view = KernelView::make(range_.data(), range_.size(), {{range_.data(), range_.size()}},
+                                 {.move = GetParam(), .kernel_faults = true});
     if (!view) {
       std::fprintf(stderr, "kernel_view_test: NOT TESTED: %s\n", view.error().message().c_str());
       GTEST_SKIP() << view.error().message();
