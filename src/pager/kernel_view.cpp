@@ -41,8 +41,7 @@ static void make_ours_alone(std::byte* at, std::size_t pages) {
   if (there != 0) syscall(SYS_madvise, at, there * kPageBytes, MADV_POPULATE_WRITE);
 }
 
-Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_t bytes, const Runs& own,
-                                                     os::UserfaultFeatures wanted) {
+Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_t bytes, os::UserfaultFeatures wanted) {
   auto staging = os::Mapping::reserve(bytes, os::Access::kReadWrite);
   if (!staging) return fail(std::move(staging.error()));
   syscall(SYS_madvise, staging->data(), bytes, MADV_NOHUGEPAGE);
@@ -50,9 +49,7 @@ Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_
   syscall(SYS_munlock, staging->data(), bytes);
   auto userfault = os::Userfault::open(wanted);
   if (!userfault) return fail(std::move(userfault.error()));
-  std::unique_ptr<KernelView> view(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
-  if (Status watched = view->watch(own); !watched) return fail(std::move(watched.error()));
-  return view;
+  return std::unique_ptr<KernelView>(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
 }
 
 KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,

@@ -157,7 +157,7 @@ Status PagedSegment::start_paging() {
   if (!map) return fail(std::move(map.error()));
   map_ = std::move(*map);
   syscall(SYS_madvise, range_.data(), range_.size(), MADV_NOHUGEPAGE);
-  auto view = pager::KernelView::make(range_.data(), range_.size(), own_runs(), wanted_features(options_));
+  auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
   auto wanted = pager_options(options_, pages);
@@ -165,12 +165,15 @@ Status PagedSegment::start_paging() {
   auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, std::move(wanted));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
-  adopt_what_is_in_memory();
   loop_ = std::make_unique<pager::FaultLoop>(
       *pager_, *view_, run_page_,
       pager::FaultLoopOptions{.most_handlers = options_.handlers,
                               .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes)});
+  // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
+  // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
+  if (Status watched = view_->watch(own_runs()); !watched) return watched;
+  adopt_what_is_in_memory();
   run_page_.counters.paging_processes.fetch_add(1);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   paging_.store(true, std::memory_order_release);
@@ -189,7 +192,8 @@ void PagedSegment::adopt_what_is_in_memory() {
     std::lock_guard lock(runs_mutex_);
     runs = books_.counted_runs();
   }
-  for (const auto& [at, bytes] : runs) adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+  for (const auto& [at, bytes] : runs)
+    adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
 }
 
 void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {

@@ -121,11 +121,11 @@ class PagedSegment final : public PageSpace {
   base::RunPage& run_page_;
   os::Mapping range_;
   std::mutex runs_mutex_;
-  AddressBooks books_;       // guarded by runs_mutex_
-  std::size_t highest_ = 0;  // guarded by runs_mutex_: nothing was handed out beyond
-  std::size_t dumped_ = 0;   // guarded by runs_mutex_: core dumps hold the range up to here
+  AddressBooks books_;                      // guarded by runs_mutex_
+  std::size_t highest_ = 0;                 // guarded by runs_mutex_: nothing was handed out beyond
+  std::size_t dumped_ = 0;                  // guarded by runs_mutex_: core dumps hold the range up to here
   std::atomic<std::size_t> handed_out_{0};  // books_.counted_bytes()
-  std::atomic<std::size_t> dropped_{0};  // in the plain life, since the peak was looked at
+  std::atomic<std::size_t> dropped_{0};     // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};
   std::atomic<bool> locked_{false};
   std::atomic<bool> undumped_{false};

@@ -35,8 +35,7 @@ class KernelViewTest : public testing::TestWithParam<bool> {
     ASSERT_TRUE(range.has_value());
     range_ = std::move(*range);
     madvise(range_.data(), range_.size(), MADV_NOHUGEPAGE);
-    auto view = KernelView::make(range_.data(), range_.size(), {{range_.data(), range_.size()}},
-                                 {.move = GetParam(), .kernel_faults = true});
+    auto view = KernelView::make(range_.data(), range_.size(), {.move = GetParam(), .kernel_faults = true});
     if (!view) {
       std::fprintf(stderr, "kernel_view_test: NOT TESTED: %s\n", view.error().message().c_str());
       GTEST_SKIP() << view.error().message();
@@ -46,6 +45,7 @@ class KernelViewTest : public testing::TestWithParam<bool> {
       std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
       GTEST_SKIP() << "no UFFDIO_MOVE";
     }
+    ASSERT_TRUE(view_->watch({{range_.data(), range_.size()}}).has_value());
     handler_ = std::thread([this] { serve(); });
   }
   void TearDown() override {
