@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <new>
 
+#include "base/inside_runtime.hpp"
 #include "base/units.hpp"
 
 namespace farheap::heap {
 
+// Inside the runtime: in a program that runs on Farheap, mmap() is Farheap's own, and the books would be paged.
 void* reserve_metadata(std::size_t bytes) noexcept {
+  base::InsideRuntime inside;
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   // A huge page for a sparse table would bring in 2 MiB for one entry.

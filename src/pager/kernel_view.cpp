@@ -49,26 +49,26 @@ Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_
   syscall(SYS_munlock, staging->data(), bytes);
   auto userfault = os::Userfault::open(wanted);
   if (!userfault) return fail(std::move(userfault.error()));
-  std::unique_ptr<KernelView> view(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
-  if (Status watched = view->watch(); !watched) return fail(std::move(watched.error()));
-  return view;
+  return std::unique_ptr<KernelView>(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
 }
 
 KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
                        os::UserfaultFeatures wanted)
     : base_(base), bytes_(bytes), staging_(std::move(staging)), userfault_(std::move(userfault)), wanted_(wanted) {}
 
-Status KernelView::watch() {
-  if (Status status = userfault_.register_range(base_, bytes_); !status) return status;
+Status KernelView::watch(const Runs& own) {
+  for (const auto& [at, bytes] : own) {
+    if (Status status = userfault_.register_range(at, bytes); !status) return status;
+  }
   return userfault_.register_range(staging_.data(), bytes_);
 }
 
-Status KernelView::renew_in_child() {
+Status KernelView::renew_in_child(const Runs& own) {
   userfault_ = os::Userfault();  // the parent's goes first: the program may have left no further descriptor
   auto userfault = os::Userfault::open(wanted_);
   if (!userfault) return fail(std::move(userfault.error()));
   userfault_ = std::move(*userfault);
-  return watch();
+  return watch(own);
 }
 
 void KernelView::unlock_staging() { syscall(SYS_munlock, staging_.data(), bytes_); }

@@ -12,6 +12,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "os/mapping.hpp"
 #include "os/userfault.hpp"
@@ -21,12 +23,14 @@ namespace farheap::pager {
 
 class KernelView final : public View {
  public:
-  // [base, base + bytes) is mapped, private and anonymous, and outlives the view. From now on the range faults to
-  // the returned view's userfault().
+  // [base, base + bytes) is mapped and outlives the view.
   [[nodiscard]] static Result<std::unique_ptr<KernelView>> make(std::byte* base, std::size_t bytes,
                                                                 os::UserfaultFeatures wanted);
+  // From now on the range faults to userfault(): the runs of it in `own`, which are private and anonymous.
+  using Runs = std::vector<std::pair<std::byte*, std::size_t>>;
+  [[nodiscard]] Status watch(const Runs& own);
   // In a forked child: the parent's context means nothing here.
-  [[nodiscard]] Status renew_in_child();
+  [[nodiscard]] Status renew_in_child(const Runs& own);
 
   [[nodiscard]] os::Userfault& userfault() { return userfault_; }
   // After the program has locked all of its memory, what is to come included.
@@ -47,7 +51,6 @@ class KernelView final : public View {
  private:
   KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
              os::UserfaultFeatures wanted);
-  [[nodiscard]] Status watch();
   [[nodiscard]] std::byte* view_at(PageNumber page) const;
   [[nodiscard]] std::byte* staging_at(PageNumber page) const;
   void take_out_by_move(PageRun run, std::span<Taken> answers);

@@ -40,8 +40,14 @@ void Pager::adopt(PageRun run) {
   constexpr std::uint32_t kPages = 64;  // memory filled before the pager came leaves in pieces of 256 KiB
   Lock lock(mutex_);
   while (run.count != 0) {
+    if (table_.state(run.first) != PageState::kFresh) {  // a fault was faster
+      run = {run.first + 1, run.count - 1};
+      continue;
+    }
     const std::uint32_t to_boundary = kPages - static_cast<std::uint32_t>(run.first % kPages);
-    const std::uint32_t count = std::min(run.count, to_boundary);
+    const std::uint32_t most = std::min(run.count, to_boundary);
+    std::uint32_t count = 1;
+    while (count < most && table_.state(run.first + count) == PageState::kFresh) ++count;
     const BlockId id = table_.new_block(run.first, count);
     begin_filling({run.first, count}, id);
     finish_filling({run.first, count}, id, false, false);

@@ -59,7 +59,7 @@ class Pager {
                                                            base::RunCounters& counters, PagerOptions options);
 
   // ---- program side
-  // Pages that were in view before the pager came to life. Requires: they are kFresh in the table.
+  // Pages that were in view before the pager came to life. Those that a fault has brought to it already are left alone.
   void adopt(PageRun run);
   // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
   // that nobody touches them meanwhile (as with munmap).

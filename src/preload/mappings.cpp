@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Private anonymous mappings of some size become part of the segment, so that programs which bring their own
-// allocator (python3's arenas) are paged, too. All other mappings go to the kernel as they are.
-#include <errno.h>
+// allocator (python3's arenas, jemalloc, V8, a JVM) are paged, too: what is readable and writable from the start, and
+// what is reserved first and opened piece by piece. All other mappings go to the kernel as they are.
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,69 +11,82 @@
 
 #include <algorithm>
 
-#include "base/log.hpp"
-#include "base/units.hpp"
-#include "preload/runtime.hpp"
-
-#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
+#include "preload/program_segment.hpp"
 
 using namespace farheap::preload;
 using farheap::base::kPageBytes;
 using farheap::base::round_up;
 using farheap::segment::PagedSegment;
+using Holding = PagedSegment::Holding;
 
 namespace {
 
-constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
-
-// The segment, if this call comes from the program and the runtime is there.
-PagedSegment* program_segment() {
-  if (farheap::base::t_inside_runtime) return nullptr;
-  Runtime* made = g_runtime.load(std::memory_order_acquire);
-  return made != nullptr ? made->segment.get() : nullptr;
-}
-
-// The segment, if it holds all of [at, at + bytes).
-PagedSegment* segment_of(const void* at, size_t bytes) {
-  PagedSegment* segment = program_segment();
-  if (segment == nullptr || !segment->contains(at)) return nullptr;
-  return bytes <= segment->capacity_bytes() - static_cast<size_t>(static_cast<const std::byte*>(at) - segment->base())
-             ? segment
-             : nullptr;
-}
-
-bool is_paged(const void* wish, size_t bytes, int protection, int flags) {
-  constexpr int kPlain = MAP_PRIVATE | MAP_ANONYMOUS;
-  constexpr int kHarmless = MAP_NORESERVE;
-  return wish == nullptr && (flags & ~kHarmless) == kPlain && protection == (PROT_READ | PROT_WRITE) &&
-         bytes >= g_runtime.load(std::memory_order_acquire)->options.mmap_threshold;
-}
+constexpr int kReadWrite = PROT_READ | PROT_WRITE;
+constexpr int kPlain = MAP_PRIVATE | MAP_ANONYMOUS;
+// Larger ones are cages and shadows, of which little is ever opened: they stay plain.
+constexpr size_t kLargestReservation = 64 * farheap::base::kGiB;
+// A runtime that wishes for memory below it has pointers of 32 bits, and cannot use what lies elsewhere.
+constexpr uintptr_t kWishIsNeed = 4 * farheap::base::kGiB;
 
 void* kernel_mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, wish, bytes, protection, flags, file, offset));
 }
 
-bool wraps(size_t bytes) { return bytes > SIZE_MAX - kPageBytes; }
+void* mapping_fails_with(int why) {
+  errno = why;
+  return MAP_FAILED;
+}
 
-void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, void* fixed) {
-  void* fresh = fixed;
-  if (fixed != nullptr) {
-    if (segment_of(fixed, bytes) != nullptr) {
-      segment.renew(static_cast<std::byte*>(fixed), bytes);
-    } else {
-      fresh = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-      if (fresh == MAP_FAILED) return fresh;
-    }
-  } else {
-    fresh = segment.obtain(bytes, kPageBytes);
-    if (fresh == nullptr) {
-      errno = ENOMEM;
-      return MAP_FAILED;
-    }
+// Memory, or a reservation, anywhere. nullptr: it is none of the segment's, or there is no room.
+void* obtain(PagedSegment& segment, void* wish, size_t bytes, int protection, int flags) {
+  if ((flags & ~MAP_NORESERVE) != kPlain || bytes < g_runtime.load()->options.mmap_threshold) return nullptr;
+  if (protection != PROT_NONE && protection != kReadWrite) return nullptr;
+  if (protection == PROT_NONE && bytes > kLargestReservation) return nullptr;
+  if (protection != PROT_NONE && wish != nullptr && reinterpret_cast<uintptr_t>(wish) < kWishIsNeed) return nullptr;
+  auto* at = static_cast<std::byte*>(wish);
+  if (is_page(wish) && segment_of(wish, bytes) != nullptr && segment.obtain_at(at, bytes, protection)) return wish;
+  return protection == PROT_NONE ? segment.reserve(bytes) : segment.obtain(bytes, kPageBytes);
+}
+
+// Requires: the segment holds all of it, and the flags have MAP_FIXED or MAP_FIXED_NOREPLACE.
+void* map_over(PagedSegment& segment, void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
+  auto* at = static_cast<std::byte*>(wish);
+  constexpr int kHarmless = MAP_NORESERVE | MAP_STACK | MAP_POPULATE;
+  const bool no_replace = (flags & MAP_FIXED_NOREPLACE) != 0;
+  const bool plain = (flags & ~(kHarmless | MAP_FIXED | MAP_FIXED_NOREPLACE)) == kPlain;
+  if (no_replace) {
+    if (!segment.obtain_at(at, bytes, plain ? protection : PROT_NONE)) return mapping_fails_with(EEXIST);
+    if (plain) return wish;
   }
+  if (plain) {
+    const int why = segment.map_over(at, bytes, protection);
+    return why == 0 ? wish : mapping_fails_with(why);
+  }
+  segment.make_way(at, bytes);
+  return kernel_mmap(wish, bytes, protection, (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED, file, offset);
+}
+
+// Where the pages of a mapping are to go: `fixed`, or anywhere. MAP_FAILED with errno.
+void* place_for(PagedSegment& segment, size_t bytes, void* fixed, int protection) {
+  if (fixed != nullptr && segment_of(fixed, bytes) == nullptr) {
+    return kernel_mmap(fixed, bytes, protection, kPlain | MAP_FIXED, -1, 0);
+  }
+  if (fixed != nullptr) {
+    const int why = segment.map_over(static_cast<std::byte*>(fixed), bytes, protection);
+    return why == 0 ? fixed : mapping_fails_with(why);
+  }
+  void* fresh = protection == PROT_NONE ? segment.reserve(bytes) : segment.obtain(bytes, kPageBytes);
+  return fresh != nullptr ? fresh : mapping_fails_with(ENOMEM);
+}
+
+// Requires: holding is kReserved or kOpen.
+void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, void* fixed,
+                   Holding holding) {
+  void* fresh = place_for(segment, bytes, fixed, holding == Holding::kReserved ? PROT_NONE : kReadWrite);
+  if (fresh == MAP_FAILED) return fresh;
   // Piece by piece: what was copied is given back before the next piece comes in.
   constexpr size_t kPiece = farheap::base::kHugePageBytes;
-  const size_t length = std::min(old_bytes, bytes);
+  const size_t length = holding == Holding::kReserved ? 0 : std::min(old_bytes, bytes);
   for (size_t done = 0; done < length; done += kPiece) {
     const size_t piece = std::min(kPiece, length - done);
     memcpy(static_cast<std::byte*>(fresh) + done, old + done, piece);
@@ -83,26 +96,45 @@ void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size
   return fresh;
 }
 
+// Requires: sizes are multiples of pages, and the pages hold nothing foreign and are all accessible or all reserved.
+void* resize_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, int flags, void* fixed,
+                     Holding holding) {
+  if ((flags & MREMAP_FIXED) != 0) return move_mapping(segment, old, old_bytes, bytes, fixed, holding);
+  if (bytes < old_bytes) segment.unmap(old + bytes, old_bytes - bytes);
+  const int protection = holding == Holding::kReserved ? PROT_NONE : kReadWrite;
+  if (bytes <= old_bytes || segment.obtain_at(old + old_bytes, bytes - old_bytes, protection)) return old;
+  if ((flags & MREMAP_MAYMOVE) == 0) return mapping_fails_with(ENOMEM);
+  return move_mapping(segment, old, old_bytes, bytes, nullptr, holding);
+}
+
+bool is_wrong(const std::byte* old, size_t old_bytes, size_t bytes, int flags, const std::byte* fixed) {
+  constexpr int kUnderstood = MREMAP_MAYMOVE | MREMAP_FIXED;
+  if (!is_page(old) || bytes == 0 || old_bytes == 0 || wraps(bytes) || (flags & ~kUnderstood) != 0) return true;
+  if ((flags & MREMAP_FIXED) == 0) return false;
+  const bool overlap = fixed < old + round_up(old_bytes, kPageBytes) && old < fixed + round_up(bytes, kPageBytes);
+  return (flags & MREMAP_MAYMOVE) == 0 || !is_page(fixed) || overlap;
+}
+
+void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+  PagedSegment* segment = (flags & MREMAP_FIXED) != 0 && !wraps(bytes) ? segment_of(fixed, bytes) : nullptr;
+  if (segment != nullptr && is_page(fixed)) {
+    segment->make_way(static_cast<std::byte*>(fixed), round_up(bytes, kPageBytes));
+  }
+  return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
+}
+
 }  // namespace
 
 FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   PagedSegment* segment = program_segment();
-  if (segment != nullptr && !wraps(bytes) && is_paged(wish, bytes, protection, flags)) {
-    if (std::byte* at = segment->obtain(round_up(bytes, kPageBytes), kPageBytes)) return at;
+  if (segment == nullptr || bytes == 0 || wraps(bytes)) {
+    return kernel_mmap(wish, bytes, protection, flags, file, offset);
   }
-  if ((flags & MAP_FIXED) != 0 && bytes != 0 && !wraps(bytes) && reinterpret_cast<uintptr_t>(wish) % kPageBytes == 0) {
-    segment = segment_of(wish, round_up(bytes, kPageBytes));
-    if (segment != nullptr && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE) {
-      auto* at = static_cast<std::byte*>(wish);
-      bytes = round_up(bytes, kPageBytes);
-      constexpr int kHarmless = MAP_NORESERVE | MAP_STACK | MAP_POPULATE;
-      if ((flags & ~kHarmless) == (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)) {
-        segment->renew(at, bytes);  // it stays paged
-        return syscall(SYS_mprotect, at, bytes, protection) == 0 ? wish : MAP_FAILED;
-      }
-      segment->discard(at, bytes);
-      segment->note_foreign();
-    }
+  const size_t length = round_up(bytes, kPageBytes);
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) {
+    if (void* at = obtain(*segment, wish, length, protection, flags)) return at;
+  } else if (is_page(wish) && segment_of(wish, length) != nullptr) {
+    return map_over(*segment, wish, length, protection, flags, file, offset);
   }
   return kernel_mmap(wish, bytes, protection, flags, file, offset);
 }
@@ -113,10 +145,7 @@ FARHEAP_EXPORT void* mmap64(void* wish, size_t bytes, int protection, int flags,
 FARHEAP_EXPORT int munmap(void* at, size_t bytes) noexcept {
   PagedSegment* segment = segment_of(at, bytes);
   if (segment == nullptr) return static_cast<int>(syscall(SYS_munmap, at, bytes));
-  if (reinterpret_cast<uintptr_t>(at) % kPageBytes != 0 || bytes == 0) {
-    errno = EINVAL;
-    return -1;
-  }
+  if (!is_page(at) || bytes == 0) return fails_with(EINVAL);
   segment->unmap(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
   return 0;
 }
@@ -126,82 +155,41 @@ FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags
   va_start(rest, flags);
   void* fixed = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
   va_end(rest);
-  PagedSegment* segment = segment_of(old, old_bytes);
-  if (segment == nullptr) {
-    return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
-  }
-  constexpr int kUnderstood = MREMAP_MAYMOVE | MREMAP_FIXED;
-  const bool fixed_is_wrong = (flags & MREMAP_FIXED) != 0 &&
-                              ((flags & MREMAP_MAYMOVE) == 0 || reinterpret_cast<uintptr_t>(fixed) % kPageBytes != 0);
-  if (reinterpret_cast<uintptr_t>(old) % kPageBytes != 0 || bytes == 0 || old_bytes == 0 || wraps(bytes) ||
-      (flags & ~kUnderstood) != 0 || fixed_is_wrong) {
-    errno = EINVAL;
-    return MAP_FAILED;
-  }
   auto* at = static_cast<std::byte*>(old);
+  PagedSegment* segment = segment_of(old, old_bytes);
+  if (segment == nullptr) return kernel_mremap(old, old_bytes, bytes, flags, fixed);
+  if (is_wrong(at, old_bytes, bytes, flags, static_cast<std::byte*>(fixed))) return mapping_fails_with(EINVAL);
   old_bytes = round_up(old_bytes, kPageBytes);
   bytes = round_up(bytes, kPageBytes);
-  if ((flags & MREMAP_FIXED) != 0) {
-    auto* to = static_cast<std::byte*>(fixed);
-    if (to < at + old_bytes && at < to + bytes) {  // they overlap
-      errno = EINVAL;
-      return MAP_FAILED;
-    }
-    return move_mapping(*segment, at, old_bytes, bytes, fixed);
+  const Holding holding = segment->holding(at, old_bytes);
+  switch (holding) {
+    case Holding::kForeign: return kernel_mremap(old, old_bytes, bytes, flags, fixed);
+    case Holding::kMixed: return mapping_fails_with(EFAULT);  // several mappings, as the kernel sees it
+    case Holding::kReserved:
+    case Holding::kOpen: return resize_mapping(*segment, at, old_bytes, bytes, flags, fixed, holding);
+    case Holding::kShut: break;
   }
-  if (bytes < old_bytes) segment->unmap(at + bytes, old_bytes - bytes);
-  if (bytes <= old_bytes || segment->extend(at, old_bytes, bytes)) return old;
-  if ((flags & MREMAP_MAYMOVE) == 0) {
-    errno = ENOMEM;
-    return MAP_FAILED;
-  }
-  return move_mapping(*segment, at, old_bytes, bytes, nullptr);
+  // It holds something that nobody may read: not even we.
+  if (segment->protect(at, old_bytes, kReadWrite) != 0) return mapping_fails_with(EFAULT);
+  void* fresh = resize_mapping(*segment, at, old_bytes, bytes, flags, fixed, Holding::kOpen);
+  const int why = errno;
+  mprotect(fresh == MAP_FAILED ? old : fresh, fresh == MAP_FAILED ? old_bytes : bytes, PROT_NONE);
+  errno = why;
+  return fresh;
 }
 
-FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
-  using farheap::pager::HintKind;
+FARHEAP_EXPORT int pkey_mprotect(void* at, size_t bytes, int protection, int key) noexcept {
   PagedSegment* segment = segment_of(at, bytes);
-  if (segment != nullptr && reinterpret_cast<uintptr_t>(at) % kPageBytes == 0) {
-    switch (advice) {
-      case MADV_DONTNEED:
-      case kDontNeedLocked:
-      case MADV_FREE:
-        if (bytes != 0) segment->discard(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
-        return 0;
-      case MADV_WILLNEED: segment->hint(HintKind::kWillNeed, at, bytes); return 0;
-      case MADV_COLD:
-      case MADV_PAGEOUT: segment->hint(HintKind::kDoneWith, at, bytes); return 0;
-      case MADV_SEQUENTIAL: segment->hint(HintKind::kStream, at, bytes); return 0;
-      case MADV_WIPEONFORK:  // the kernel would wipe what is in memory, and the rest would come back from the store
-        errno = EINVAL;
-        return -1;
-      default: break;
-    }
+  constexpr int kUnderstood = PROT_READ | PROT_WRITE | PROT_EXEC;
+  const size_t length = wraps(bytes) ? 0 : round_up(bytes, kPageBytes);
+  if (segment == nullptr || !is_page(at) || length == 0 || (protection & ~kUnderstood) != 0 ||
+      segment->is_foreign(static_cast<std::byte*>(at), length)) {
+    return static_cast<int>(key == PagedSegment::kNoKey ? syscall(SYS_mprotect, at, bytes, protection)
+                                                        : syscall(SYS_pkey_mprotect, at, bytes, protection, key));
   }
-  return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
+  const int why = segment->protect(static_cast<std::byte*>(at), length, protection, key);
+  return why == 0 ? 0 : fails_with(why);
 }
-
-// Locked pages stay. The segment as a whole is never locked: it is a terabyte of addresses.
-FARHEAP_EXPORT int mlock(const void* at, size_t bytes) noexcept {
-  if (PagedSegment* segment = program_segment()) segment->note_locked();
-  return static_cast<int>(syscall(SYS_mlock, at, bytes));
-}
-
-FARHEAP_EXPORT int mlock2(const void* at, size_t bytes, unsigned flags) noexcept {
-  if (PagedSegment* segment = program_segment()) segment->note_locked();
-  return static_cast<int>(syscall(SYS_mlock2, at, bytes, flags));
-}
-
-FARHEAP_EXPORT int mlockall(int flags) noexcept {
-  PagedSegment* segment = program_segment();
-  if (segment == nullptr || (flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT) {
-    return static_cast<int>(syscall(SYS_mlockall, flags));
-  }
-  segment->note_locked();
-  const int result = static_cast<int>(syscall(SYS_mlockall, flags | MCL_ONFAULT));
-  segment->unlock_range();
-  if (result == 0 || errno != ENOMEM) return result;
-  // RLIMIT_MEMLOCK counts the segment's addresses. The program would have been allowed to.
-  farheap::base::log(farheap::base::LogLevel::kWarn, "mlockall: nothing is locked; the heap's addresses are too many");
-  return 0;
+FARHEAP_EXPORT int mprotect(void* at, size_t bytes, int protection) noexcept {
+  return pkey_mprotect(at, bytes, protection, PagedSegment::kNoKey);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/inside_runtime.hpp"
 #include "base/units.hpp"
 
 namespace farheap::segment {
@@ -29,6 +30,7 @@ FreeRunPool::~FreeRunPool() {
 }
 
 bool FreeRunPool::grow() noexcept {
+  base::InsideRuntime inside;  // in a program that runs on Farheap, mmap() is Farheap's own: the books would be paged
   std::size_t bytes = next_block_bytes_;
   void* block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED) return false;

@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "os/page_map.hpp"
 #include "segment/address_slots.hpp"
+#include "segment/at_the_tables.hpp"
 #include "store/uri.hpp"
 
 namespace farheap::segment {
@@ -30,30 +31,6 @@ constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
-// The calling thread works on the pager's tables. No signal may come in between: its handler could touch a page that
-// left, and wait for a lock that this thread holds.
-class AtTheTables {
- public:
-  AtTheTables() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AtTheTables() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AtTheTables(const AtTheTables&) = delete;
-  AtTheTables& operator=(const AtTheTables&) = delete;
-
- private:
-  base::InsideRuntime inside_;
-  sigset_t before_;
-};
-
-[[noreturn]] void give_up(const Error& error) {
-  base::log(base::LogLevel::kError, "{}", error.message());
-  base::log(base::LogLevel::kError, "the program is ended: its data can no longer be kept");
-  _exit(74);  // EX_IOERR
-}
-
 pager::PagerOptions pager_options(const base::Options& options, std::uint64_t capacity_pages) {
   pager::PagerOptions result;
   result.capacity_pages = capacity_pages;
@@ -64,7 +41,6 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   result.read_ahead_pages = options.read_ahead / kPageBytes;
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
-  result.lost = give_up;
   return result;
 }
 
@@ -74,6 +50,12 @@ os::UserfaultFeatures wanted_features(const base::Options& options) {
 }
 
 }  // namespace
+
+void PagedSegment::give_up(const Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message());
+  base::log(base::LogLevel::kError, "the program is ended: its data can no longer be kept");
+  _exit(74);  // EX_IOERR
+}
 
 Result<std::unique_ptr<PagedSegment>> PagedSegment::make(const base::Options& options, base::RunPage& run_page) {
   auto range = os::Mapping::reserve_at(slot_address(options.heap_id), kSlotBytes, os::Access::kReadWrite);
@@ -85,10 +67,13 @@ PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page
     : options_(options),
       run_page_(run_page),
       range_(std::move(range)),
-      runs_(range_.data(), range_.size()),
+      books_(range_.data(), range_.size()),
       budget_(run_page) {
   run_page_.heap_address.store(reinterpret_cast<std::uintptr_t>(range_.data()), std::memory_order_relaxed);
   syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTDUMP);
+  std::byte* const reservations = books_.first_reservation();
+  const auto before = static_cast<std::size_t>(reservations - range_.data());
+  syscall(SYS_mprotect, reservations, range_.size() - before, PROT_NONE);
   advise_plain_life();
 }
 
@@ -109,21 +94,20 @@ void PagedSegment::note_handed_out_until(const std::byte* end) {
 
 std::byte* PagedSegment::obtain(std::size_t bytes, std::size_t alignment) {
   make_sure_of_budget(bytes);
-  std::lock_guard lock(runs_mutex_);
-  std::byte* at = runs_.obtain(bytes, alignment);
+  AtTheBooks working(runs_mutex_);
+  std::byte* at = books_.obtain(bytes, alignment);
   if (at == nullptr) return nullptr;
+  if (!open_run(at, bytes, PROT_READ | PROT_WRITE)) {
+    books_.give_back(at, bytes);
+    return nullptr;
+  }
   note_handed_out_until(at + bytes);
-  handed_out_.fetch_add(bytes, std::memory_order_relaxed);
+  count_anew();
   return at;
 }
 
 bool PagedSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) {
-  make_sure_of_budget(new_bytes - bytes);
-  std::lock_guard lock(runs_mutex_);
-  if (!runs_.extend(at, bytes, new_bytes)) return false;
-  note_handed_out_until(at + new_bytes);
-  handed_out_.fetch_add(new_bytes - bytes, std::memory_order_relaxed);
-  return true;
+  return obtain_at(at + bytes, new_bytes - bytes, PROT_READ | PROT_WRITE);
 }
 
 void PagedSegment::discard(std::byte* at, std::size_t bytes) {
@@ -149,32 +133,9 @@ void PagedSegment::drop_plain(std::byte* at, std::size_t bytes) {
 
 void PagedSegment::give_back(std::byte* at, std::size_t bytes) {
   discard(at, bytes);
-  std::lock_guard lock(runs_mutex_);
-  runs_.give_back(at, bytes);
-  handed_out_.fetch_sub(bytes, std::memory_order_relaxed);
-}
-
-void PagedSegment::renew(std::byte* at, std::size_t bytes) {
-  discard(at, bytes);
-  if (locked_.load(std::memory_order_relaxed)) syscall(SYS_munlock, at, bytes);
-  if (!foreign_.load(std::memory_order_relaxed)) {
-    syscall(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
-    return;
-  }
-  AtTheTables working;
-  std::shared_lock life(life_);  // paging does not start in between: it would not watch these pages
-  syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0L);
-  syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
-  if (!is_paging()) return;
-  if (Status watched = view_->userfault().register_range(at, bytes); !watched) give_up(watched.error());
-  // What a neighbour's fault filled in while nobody watched is not there.
-  pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
-}
-
-void PagedSegment::unmap(std::byte* at, std::size_t bytes) {
-  renew(at, bytes);
-  std::lock_guard lock(runs_mutex_);
-  handed_out_.fetch_sub(runs_.give_back_taken(at, bytes), std::memory_order_relaxed);
+  AtTheBooks working(runs_mutex_);
+  books_.give_back(at, bytes);
+  count_anew();
 }
 
 void PagedSegment::unlock_range() {
@@ -229,6 +190,7 @@ Status PagedSegment::start_paging() {
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
   auto wanted = pager_options(options_, pages);
+  wanted.lost = give_up;
   if (options_.whole_core) {
     if (Status prepared = prepare_for_cores(); !prepared) return prepared;
     wanted.core_pages = core_index_->pages();
@@ -237,29 +199,42 @@ Status PagedSegment::start_paging() {
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
   pager_->heat_goes_to(budget_.start_heat());
-  adopt_what_is_in_memory();
   loop_ = std::make_unique<pager::FaultLoop>(
       *pager_, *map_, *view_, run_page_,
       pager::FaultLoopOptions{.most_handlers = options_.handlers,
                               .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes)});
+  // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
+  // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
+  if (Status watched = view_->watch(own_runs()); !watched) return watched;
+  adopt_what_is_in_memory();
   run_page_.counters.paging_processes.fetch_add(1);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   paging_.store(true, std::memory_order_release);
   return {};
 }
 
+AddressBooks::Runs PagedSegment::own_runs() {
+  std::lock_guard lock(runs_mutex_);
+  return books_.own_runs();
+}
+
 // The range is registered already: what is not here now comes through the pager.
 void PagedSegment::adopt_what_is_in_memory() {
-  std::size_t end;
+  AddressBooks::Runs runs;
   {
     std::lock_guard lock(runs_mutex_);
-    end = highest_ / kPageBytes;
+    runs = books_.counted_runs();
   }
+  for (const auto& [at, bytes] : runs)
+    adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+}
+
+void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
   constexpr std::size_t kAtOnce = 512;
   os::PageEntry entries[kAtOnce];
-  for (std::size_t first = 0; first < end; first += kAtOnce) {
-    const std::size_t count = std::min(kAtOnce, end - first);
+  for (const pager::PageNumber end = first + pages; first < end; first += kAtOnce) {
+    const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - first);
     // Unknown pages are no loss: they stay in view, outside of the budget.
     if (!os::read_page_map(range_.data() + first * kPageBytes, {entries, count})) break;
     for (std::size_t i = 0; i < count;) {
@@ -324,7 +299,7 @@ void PagedSegment::unlock_in_child() {
     map_->unlock_in_child();
     pager_->heat_goes_to(budget_.start_heat());
     pager_->thaw_in_child();
-    if (Status renewed = view_->renew_in_child(); !renewed) give_up(renewed.error());
+    if (Status renewed = view_->renew_in_child(books_.own_runs()); !renewed) give_up(renewed.error());
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());
     run_page_.counters.paging_processes.fetch_add(1);
   }

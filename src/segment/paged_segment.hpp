@@ -26,9 +26,9 @@
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
 #include "pager/tree_budget.hpp"
+#include "segment/address_books.hpp"
 #include "segment/block_map.hpp"
 #include "segment/page_space.hpp"
-#include "segment/run_allocator.hpp"
 
 namespace farheap::segment {
 
@@ -46,14 +46,30 @@ class PagedSegment final : public PageSpace {
   void discard(std::byte* at, std::size_t bytes) override;
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
 
+  // ---- what the program's own allocators do (segment_mappings.cpp). `protection` is mprotect()'s; those that can fail
+  // answer 0 or an errno.
+  // Addresses that are not accessible, cost nothing and count for nothing until they are opened. nullptr: no room.
+  [[nodiscard]] std::byte* reserve(std::size_t bytes);
+  // Just these addresses, if they are free.
+  [[nodiscard]] bool obtain_at(std::byte* at, std::size_t bytes, int protection);
+  // As mmap() of anonymous memory over whatever is there: zeros. PROT_NONE makes it a reservation.
+  [[nodiscard]] int map_over(std::byte* at, std::size_t bytes, int protection);
+  // As mprotect(), or pkey_mprotect() with a key that is not kNoKey.
+  [[nodiscard]] int protect(std::byte* at, std::size_t bytes, int protection, int key = kNoKey);
+  // As madvise(MADV_DONTNEED): what is shut and holds nothing does not count any longer.
+  void empty(std::byte* at, std::size_t bytes);
   // As munmap(): what the program did to these pages (protected, locked, mapped over) is undone, and parts of the
-  // run may have been given back before.
+  // run may have been given back before. Touching them ends the program, as far as the kernel has mappings for that.
   void unmap(std::byte* at, std::size_t bytes);
-  // As mmap() over a mapping that stays: zeros, readable and writable.
-  void renew(std::byte* at, std::size_t bytes);
-  // The program maps something of its own over a part of the range, or locks memory.
-  void note_foreign() { foreign_.store(true, std::memory_order_relaxed); }
+  // The program is about to map something else over a part of the range, or locks memory, or keeps some out of dumps.
+  void make_way(std::byte* at, std::size_t bytes);
   void note_locked() { locked_.store(true, std::memory_order_relaxed); }
+  void note_undumped() { undumped_.store(true, std::memory_order_relaxed); }
+  // Any part: mapped to something else. All of it: a reservation not opened yet; shut, whether it holds something or
+  // not; accessible.
+  enum class Holding { kForeign, kReserved, kShut, kOpen, kMixed };
+  [[nodiscard]] Holding holding(std::byte* at, std::size_t bytes);
+  [[nodiscard]] bool is_foreign(std::byte* at, std::size_t bytes);
   // The range is never locked as a whole: all of its addresses would get memory.
   void unlock_range();
 
@@ -75,31 +91,47 @@ class PagedSegment final : public PageSpace {
   void unlock_in_parent();
   void unlock_in_child();
 
+  static constexpr int kNoKey = -1;
+  // What unmapping may leave inaccessible, each run of it a mapping: of the 65,530 that a process may have.
+  static constexpr std::size_t kMostShutRuns = 8192;
+
  private:
   PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range);
   void advise_plain_life();
   // Requires: runs_mutex_ is held. What was handed out is in a core dump; the rest of the range would make one a
   // terabyte long.
   void note_handed_out_until(const std::byte* end);
+  // Requires: at the books. Free addresses become accessible; false if the kernel has no mappings left.
+  [[nodiscard]] bool open_run(std::byte* at, std::size_t bytes, int protection);
+  void count_anew() { handed_out_.store(books_.counted_bytes(), std::memory_order_relaxed); }
+  // Reservations are no part of a core dump, what was opened of them is.
+  void dump_opened(std::byte* at, std::size_t bytes, bool opened);
+  // Zeros, with nothing left of what the program did to these pages. False if the kernel has no mappings left.
+  [[nodiscard]] bool renew(std::byte* at, std::size_t bytes, int protection);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
+  [[nodiscard]] AddressBooks::Runs own_runs();
   void adopt_what_is_in_memory();
+  void adopt(pager::PageNumber first, std::uint64_t pages);
   void drop_plain(std::byte* at, std::size_t bytes);
+  // Data can no longer be kept.
+  [[noreturn]] static void give_up(const Error& error);
 
   const base::Options& options_;
   base::RunPage& run_page_;
   os::Mapping range_;
   std::mutex runs_mutex_;
-  RunAllocator runs_;        // guarded by runs_mutex_
-  std::size_t highest_ = 0;  // guarded by runs_mutex_: nothing was handed out beyond
-  std::size_t dumped_ = 0;   // guarded by runs_mutex_: core dumps hold the range up to here
-  std::atomic<std::size_t> handed_out_{0};
-  std::atomic<std::size_t> dropped_{0};  // in the plain life, since the peak was looked at
+  AddressBooks books_;                      // guarded by runs_mutex_
+  std::size_t highest_ = 0;                 // guarded by runs_mutex_: nothing was handed out beyond
+  std::size_t dumped_ = 0;                  // guarded by runs_mutex_: core dumps hold the range up to here
+  std::atomic<std::size_t> handed_out_{0};  // books_.counted_bytes()
+  std::atomic<std::size_t> dropped_{0};     // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};
   std::atomic<bool> locked_{false};
+  std::atomic<bool> undumped_{false};
 
   // Held shared while plain memory is dropped, alone while paging starts.
   std::shared_mutex life_;

@@ -173,6 +173,34 @@ std::size_t RunAllocator::give_back_taken(std::byte* at, std::size_t bytes) noex
   return given;
 }
 
+FreeRunsByAddress::const_iterator RunAllocator::first_after(Address start) const noexcept {
+  auto run = by_address_.upper_bound(start, FreeRunAddressOrder{});
+  if (run != by_address_.begin() && std::prev(run)->end > start) --run;
+  return run;
+}
+
+std::size_t RunAllocator::free_inside(std::byte* at, std::size_t bytes) const noexcept {
+  std::size_t sum = 0;
+  const Address start = address_of(at), end = start + bytes;
+  for (auto run = first_after(start); run != by_address_.end() && run->start < end; ++run) {
+    sum += std::min(run->end, end) - std::max(run->start, start);
+  }
+  return sum;
+}
+
+void RunAllocator::take_free(std::byte* at, std::size_t bytes) noexcept {
+  const Address end = address_of(at) + bytes;
+  for (Address from = address_of(at); from < end;) {
+    const auto run = first_after(from);
+    if (run == by_address_.end() || run->start >= end) return;
+    const Address start = std::max(run->start, from), stop = std::min(run->end, end);
+    if (!obtain_at(reinterpret_cast<std::byte*>(start), stop - start)) {
+      base::log(base::LogLevel::kWarn, "no memory to note that {} bytes of addresses are taken", stop - start);
+    }
+    from = stop;
+  }
+}
+
 std::size_t RunAllocator::largest_free_run() const noexcept {
   return by_size_.empty() ? 0 : by_size_.rbegin()->bytes();
 }

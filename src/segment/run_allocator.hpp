@@ -8,6 +8,7 @@
 // Thread-safety: none; the owner locks.
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,14 @@ class RunAllocator {
   // Requires: it lies in the range.
   std::size_t give_back_taken(std::byte* at, std::size_t bytes) noexcept;
 
+  // Takes whatever is free of the range. Requires: it lies in the range.
+  void take_free(std::byte* at, std::size_t bytes) noexcept;
+
+  // Of the range, which lies in the allocator's: how much is free, and visit(at, bytes) for every run that is not.
+  [[nodiscard]] std::size_t free_inside(std::byte* at, std::size_t bytes) const noexcept;
+  template <class Visit>
+  void for_each_taken(std::byte* at, std::size_t bytes, const Visit& visit) const;
+
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_; }
   [[nodiscard]] std::size_t free_run_count() const noexcept { return by_address_.size(); }
   [[nodiscard]] std::size_t largest_free_run() const noexcept;
@@ -51,6 +60,8 @@ class RunAllocator {
 
   [[nodiscard]] FreeRun* find_fit(std::size_t bytes, std::size_t alignment) noexcept;
   [[nodiscard]] FreeRun* find_holding(Address start, Address end) noexcept;
+  // The first free run that ends after `start`.
+  [[nodiscard]] FreeRunsByAddress::const_iterator first_after(Address start) const noexcept;
   [[nodiscard]] bool take(FreeRun& run, Address start, Address end) noexcept;
   void resize(FreeRun& run, Address start, Address end) noexcept;
   void insert(FreeRun& run) noexcept;
@@ -63,5 +74,17 @@ class RunAllocator {
   FreeRunsByAddress by_address_;
   FreeRunsBySize by_size_;
 };
+
+template <class Visit>
+void RunAllocator::for_each_taken(std::byte* at, std::size_t bytes, const Visit& visit) const {
+  auto from = reinterpret_cast<Address>(at);
+  const Address end = from + bytes;
+  for (auto run = first_after(from); from < end; ++run) {
+    const Address stop = run == by_address_.end() ? end : std::min(end, run->start);
+    if (stop > from) visit(reinterpret_cast<std::byte*>(from), stop - from);
+    if (run == by_address_.end()) return;
+    from = run->end;
+  }
+}
 
 }  // namespace farheap::segment

@@ -45,6 +45,7 @@ class KernelViewTest : public testing::TestWithParam<bool> {
       std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
       GTEST_SKIP() << "no UFFDIO_MOVE";
     }
+    ASSERT_TRUE(view_->watch({{range_.data(), range_.size()}}).has_value());
     handler_ = std::thread([this] { serve(); });
   }
   void TearDown() override {

@@ -77,6 +77,30 @@ CASE(threads_that_come_and_go) {
   for (std::size_t i = 0; i < large.size(); ++i) CHECK_FILLED(large[i], 2 * kMebibyte, i);
 }
 
+// The allocator's books for so many threads came from mmap(), which put them into pages that leave: what brings pages
+// back then waited for itself.
+CASE(books_of_many_threads_at_once) {
+  constexpr std::size_t kThreads = 300;
+  std::atomic<std::size_t> started{0};
+  std::atomic<bool> go{false};
+  std::vector<std::thread> threads;
+  for (std::size_t number = 0; number < kThreads; ++number) {
+    threads.emplace_back([&, number] {
+      void* mine = malloc(256 << 10);
+      fill(mine, 256 << 10, number);
+      ++started;
+      while (!go) std::this_thread::yield();
+      CHECK_FILLED(mine, 256 << 10, number);
+      free(mine);
+    });
+    if (number % 50 == 49) push_out();
+  }
+  while (started != kThreads) std::this_thread::yield();
+  push_out();
+  go = true;
+  for (auto& thread : threads) thread.join();
+}
+
 CASE(realloc_grows) {
   std::size_t bytes = kMebibyte;
   char* at = static_cast<char*>(malloc(bytes));

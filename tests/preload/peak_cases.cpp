@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs that stay plain, and whose largest use comes long after they were given their memory.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,4 +101,14 @@ CASE(peak_of_a_child_that_writes_all) {
     _exit(0);
   }
   CHECK(status_of(child) == 0);
+}
+
+// Addresses that are reserved and not opened are no memory, and no reason to page.
+CASE(peak_beside_large_reservations) {
+  constexpr std::size_t kGibibyte = 1024 * kMebibyte;
+  for (int i = 0; i < 3; ++i) {
+    void* at = mmap(nullptr, 60 * kGibibyte, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(at != MAP_FAILED && mprotect(at, 32 * kMebibyte, PROT_READ | PROT_WRITE) == 0);
+    fill(at, 32 * kMebibyte, 1);
+  }
 }

@@ -9,9 +9,11 @@ import dataclasses
 import os
 import random
 import shutil
+import subprocess
 import sys
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
 DEMO = os.path.join(REPOSITORY, "examples", "demo")
 sys.path.insert(0, DEMO)
 import packages  # pylint: disable=wrong-import-position,import-error
@@ -255,7 +257,37 @@ int main(int count, char** words) {
         return Job(["g++", "-std=c++20", {"quick": "-O0", "full": "-O2"}[size], "-S", "-o", "-", path], env=environment(TMPDIR=folder))
 
 
-ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler())
+class Node(Program):
+    """V8 reserves its pages without access, trims them to an alignment, and opens and shuts them piece by piece."""
+
+    name = "node"
+    tools = (("node", "nodejs"),)
+
+    def prepare(self, folder, size):
+        text = package_text(folder, {"quick": 30000, "full": 120000}[size])
+        return Job(["node", "--max-old-space-size=4096", os.path.join(HERE, "words.js"), text, "3"], env=environment())
+
+
+class Java(Program):
+    """A JVM with one of its collectors. The heap's limits are fixed: by default they follow the machine's memory."""
+
+    tools = (("java", "openjdk-17-jre-headless"), ("javac", "openjdk-17-jdk-headless"))
+
+    def __init__(self, collector):
+        self.name = f"java_{collector.lower()}"
+        self._collector = collector
+
+    def prepare(self, folder, size):
+        text = package_text(folder, {"quick": 60000, "full": 240000}[size])
+        heap = {"quick": "-Xmx256m", "full": "-Xmx1g"}[size]
+        classes = _made(folder, "java-classes", lambda path: subprocess.run(
+            ["javac", "-d", path, os.path.join(HERE, "Words.java")], check=True))
+        return Job(["java", heap, f"-XX:+Use{self._collector}GC", "-cp", classes, "Words", text, "3"],
+                   env=environment())
+
+
+ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler(),
+       Node(), Java("Serial"), Java("G1"))
 
 
 def find(name):

@@ -309,12 +309,12 @@ TEST_P(PagedSegmentTest, WhatTheProgramDidToPagesIsUndoneWhenTheyAreUnmapped) {
   grow_to(kMuch);
   std::byte* at = pieces_[3];
   ASSERT_EQ(mprotect(at + kMiB, kMiB, PROT_NONE), 0);
-  segment().renew(at, kPiece);
+  ASSERT_EQ(segment().map_over(at, kPiece, PROT_READ | PROT_WRITE), 0);
   fill(at, kPiece, 3);
   // Mapped over by the program, and then as the range's own again: watched, so that it can leave and come back.
-  segment().note_foreign();
+  segment().make_way(at + kMiB, kMiB);
   ASSERT_EQ(mmap(at + kMiB, kMiB, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0), at + kMiB);
-  segment().renew(at + kMiB, kMiB);
+  ASSERT_EQ(segment().map_over(at + kMiB, kMiB, PROT_READ | PROT_WRITE), 0);
   EXPECT_EQ(pages_not_zero(at + kMiB, kMiB), 0u);
   EXPECT_EQ(wrong_pages(at, kMiB, 3), 0u);
   fill(at, kPiece, 3);
