@@ -87,6 +87,9 @@ using Log = LogLevel;
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \
   X(Switch, follow_exec, "on", false, "Programs that the program starts run on Farheap too")                           \
+  X(Text, record_pages, "", false,                                                                                     \
+    "Record in which order pages are used, in this file with the process's number added. Slow: one page a fault")       \
+  X(Size, record_window, "8M", false, "While recording, at most so much is in view, where uses are not seen")          \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \

@@ -61,6 +61,10 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
   result.lost = give_up;
+  if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
+    result.block_min_pages = result.block_max_pages = 1;
+    result.read_ahead_pages = 0;
+  }
   return result;
 }
 
@@ -181,8 +185,20 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   AtTheTables working;
   std::unique_lock life(life_);
   if (is_paging()) return;
-  if (budget_.promise(handed_out_.load(std::memory_order_relaxed) + more)) return;
+  const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
+  const bool seen = records_pages() && handed_out > options_.record_window;
+  if (!seen && budget_.promise(handed_out)) return;
   if (Status started = start_paging(); !started) give_up(started.error());
+}
+
+Status PagedSegment::start_recording() {
+  const std::uint64_t window_pages = std::max<std::uint64_t>(options_.record_window / kPageBytes, 1);
+  auto recorder = pager::PageRecorder::make(options_.record_pages + "." + std::to_string(getpid()),
+                                            {reinterpret_cast<std::uintptr_t>(range_.data()), window_pages},
+                                            range_.size() / kPageBytes);
+  if (!recorder) return fail(std::move(recorder.error()));
+  recording_ = std::make_unique<pager::PageRecording>(std::move(*recorder), *view_, *map_, budget_, window_pages);
+  return {};
 }
 
 Status PagedSegment::start_paging() {
@@ -199,7 +215,13 @@ Status PagedSegment::start_paging() {
   auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
-  auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, pager_options(options_, pages));
+  if (records_pages()) {
+    if (Status started = start_recording(); !started) return started;
+  }
+  pager::View& view_of_pager = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
+  pager::Backing& backing = recording_ ? static_cast<pager::Backing&>(recording_->backing) : *map_;
+  pager::Budget& budget = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget_;
+  auto pager = pager::Pager::make(view_of_pager, backing, budget, run_page_.counters, pager_options(options_, pages));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
   adopt_what_is_in_memory();
@@ -230,7 +252,9 @@ void PagedSegment::adopt_what_is_in_memory() {
     for (std::size_t i = 0; i < count;) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;
-      if (stop != i) pager_->adopt({first + i, static_cast<std::uint32_t>(stop - i)});
+      const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
+      if (run.count != 0 && recording_) recording_->recorder->came(run);
+      if (run.count != 0) pager_->adopt(run);
       i = stop + 1;
     }
   }
@@ -238,6 +262,7 @@ void PagedSegment::adopt_what_is_in_memory() {
 
 bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
   if (!is_paging() || !contains(at) || bytes == 0) return false;
+  if (recording_) return true;  // pages come when they are used, and not before
   AtTheTables working;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
   const std::size_t end = std::min(offset + bytes, range_.size());
@@ -287,6 +312,7 @@ void PagedSegment::unlock_in_child() {
   budget_.shares_memory();
   if (is_paging()) {
     map_->unlock_in_child();
+    if (recording_) recording_->recorder->stop_in_child();
     pager_->thaw_in_child();
     if (Status renewed = view_->renew_in_child(); !renewed) give_up(renewed.error());
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());

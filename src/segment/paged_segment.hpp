@@ -23,6 +23,7 @@
 #include "os/mapping.hpp"
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
+#include "pager/page_recorder.hpp"
 #include "pager/pager.hpp"
 #include "pager/tree_budget.hpp"
 #include "segment/block_map.hpp"
@@ -82,6 +83,8 @@ class PagedSegment final : public PageSpace {
   void note_handed_out_until(const std::byte* end);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
+  [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
+  [[nodiscard]] Status start_recording();
   [[nodiscard]] Status start_paging();
   void adopt_what_is_in_memory();
   void drop_plain(std::byte* at, std::size_t bytes);
@@ -107,6 +110,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Store> store_;
   std::unique_ptr<BlockMap> map_;
   std::unique_ptr<pager::KernelView> view_;
+  std::unique_ptr<pager::PageRecording> recording_;  // around the two, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;
 };
