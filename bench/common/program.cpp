@@ -89,6 +89,8 @@ int run_phases(const Program& program, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<Workload> work(program.prepare(flags));
   const double prepare_seconds = seconds_since(start);
+  // Of a run that does not come to its end, the driver knows by this how long the timed phase took at the least.
+  fmt::print(stderr, "{}: prepared after {:.6f} s\n", program.name, prepare_seconds);
   const auto kernel_start = std::chrono::steady_clock::now();
   work->run_kernel();
   const double kernel_seconds = seconds_since(kernel_start);
