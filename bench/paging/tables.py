@@ -162,7 +162,8 @@ def slowdowns(measured, level):
 
 
 def means(measured, group):
-    """{level: {column: geometric mean of the slowdowns}} over the programs of a class that have all columns."""
+    """{level: {column: geometric mean of the slowdowns}} over the programs of a class; None where one of them was not
+    measured."""
     found = {}
     titles = [title for way, title in WAYS if way != "plain"]
     for level in measured.levels():
