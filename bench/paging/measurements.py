@@ -76,7 +76,7 @@ class Measurements:
     def join(self, other):
         """Takes in what another part has and this one has not."""
         if other.settings != self.settings:
-            raise ValueError(f"measured with {other.settings}, this part with {self.settings}: they cannot be one table")
+            raise ValueError(f"measured with {other.settings}, this part with {self.settings}: not one table")
         if self.machine and other.machine and self.machine != other.machine:
             raise ValueError(f"measured on another machine ({other.machine}): they cannot be one table")
         for name, facts in other.programs.items():

@@ -118,23 +118,18 @@ def slowdown_line(name, samples):
     return report.result(name, "slowdown_full_memory", slowdown(samples), "x", low, high)
 
 
-def bytes_lines(name, level, farheap, optimum):
-    """What was moved, and how much more that is than an oracle moves (between its two bounds, the value is the higher)."""
-    lines = []
-    for counted, metric in (("bytes_read", "read"), ("bytes_written", "written")):
-        values = [getattr(one, counted) for one in farheap.records if getattr(one, counted) is not None]
-        if not values:
-            continue
-        lines.append(line(name, f"{counted}_{level}", [value / MIB for value in values], "MiB"))
-        if optimum is None:
-            continue
-        least, most = optimum[counted], max(optimum[counted], optimum[f"{counted}_at_most"])
-        lines.append(report.result(name, f"{metric}_optimum_{level}", least / MIB, "MiB", least / MIB, most / MIB))
-        if least:
-            middle, low, high = report.spread(values)
-            lines.append(report.result(name, f"{metric}_over_optimum_{level}", middle / least, "x", low / most,
-                                       high / least))
-    return lines
+def over_optimum(name, level, counted, metric, farheap, optimum):
+    """What was moved, and how much more that is than an oracle moves, who has two bounds: the value is the higher."""
+    values = [value for one in farheap.records if (value := getattr(one, counted)) is not None] if farheap else []
+    if values:
+        yield line(name, f"{counted}_{level}", [value / MIB for value in values], "MiB")
+    if not optimum:
+        return
+    least, most = optimum[counted], max(optimum[counted], optimum[f"{counted}_at_most"])
+    yield report.result(name, f"{metric}_optimum_{level}", least / MIB, "MiB", least / MIB, most / MIB)
+    if values and least:
+        middle, low, high = report.spread(values)
+        yield report.result(name, f"{metric}_over_optimum_{level}", middle / least, "x", low / most, high / least)
 
 
 def level_results(measured, name, level):
@@ -155,8 +150,8 @@ def level_results(measured, name, level):
         lines.append(ratio(name, f"slowdown_by_swap_{level}", swap, plain))
     if plain and swap and farheap:
         lines.append(recovered(name, f"recovered_{level}", plain, swap, farheap))
-    if farheap:
-        lines += bytes_lines(name, level, farheap, measured.optima.get((name, level)))
+    for counted, metric in (("bytes_read", "read"), ("bytes_written", "written")):
+        lines += over_optimum(name, level, counted, metric, farheap, measured.optima.get((name, level)))
     return [one for one in lines if one]
 
 

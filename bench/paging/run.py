@@ -108,7 +108,7 @@ def left_out(options, tool, optimum_program, build):
         complain(f"LEFT OUT: every column of farheap: there is no tool in {build} (build it, or say --build DIR)")
         missing |= {"farheap", "optimum", "enough"}
     if optimum_program is None and "optimum" in options.columns:
-        complain(f"LEFT OUT: the optimum: there is no bench/policy/trace_optimum in {build} (build farheap_bench_paging)")
+        complain(f"LEFT OUT: the optimum: no bench/policy/trace_optimum in {build} (build farheap_bench_paging)")
         missing.add("optimum")
     if why_no_swap and {"swap", "mlock"} & set(options.columns):
         complain(f"LEFT OUT: kernel swap, with and without locked memory, and so every speed-up over it: {why_no_swap}")

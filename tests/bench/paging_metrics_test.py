@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paging benchmark without its runs: what it computes, what it keeps and takes up again, and what it runs at all."""
+"""The paging benchmark without its runs: what it computes, what it keeps and takes up again, what it runs at all."""
 
 import contextlib
 import io
@@ -266,9 +266,9 @@ class Running(unittest.TestCase):
         self.addCleanup(setattr, ways.swap_area, "write_page_cluster", before)
 
     def runner(self, seconds, measured=None, **changes):
-        options = types.SimpleNamespace(columns=["swap", "mlock", "farheap", "enough"], runs=3, quick=False, levels=[70],
-                                        timeout=600, give_up=60, page_clusters=[3, 0, 5], mlock_shares=[50, 80],
-                                        folder="/nowhere", mask=False)
+        options = types.SimpleNamespace(columns=["swap", "mlock", "farheap", "enough"], runs=3, quick=False,
+                                        levels=[70], timeout=600, give_up=60, page_clusters=[3, 0, 5],
+                                        mlock_shares=[50, 80], folder="/nowhere", mask=False)
         vars(options).update(changes)
         return FakeRunner(options, measured or measurements.Measurements(), seconds)
 
