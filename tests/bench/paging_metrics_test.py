@@ -197,7 +197,8 @@ class Kept(unittest.TestCase):
 
     def planted(self):
         planted = Planted(p="random").runs("p", 70, "swap", [5], TIMED_OUT, {"page_cluster": 0})
-        planted.runs("p", FULL, "plain", [1, 2]).measured.optima["p", 70] = {"bytes_read": 5, "bytes_read_at_most": 6}
+        planted.runs("p", FULL, "plain", [1, 2]).measured.optima["p", 70] = {
+            "bytes_read": 5, "bytes_read_at_most": 6, "bytes_written": 3, "bytes_written_at_most": 4}
         return planted.measured
 
     def test_what_is_written_reads_the_same(self):
