@@ -60,7 +60,7 @@ def make_parser():
                         help="vm.page-cluster values of kernel swap to try (default: 3,0,5)")
     parser.add_argument("--mlock-shares", type=numbers, default=[50, 80],
                         help="shares of the budget to lock, in percent, to try (default: 50,80)")
-    parser.add_argument("--window", type=int, default=8, help="MiB that a recording cannot see into (default: 8)")
+    parser.add_argument("--window", type=int, default=4, help="MiB that a recording cannot see into (default: 4)")
     parser.add_argument("--folder", default="/var/tmp", help="where swap file and store are (default: /var/tmp)")
     parser.add_argument("--swap-size", type=int, default=1536, help="MiB of swap (default: 1536)")
     parser.add_argument("--mask-6.1", dest="mask", action="store_true", help="as on a Linux 6.1")
