@@ -80,7 +80,7 @@ def machine(folder):
 
 @dataclasses.dataclass
 class Panel:
-    """Clustered bars on a logarithmic axis: {group: {way: value or None}}, the same ways in each group."""
+    """Clustered bars on a logarithmic axis that begins at 1: {group: {way: value or None}}, the same ways in each."""
     title: str
     axis: str
     groups: dict
@@ -95,7 +95,9 @@ class Panel:
             cells = ("-" if value is None else f"{value:.4g}" for value in values.values())
             lines.append(f'"{name}" ' + " ".join(cells))
         bars = (f"{data} using {i + 2}:xtic(1) title columnheader({i + 2})" for i in range(len(self.ways())))
-        return [*lines, "END", f"set title '{self.title}'", f"set ylabel '{self.axis}'", "plot " + ", ".join(bars)]
+        floor = min([1.0, *(value for row in self.groups.values() for value in row.values() if value)])
+        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}'", f"set ylabel '{self.axis}'"]
+        return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 
 def plot(path, panels):
@@ -112,7 +114,7 @@ def plot(path, panels):
     terminal = f"svg size {size} font 'sans,12' background 'white'" if path.endswith(".svg") else f"png size {size}"
     lines = [f"set terminal {terminal}", f"set output '{path}'", "set style data histogram",
              "set style histogram clustered gap 1", "set style fill solid 0.85 border -1", "set boxwidth 0.9",
-             "set logscale y", "set key top left", "set grid ytics", "set datafile missing '-'",
+             "set logscale y", "set key outside center bottom horizontal", "set grid ytics", "set datafile missing '-'",
              "set xtics noenhanced rotate by -30", "set multiplot"]
     for number, panel in enumerate(panels):
         below = max(len(panels) - 1, 1)
