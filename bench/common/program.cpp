@@ -105,6 +105,8 @@ int run_phases(const Program& program, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<Workload> work(program.prepare(flags));
   const double prepare_seconds = seconds_since(start);
+  // Of a run that does not come to its end, the driver knows by this how long the timed phase took at the least.
+  fmt::print(stderr, "{}: prepared after {:.6f} s\n", program.name, prepare_seconds);
   std::uint64_t locked = 0;
   if (flags.mlock_bytes > 0) {
     const auto done = lock_memory(work->hottest(), flags.mlock_bytes);

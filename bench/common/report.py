@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a benchmark prints: results with spread as JSON, a table for people, a plot, the machine."""
 
+import dataclasses
 import json
 import math
 import os
@@ -57,6 +58,11 @@ def print_table(head, rows, out=sys.stdout):
         print(f"\033[1m{line}\033[0m" if bold and number == 0 else line, file=out, flush=True)
 
 
+def markdown_table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
 def machine(folder):
     """One line on where the numbers come from."""
     model = "unknown processor"
@@ -72,46 +78,49 @@ def machine(folder):
             f"store and swap on {file_system}")
 
 
-def _gnuplot(path, groups, ways, title, axis):
-    terminal = "svg size 900,480 font 'sans,12' background 'white'" if path.endswith(".svg") else "png size 900,480"
-    lines = [f"set terminal {terminal}", f"set output '{path}'", "set style data histogram",
-             "set style histogram clustered gap 1", "set style fill solid 0.85 border -1", "set boxwidth 0.9",
-             "set logscale y", f"set ylabel '{axis}'", f"set title '{title}'", "set key top left", "set grid ytics",
-             "$data << END", "program " + " ".join(f'"{way}"' for way in ways)]
-    for name, values in groups.items():
-        lines.append(f'"{name}" ' + " ".join("-" if values.get(way) is None else f"{values[way]:.4g}" for way in ways))
-    lines += ["END", "set datafile missing '-'", "set xtics noenhanced",
-              "plot " + ", ".join(f"$data using {i + 2}:xtic(1) title columnheader({i + 2})"
-                                  for i in range(len(ways)))]
-    done = subprocess.run(["gnuplot"], input="\n".join(lines), capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else f"gnuplot failed: {done.stderr.strip()}"
+@dataclasses.dataclass
+class Panel:
+    """Clustered bars on a logarithmic axis that begins at 1: {group: {way: value or None}}, the same ways in each."""
+    title: str
+    axis: str
+    groups: dict
+
+    def ways(self):
+        return list(next(iter(self.groups.values()), {}))
+
+    def script(self, number):
+        data = f"$data{number}"
+        lines = [f"{data} << END", "group " + " ".join(f'"{way}"' for way in self.ways())]
+        for name, values in self.groups.items():
+            cells = ("-" if value is None else f"{value:.4g}" for value in values.values())
+            lines.append(f'"{name}" ' + " ".join(cells))
+        bars = (f"{data} using {i + 2}:xtic(1) title columnheader({i + 2})" for i in range(len(self.ways())))
+        floor = min([1.0, *(value for row in self.groups.values() for value in row.values() if value)])
+        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}'", f"set ylabel '{self.axis}'"]
+        return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 
-def _matplotlib(path, groups, ways, title, axis):
-    import matplotlib  # pylint: disable=import-outside-toplevel
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
-    figure, axes = pyplot.subplots(figsize=(9, 4.8))
-    width = 0.8 / len(ways)
-    for i, way in enumerate(ways):
-        places = [k + i * width for k in range(len(groups))]
-        axes.bar(places, [values.get(way) or 0 for values in groups.values()], width, label=way)
-    axes.set_xticks([k + 0.4 - width / 2 for k in range(len(groups))], list(groups))
-    axes.set_yscale("log")
-    axes.set_ylabel(axis)
-    axes.set_title(title)
-    axes.legend()
-    figure.savefig(path)
-
-
-def plot(path, groups, ways, title, axis):
-    """Clustered bars: groups is {name: {way: value or None}}. Returns None, or why there is no plot."""
+def plot(path, panels):
+    """The first panel over the whole width, the others beside each other below it. Returns None, or why there is no
+    plot."""
     if not path.endswith((".svg", ".png")):
         return f"cannot plot to {path}: the name must end in .svg or .png"
-    if shutil.which("gnuplot"):
-        return _gnuplot(path, groups, ways, title, axis)
-    try:
-        _matplotlib(path, groups, ways, title, axis)
-    except ImportError:
-        return "no plot: neither gnuplot nor matplotlib is here (apt install gnuplot-nox)"
-    return None
+    if not panels:
+        return "no plot: nothing was measured that it could show"
+    if not shutil.which("gnuplot"):
+        return "no plot: gnuplot is not here (apt install gnuplot-nox)"
+    rows = 1 if len(panels) == 1 else 2
+    size = f"1100,{440 * rows}"
+    terminal = f"svg size {size} font 'sans,12' background 'white'" if path.endswith(".svg") else f"png size {size}"
+    lines = [f"set terminal {terminal}", f"set output '{path}'", "set style data histogram",
+             "set style histogram clustered gap 1", "set style fill solid 0.85 border -1", "set boxwidth 0.9",
+             "set logscale y", "set key outside center bottom horizontal", "set grid ytics", "set datafile missing '-'",
+             "set xtics noenhanced rotate by -30", "set multiplot"]
+    for number, panel in enumerate(panels):
+        below = max(len(panels) - 1, 1)
+        width, left = (1.0, 0.0) if number == 0 else (1.0 / below, (number - 1) / below)
+        bottom = (rows - 1) / rows if number == 0 else 0.0
+        lines += [f"set size {width},{1.0 / rows}", f"set origin {left},{bottom}", *panel.script(number)]
+    done = subprocess.run(["gnuplot"], input="\n".join([*lines, "unset multiplot"]), capture_output=True, text=True,
+                          check=False)
+    return None if done.returncode == 0 else f"gnuplot failed: {done.stderr.strip()}"

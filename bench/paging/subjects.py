@@ -11,6 +11,9 @@ import sys
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "tests", "programs"))
 
+# Of programs whose --describe does not say their class.
+KNOWN_CLASSES = {"lbm": "sweeping", "sweep": "sweeping", "lookup": "random"}
+
 
 @dataclasses.dataclass
 class Measured:
@@ -23,6 +26,8 @@ class Measured:
 class Subject:
     name: str
     command: list
+    kind: str = "other"  # its class: sweeping, random, other
+    locks: bool = False  # it has --mlock MIB, which locks its hottest data
     real: bool = False  # a real program: only its whole run counts, and only with enough memory
     stdin: str = None
     env: dict = None
@@ -40,6 +45,12 @@ class Subject:
         return Measured(line["seconds"], line["checksum"])
 
 
+def locks_memory(path):
+    """Whether the program's usage knows --mlock."""
+    usage = subprocess.run([path, "--help"], capture_output=True, check=False)
+    return b"--mlock" in usage.stdout + usage.stderr
+
+
 def bench_subjects(build, quick):
     """One subject for each case of each program in the build folder."""
     folder = os.path.join(build, "bench", "paging", "programs")
@@ -51,9 +62,11 @@ def bench_subjects(build, quick):
         if not (os.path.isfile(path) and os.access(path, os.X_OK)):
             continue
         described = json.loads(subprocess.run([path, "--describe"], capture_output=True, check=True).stdout)
+        locks = locks_memory(path)
         for case in described["cases"]:
             arguments = case["arguments"] + (case["quick_arguments"] if quick else [])
-            subjects.append(Subject(case["name"], [path, *arguments]))
+            kind = case.get("class") or described.get("class") or KNOWN_CLASSES.get(name, "other")
+            subjects.append(Subject(case["name"], [path, *arguments], kind, locks))
     return subjects
 
 

@@ -20,6 +20,7 @@
 
 #include "base/units.hpp"
 #include "pager/pager.hpp"
+#include "policy/optimum.hpp"
 
 namespace {
 
@@ -115,35 +116,16 @@ Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, Policy
   return {program.pages_read, program.reads, program.pages_written, counters.faults_probation.load()};
 }
 
-// Pages read by an oracle that evicts what is needed last (Belady 1966). First touches read nothing.
-std::uint64_t optimum(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
-  constexpr std::uint64_t kNever = ~0ull;
-  std::vector<std::uint64_t> next(trace.size()), last(pages, kNever);
-  for (std::size_t i = trace.size(); i-- > 0;) {
-    next[i] = last[trace[i].page];
-    last[trace[i].page] = i;
+// Pages read by an oracle. First touches read nothing.
+std::uint64_t optimal_reads(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
+  bench::Uses uses;
+  uses.pages = static_cast<std::uint32_t>(pages);
+  std::vector<bool> known(pages);
+  for (const Touch& touch : trace) {
+    uses.uses.push_back({touch.page, !known[touch.page], touch.write});
+    known[touch.page] = true;
   }
-  std::set<std::pair<std::uint64_t, std::uint32_t>> resident;  // by next use
-  std::vector<std::uint64_t> due(pages, 0);
-  std::vector<bool> here(pages), known(pages);
-  std::uint64_t reads = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const auto page = trace[i].page;
-    if (here[page]) {
-      resident.erase({due[page], page});
-    } else {
-      reads += known[page];
-      if (resident.size() == memory) {
-        const auto victim = *resident.rbegin();
-        resident.erase(victim);
-        here[victim.second] = false;
-      }
-    }
-    here[page] = known[page] = true;
-    due[page] = next[i];
-    resident.insert({next[i], page});
-  }
-  return reads;
+  return bench::optimum(uses, memory).pages_read;
 }
 
 // Pages read by a policy that knows every touch and evicts what was touched least recently: what the kernel strives
@@ -251,7 +233,7 @@ int main(int count, char** arguments) {
     const Trace trace = make();
     for (const std::uint64_t percent : {90, 70, 50}) {
       const std::uint64_t memory = kPages * percent / 100;
-      const double best = static_cast<double>(std::max<std::uint64_t>(optimum(trace, kPages, memory), 1));
+      const double best = static_cast<double>(std::max<std::uint64_t>(optimal_reads(trace, kPages, memory), 1));
       const std::uint64_t lru = least_recently_used(trace, kPages, memory);
       fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x\n", name, percent, "(LRU)", lru,
                  static_cast<double>(lru) / best);

@@ -92,6 +92,9 @@ using Log = LogLevel;
   X(Switch, whole_core, "off", false,                                                                                  \
     "Keep the store when the program is ended by a signal, so that `farheap core` can put all data into its core")     \
   X(Switch, follow_exec, "on", false, "Programs that the program starts run on Farheap too")                           \
+  X(Text, record_pages, "", false,                                                                                     \
+    "Record in which order pages are used, in this file with the process's number added. Slow: one page a fault")       \
+  X(Size, record_window, "4M", false, "While recording, at most so much is in view, where uses are not seen")          \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \

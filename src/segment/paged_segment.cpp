@@ -41,6 +41,10 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   result.read_ahead_pages = options.read_ahead / kPageBytes;
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
+  if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
+    result.block_min_pages = result.block_max_pages = 1;
+    result.read_ahead_pages = 0;
+  }
   return result;
 }
 
@@ -148,8 +152,20 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   AtTheTables working;
   std::unique_lock life(life_);
   if (is_paging()) return;
-  if (budget_.promise(handed_out_.load(std::memory_order_relaxed) + more)) return;
+  const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
+  const bool seen = records_pages() && handed_out > options_.record_window;
+  if (!seen && budget_.promise(handed_out)) return;
   if (Status started = start_paging(); !started) give_up(started.error());
+}
+
+Status PagedSegment::start_recording() {
+  const std::uint64_t window_pages = std::max<std::uint64_t>(options_.record_window / kPageBytes, 1);
+  auto recorder = pager::PageRecorder::make(options_.record_pages + "." + std::to_string(getpid()),
+                                            {reinterpret_cast<std::uintptr_t>(range_.data()), window_pages},
+                                            range_.size() / kPageBytes);
+  if (!recorder) return fail(std::move(recorder.error()));
+  recording_ = std::make_unique<pager::PageRecording>(std::move(*recorder), *view_, *map_, budget_, window_pages);
+  return {};
 }
 
 // For the sake of cores it has a name, which the tool takes away when all has ended well.
@@ -189,18 +205,24 @@ Status PagedSegment::start_paging() {
   auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
+  if (records_pages()) {
+    if (Status started = start_recording(); !started) return started;
+  }
+  pager::View& view_of_pager = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
+  pager::Backing& backing = recording_ ? static_cast<pager::Backing&>(recording_->backing) : *map_;
+  pager::Budget& budget = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget_;
   auto wanted = pager_options(options_, pages);
   wanted.lost = give_up;
   if (options_.whole_core) {
     if (Status prepared = prepare_for_cores(); !prepared) return prepared;
     wanted.core_pages = core_index_->pages();
   }
-  auto pager = pager::Pager::make(*view_, *map_, budget_, run_page_.counters, std::move(wanted));
+  auto pager = pager::Pager::make(view_of_pager, backing, budget, run_page_.counters, std::move(wanted));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);
   pager_->heat_goes_to(budget_.start_heat());
   loop_ = std::make_unique<pager::FaultLoop>(
-      *pager_, *map_, *view_, run_page_,
+      *pager_, backing, *view_, run_page_,
       pager::FaultLoopOptions{.most_handlers = options_.handlers,
                               .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes)});
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
@@ -240,7 +262,9 @@ void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
     for (std::size_t i = 0; i < count;) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;
-      if (stop != i) pager_->adopt({first + i, static_cast<std::uint32_t>(stop - i)});
+      const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
+      if (run.count != 0 && recording_) recording_->recorder->came(run);
+      if (run.count != 0) pager_->adopt(run);
       i = stop + 1;
     }
   }
@@ -248,6 +272,7 @@ void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
 
 bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
   if (!is_paging() || !contains(at) || bytes == 0) return false;
+  if (recording_) return true;  // pages come when they are used, and not before
   AtTheTables working;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
   const std::size_t end = std::min(offset + bytes, range_.size());
@@ -298,6 +323,7 @@ void PagedSegment::unlock_in_child() {
   if (is_paging()) {
     map_->unlock_in_child();
     pager_->heat_goes_to(budget_.start_heat());
+    if (recording_) recording_->recorder->stop_in_child();
     pager_->thaw_in_child();
     if (Status renewed = view_->renew_in_child(books_.own_runs()); !renewed) give_up(renewed.error());
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());

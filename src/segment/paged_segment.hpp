@@ -24,6 +24,7 @@
 #include "pager/core_index.hpp"
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
+#include "pager/page_recorder.hpp"
 #include "pager/pager.hpp"
 #include "pager/tree_budget.hpp"
 #include "segment/address_books.hpp"
@@ -110,6 +111,8 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool renew(std::byte* at, std::size_t bytes, int protection);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
+  [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
+  [[nodiscard]] Status start_recording();
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
@@ -144,6 +147,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<pager::CoreIndex> core_index_;  // with whole_core=on; set once, and used under runs_mutex_
   std::unique_ptr<BlockMap> map_;
   std::unique_ptr<pager::KernelView> view_;
+  std::unique_ptr<pager::PageRecording> recording_;  // around the two, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;
 };

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Belady's optimum of recorded page traces, as one line of JSON:
+//
+//   trace_optimum FILE BUDGET_BYTES...
+//
+// For each budget: what an oracle reads and writes in so much memory, and in memory less by what the recording could
+// not see into (see policy/optimum.hpp).
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "pager/page_trace.hpp"
+#include "policy/optimum.hpp"
+
+namespace {
+
+using namespace farheap;
+using base::kPageBytes;
+
+Result<pager::PageTrace> read_file(const char* path) {
+  constexpr char kWhat[] = "cannot read";
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat status{};
+  if (file < 0 || fstat(file, &status) != 0) return fail(errno_error(errno, kWhat, path));
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  if (bytes == 0) return pager::read_page_trace({});
+  void* const at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+  if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, path));
+  auto trace = pager::read_page_trace({static_cast<const std::byte*>(at), bytes});
+  munmap(at, bytes);
+  close(file);
+  return trace;
+}
+
+std::string optimum_text(const bench::Uses& uses, std::uint64_t budget_bytes) {
+  const std::uint64_t memory = budget_bytes / kPageBytes;
+  const bench::Optimum least = bench::optimum(uses, memory);
+  const std::uint64_t beside_window = memory > uses.most_in_view ? memory - uses.most_in_view : 1;
+  const bench::Optimum most = bench::optimum(uses, beside_window);
+  return fmt::format(
+      R"({{"budget_bytes":{},"bytes_read":{},"bytes_written":{},"bytes_read_at_most":{},"bytes_written_at_most":{}}})",
+      budget_bytes, least.pages_read * kPageBytes, least.pages_written * kPageBytes, most.pages_read * kPageBytes,
+      most.pages_written * kPageBytes);
+}
+
+int usage(std::string_view wrong) {
+  fmt::print(stderr, "trace_optimum: cannot use '{}'\n  trace_optimum FILE BUDGET_BYTES...\n", wrong);
+  return 2;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 3) return usage(count > 1 ? "a trace without a budget" : "no trace");
+  const auto trace = read_file(arguments[1]);
+  if (!trace) {
+    fmt::print(stderr, "trace_optimum: {}: {}\n", arguments[1], trace.error().message());
+    return 1;
+  }
+  const bench::Uses uses = bench::uses_of(trace->entries);
+  std::string optima;
+  for (int i = 2; i < count; ++i) {
+    const std::string_view text = arguments[i];
+    std::uint64_t budget = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), budget);
+    if (error != std::errc() || end != text.data() + text.size() || budget < kPageBytes) return usage(text);
+    optima += (optima.empty() ? "" : ",") + optimum_text(uses, budget);
+  }
+  fmt::print(R"({{"format":1,"uses":{},"pages":{},"window_pages":{},"cut":{},"optima":[{}]}})"
+             "\n",
+             uses.uses.size(), uses.pages, uses.most_in_view, trace->cut, optima);
+  return 0;
+}
