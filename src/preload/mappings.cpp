@@ -55,6 +55,14 @@ void* kernel_mmap(void* wish, size_t bytes, int protection, int flags, int file,
 
 bool wraps(size_t bytes) { return bytes > SIZE_MAX - kPageBytes; }
 
+// The kernel is about to put something of its own over a part of the segment.
+void make_way(void* at, size_t bytes) {
+  PagedSegment* segment = wraps(bytes) ? nullptr : segment_of(at, round_up(bytes, kPageBytes));
+  if (segment == nullptr || reinterpret_cast<uintptr_t>(at) % kPageBytes != 0 || bytes == 0) return;
+  segment->discard(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
+  segment->note_foreign();
+}
+
 void* move_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, void* fixed) {
   void* fresh = fixed;
   if (fixed != nullptr) {
@@ -100,8 +108,7 @@ FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, i
         segment->renew(at, bytes);  // it stays paged
         return syscall(SYS_mprotect, at, bytes, protection) == 0 ? wish : MAP_FAILED;
       }
-      segment->discard(at, bytes);
-      segment->note_foreign();
+      make_way(at, bytes);
     }
   }
   return kernel_mmap(wish, bytes, protection, flags, file, offset);
@@ -128,6 +135,7 @@ FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags
   va_end(rest);
   PagedSegment* segment = segment_of(old, old_bytes);
   if (segment == nullptr) {
+    if ((flags & MREMAP_MAYMOVE) != 0) make_way(fixed, bytes);
     return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
   }
   constexpr int kUnderstood = MREMAP_MAYMOVE | MREMAP_FIXED;
@@ -166,8 +174,10 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
       case MADV_DONTNEED:
       case kDontNeedLocked:
       case MADV_FREE:
-        if (bytes != 0) segment->discard(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
-        return 0;
+        if (bytes == 0) return 0;
+        segment->discard(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
+        if (!segment->has_foreign()) return 0;
+        break;  // what the program has mapped there is dropped by the kernel
       case MADV_WILLNEED: segment->hint(HintKind::kWillNeed, at, bytes); return 0;
       case MADV_COLD:
       case MADV_PAGEOUT: segment->hint(HintKind::kDoneWith, at, bytes); return 0;

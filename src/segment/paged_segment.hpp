@@ -52,6 +52,7 @@ class PagedSegment final : public PageSpace {
   void renew(std::byte* at, std::size_t bytes);
   // The program maps something of its own over a part of the range, or locks memory.
   void note_foreign() { foreign_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool has_foreign() const { return foreign_.load(std::memory_order_relaxed); }
   void note_locked() { locked_.store(true, std::memory_order_relaxed); }
   // The range is never locked as a whole: all of its addresses would get memory.
   void unlock_range();

@@ -39,6 +39,11 @@ def python():
 class Program:
     name = ""
     tools = ()  # (command, apt package)
+    build = None  # the build folder, before anything else is asked
+
+    def plain_bytes(self, _size):
+        """How much of its memory cannot leave (docs/limits.md)."""
+        return 0
 
     def missing(self):
         """None, or what to install."""
@@ -256,10 +261,3 @@ int main(int count, char** words) {
 
 
 ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler())
-
-
-def find(name):
-    for program in ALL:
-        if program.name == name:
-            return program
-    raise KeyError(f"no program called {name}; there are: {', '.join(one.name for one in ALL)}")
