@@ -3,8 +3,9 @@
 
 import guests
 import programs
+import servers
 
-ALL = (*programs.ALL, *guests.ALL)
+ALL = (*programs.ALL, *guests.ALL, *servers.ALL)
 
 
 def find(name):
