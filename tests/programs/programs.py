@@ -45,6 +45,8 @@ class Program:
         """How much of its memory cannot leave (docs/limits.md)."""
         return 0
 
+    shared_bytes = 0  # of memory that is no part of the budget, but of what is measured
+
     def missing(self):
         """None, or what to install."""
         for command, package in self.tools:

@@ -133,7 +133,7 @@ def check(program, options, folder):
         command = farheap_command.run_command(tool, budget, job.command, store=f"file:{store_folder}",
                                               mask=options.mask, settings=options.set)
         trial = Trial(job, command, folder, timeout)
-        allowed = allowed_peak(budget, program.plain_bytes(options.size))
+        allowed = allowed_peak(budget, program.plain_bytes(options.size)) + program.shared_bytes
         found = faults_of(plain, trial, budget, options.percent, allowed, store_folder)
     finally:
         shutil.rmtree(store_folder)
