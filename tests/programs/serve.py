@@ -138,8 +138,8 @@ def serve_memcached(folder, size):
 WIDE = "(SELECT i, md5(i::text) || repeat(md5(i::text), 31) m FROM generate_series(1, {{rows}} / {part}) i)"
 QUERIES = (
     f"SELECT count(*), sum(length(m)), min(m), max(m) FROM (SELECT m FROM {WIDE.format(part=1)} x ORDER BY m) y",
-    f"SELECT count(*), sum(length(m)) FROM {WIDE.format(part=2)} a JOIN (SELECT j * 2 i FROM generate_series(1, {{rows}}) j)"
-    " b USING (i)",
+    f"SELECT count(*), sum(length(m)) FROM {WIDE.format(part=2)} a JOIN"
+    " (SELECT j * 2 i FROM generate_series(1, {rows}) j) b USING (i)",
     "WITH RECURSIVE chain(n, v) AS (SELECT 1, 7::bigint UNION ALL SELECT n + 1, v * 48271 % 2147483647 FROM chain"
     " WHERE n < {rows}) SELECT count(DISTINCT v), sum(v) FROM chain",
     f"SELECT i % 20, count(*), md5(string_agg(m, '' ORDER BY i)) FROM {WIDE.format(part=4)} x GROUP BY 1 ORDER BY 1",
@@ -167,8 +167,8 @@ def ask_postgres(folder, *queries):
 def serve_postgres(folder, size):
     rows = {"quick": 120_000, "full": 360_000}[size]
     data = os.path.join(folder, "data")
-    subprocess.run(as_postgres(f"{POSTGRES}/initdb", "-D", data, "-U", "farheap", "--no-sync", "--no-locale", "-E", "UTF8",
-                               "-A", "trust"), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(as_postgres(f"{POSTGRES}/initdb", "-D", data, "-U", "farheap", "--no-sync", "--no-locale",
+                               "-E", "UTF8", "-A", "trust"), check=True, stdout=subprocess.DEVNULL)
     command = as_postgres(f"{POSTGRES}/postgres", "-D", data, "-k", folder)
     for name, value in SETTINGS.items():
         command += ["-c", f"{name}={value}"]

@@ -34,7 +34,8 @@ class PostgresServer(Server):
             return f"{POSTGRES}/postgres is not there: apt install postgresql-15"
         if shutil.which("psql") is None:
             return "psql is not installed: apt install postgresql-client-15"
-        if subprocess.run(["unshare", "--user", "--map-user=postgres", "true"], check=False, capture_output=True).returncode:
+        probe = ["unshare", "--user", "--map-user=postgres", "true"]
+        if subprocess.run(probe, check=False, capture_output=True).returncode != 0:
             return "this machine makes no user namespaces, or has no user postgres"
         if os.geteuid() == 0 and not os.path.exists("/dev/userfaultfd"):
             return "/dev/userfaultfd is not there (Linux 6.1), and in a user namespace there is no other way to it"
