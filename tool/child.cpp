@@ -61,8 +61,9 @@ class HeldSignals {
 
 // In the child; reports through `report` why the program could not be executed.
 [[noreturn]] void become(const std::string& path, char* const* arguments, char* const* environment, pid_t parent,
-                         const HeldSignals& signals, int report) {
+                         const HeldSignals& signals, int report, int inherited) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
   if (getppid() != parent) _exit(127);  // it was killed before the line above
   signals.release();
   execve(path.c_str(), arguments, environment);
@@ -83,8 +84,8 @@ ChildEnd end_of(int status) {
 }
 
 // In the guardian: starts the program, and tells the tool through `outcome` how it ended.
-[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report, const std::string& path,
-                              char* const* arguments, char* const* environment) {
+[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report, int inherited,
+                              const std::string& path, char* const* arguments, char* const* environment) {
   sigset_t all;
   sigfillset(&all);  // neither the terminal nor a signal to the whole group ends or stops it
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -93,7 +94,7 @@ ChildEnd end_of(int status) {
   prctl(PR_SET_PDEATHSIG, kToolDied);
   const pid_t self = getpid();
   const pid_t program = fork();
-  if (program == 0) become(path, arguments, environment, self, signals, report);
+  if (program == 0) become(path, arguments, environment, self, signals, report, inherited);
   const int why = errno;
   if (program < 0 && write(report, &why, sizeof why) != sizeof why) _exit(127);
   if (program < 0) _exit(0);
@@ -151,7 +152,7 @@ class Pipe {
 int shell_status(const Error& error) { return error.code == ErrorCode::kNotFound ? 127 : 126; }
 
 Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment) {
+                           const std::vector<std::string>& environment, int inherited) {
   Pipe report, outcome;
   if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);
@@ -161,7 +162,7 @@ Result<ChildEnd> run_child(const std::string& path, const std::vector<std::strin
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // if the guardian is killed, the program's children fall to us
   const pid_t guardian = fork();
   if (guardian == 0) {
-    be_guardian(tool, signals, outcome.end(1), report.end(1), path, arguments.data(), variables.data());
+    be_guardian(tool, signals, outcome.end(1), report.end(1), inherited, path, arguments.data(), variables.data());
   }
   if (guardian < 0) return fail(errno_error(errno, "cannot start a process", path));
   report.close_end(1);

@@ -19,9 +19,10 @@ struct ChildEnd {
 };
 
 // Runs command[0] at `path` with `environment` ("NAME=value") and waits for its end.
+// `inherited`: a descriptor that it gets under the same number, or -1.
 // kNotFound or kPermission when the kernel does not execute it.
 [[nodiscard]] Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
-                                         const std::vector<std::string>& environment);
+                                         const std::vector<std::string>& environment, int inherited);
 
 // The status a shell gives a command that could not be started: 127 not found, 126 there but not executable.
 [[nodiscard]] int shell_status(const Error& error);

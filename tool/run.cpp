@@ -2,6 +2,7 @@
 //
 // farheap run --memory 256M -- PROGRAM ARGS: looks at everything that could go wrong before the program starts,
 // because afterwards its output is its own; then starts it with the preload library, waits, and reports.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/mman.h>
@@ -59,7 +60,7 @@ std::string variable_or_empty(const char* name) {
 }
 
 int start_plainly(const std::string& path, const RunArguments& arguments) {
-  const auto end = run_child(path, arguments.command, own_environment());
+  const auto end = run_child(path, arguments.command, own_environment(), -1);
   if (end) return end->exit_status;
   complain(end.error());
   return shell_status(end.error());
@@ -100,12 +101,19 @@ Error offer_plain(Error error) {
   return error;
 }
 
+constexpr int kInheritedFrom = 700;
+
 // The page that all processes of the run share; it lives as long as this object.
 class SharedPage {
  public:
   static Result<SharedPage> make(std::uint64_t budget_bytes, const std::vector<std::string>& command) {
-    const int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
+    int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
     if (file < 0) return fail(errno_error(errno, "cannot make the run page", "memfd_create"));
+    // High, where programs do not look: the processes of the run inherit it (run_child).
+    if (const int high = fcntl(file, F_DUPFD_CLOEXEC, kInheritedFrom); high >= 0) {
+      close(file);
+      file = high;
+    }
     const auto page = base::create_run_page(file, budget_bytes);
     if (!page) {
       close(file);
@@ -121,6 +129,7 @@ class SharedPage {
     if (page_ != nullptr) munmap(page_, sizeof *page_);
     if (file_ >= 0) close(file_);
   }
+  [[nodiscard]] int file() const { return file_; }
   // A path that opens it from any process of this user.
   [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
   [[nodiscard]] const base::RunPage& page() const { return *page_; }
@@ -186,7 +195,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(page->pulse());
   const auto start = std::chrono::steady_clock::now();
-  const auto end = run_child(path, arguments.command, program_environment(options, *library, *page));
+  const auto end = run_child(path, arguments.command, program_environment(options, *library, *page),
+                             page->file() >= kInheritedFrom ? page->file() : -1);
   if (!end) {
     complain(end.error());
     return shell_status(end.error());

@@ -31,9 +31,10 @@ static ErrorCode code_of(int errno_value) {
 }
 
 Error errno_error(int errno_value, std::string what, std::string subject, std::string remedy) {
-  char buffer[128];
-  const char* why = strerror_r(errno_value, buffer, sizeof buffer);
-  return Error{code_of(errno_value), std::move(what), std::move(subject), why, std::move(remedy)};
+  // Not strerror(): it translates, under locks that the thread may hold when it comes here through malloc().
+  const char* known = strerrordesc_np(errno_value);
+  std::string why = known != nullptr ? known : "errno " + std::to_string(errno_value);
+  return Error{code_of(errno_value), std::move(what), std::move(subject), std::move(why), std::move(remedy)};
 }
 
 }  // namespace farheap

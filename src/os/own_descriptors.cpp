@@ -30,16 +30,19 @@ int keep_descriptor(int file) {
   } else {
     close_now(file);
   }
-  if (high < kMost) {
-    g_own[high].store(true);
-    int end = g_end.load();
-    while (high + 1 > end && !g_end.compare_exchange_weak(end, high + 1)) {
-    }
-    int first = g_first.load();
-    while (high < first && !g_first.compare_exchange_weak(first, high)) {
-    }
-  }
+  adopt_descriptor(high);
   return high;
+}
+
+void adopt_descriptor(int file) {
+  if (file < 0 || file >= kMost) return;
+  g_own[file].store(true);
+  int end = g_end.load();
+  while (file + 1 > end && !g_end.compare_exchange_weak(end, file + 1)) {
+  }
+  int first = g_first.load();
+  while (file < first && !g_first.compare_exchange_weak(first, file)) {
+  }
 }
 
 void disown_descriptor(int file) {

@@ -12,6 +12,8 @@ namespace farheap::os {
 // Moves a descriptor up and marks it as the runtime's own until release_descriptor(). Returns the new number; the
 // old one is closed. Returns `file` unchanged, and marked, if there is no higher number to be had.
 [[nodiscard]] int keep_descriptor(int file);
+// Marks it as it is.
+void adopt_descriptor(int file);
 // Closes it. Negative numbers are ignored.
 void release_descriptor(int file);
 // Leaves it open, and no longer the runtime's own: somebody else is about to close it.

@@ -89,7 +89,18 @@ void KernelView::take_out(PageRun run, std::span<Taken> answers) {
   }
 }
 
+// The kernel would move pages out of any anonymous mapping, and what is not watched does not come back.
+bool KernelView::is_watched(PageRun run) {
+  return userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
+}
+
 void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
+  if (strangers_.load(std::memory_order_relaxed) && !is_watched(run)) {
+    answers[0] = Taken::kRefused;
+    for (std::uint32_t i = 0; run.count > 1 && i < run.count; ++i)
+      take_out_by_move({run.first + i, 1}, answers.subspan(i, 1));
+    return;
+  }
   int tries = 0;
   std::uint32_t asked_until = 0;  // before it the kernel has been asked to make pages ours alone
   for (std::uint32_t at = 0; at < run.count;) {
@@ -179,6 +190,7 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (error == ESRCH) return;  // the process is ending
     // Somebody mapped the page, or a mapping of his own, behind our back; what it holds now is the program's.
     if (error == EEXIST || error == ENOENT || error == EINVAL) {
+      if (error == ENOENT) strangers_.store(true, std::memory_order_relaxed);
       std::size_t one = 0;
       if (error == EEXIST || userfault_.copy(to + at, from + at, kPageBytes, one) != 0) {
         userfault_.wake(to + at, kPageBytes);

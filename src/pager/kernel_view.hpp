@@ -11,6 +11,7 @@
 // The staging place of a page is a mirror: the same offset in a second range.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ class KernelView final : public View {
              os::UserfaultFeatures wanted);
   [[nodiscard]] std::byte* view_at(PageNumber page) const;
   [[nodiscard]] std::byte* staging_at(PageNumber page) const;
+  [[nodiscard]] bool is_watched(PageRun run);
   void take_out_by_move(PageRun run, std::span<Taken> answers);
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
   void copy_out(PageRun run, std::span<Taken> answers);
@@ -63,6 +65,7 @@ class KernelView final : public View {
   os::Mapping staging_;
   os::Userfault userfault_;
   os::UserfaultFeatures wanted_;
+  std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
 };
 
 }  // namespace farheap::pager

@@ -52,9 +52,13 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
   PagedSegment* segment = segment_of(at, bytes);
   const size_t length = wraps(bytes) ? 0 : round_up(bytes, kPageBytes);
   auto* first = static_cast<std::byte*>(at);
-  if (segment != nullptr && is_page(at) && length != 0 && !segment->is_foreign(first, length)) {
+  if (segment != nullptr && is_page(at) && length != 0) {
     int error = 0;
-    if (take_advice(*segment, first, length, advice, error)) return error == 0 ? 0 : fails_with(error);
+    if (!segment->is_foreign(first, length)) {
+      if (take_advice(*segment, first, length, advice, error)) return error == 0 ? 0 : fails_with(error);
+    } else if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked) {
+      segment->discard(first, length);  // of the rest; what the program has mapped there is dropped by the kernel
+    }
   }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
 }

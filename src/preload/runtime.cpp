@@ -5,6 +5,7 @@
 #include <link.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
+#include "os/own_descriptors.hpp"
 
 extern char** environ;
 
@@ -52,13 +54,27 @@ Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
   end_unstarted();
 }
 
+// The descriptor that `farheap run` gave to all that it starts, under the number it has in the tool: for processes that
+// may not look into the tool's (another user's, or without its capabilities). nullptr if it was closed on the way.
+base::RunPage* inherited_run_page(const std::string& path) {
+  const int file = atoi(path.c_str() + path.rfind('/') + 1);
+  const std::string own = "/proc/self/fd/" + std::to_string(file);
+  char name[64] = "";
+  if (readlink(own.c_str(), name, sizeof name - 1) < 0 || strncmp(name, "/memfd:farheap-run", 18) != 0) return nullptr;
+  auto page = base::open_run_page(own);
+  if (!page) return nullptr;
+  os::adopt_descriptor(file);
+  return *page;
+}
+
 // The run's page, or, where the tool is not there any more (or never was), one of this process alone.
 base::RunPage* join_run(const base::Options& options) {
   const std::uint64_t budget = options.memory != 0 ? options.memory : os::automatic_budget();
   if (!options.run_page.empty()) {
+    if (base::RunPage* inherited = inherited_run_page(options.run_page)) return inherited;
     auto page = base::open_run_page(options.run_page);
     if (page) return *page;
-    base::log(base::LogLevel::kInfo, "{}", page.error().message());
+    base::log(base::LogLevel::kWarn, "process {} is not counted in its run: {}", getpid(), page.error().message());
   }
   const int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
   auto page = base::create_run_page(file, budget);

@@ -138,6 +138,41 @@ CASE(mremap_to_a_fixed_place) {
   CHECK(mremap(outside, kMebibyte, kMebibyte, MREMAP_FIXED, to) == MAP_FAILED && errno == EINVAL);
 }
 
+// A small mapping is none of the heap's; moved over a part of the heap it stays what it is until it is unmapped. It was
+// not noticed: what was in the store came back over it, or what it left was there in the next mapping.
+CASE(a_plain_mapping_moved_into_the_heap) {
+  constexpr std::size_t kSmall = 64 << 10;
+  char* to = map(kMebibyte);
+  fill(to, kMebibyte, 1);
+  push_out();
+  char* small = map(kSmall);
+  fill(small, kSmall, 2);
+  CHECK(mremap(small, kSmall, kSmall, MREMAP_MAYMOVE | MREMAP_FIXED, to + kSmall) == to + kSmall);
+  CHECK_FILLED(to + kSmall, kSmall, 2);
+  push_out();
+  CHECK_FILLED(to, kSmall, 1);
+  CHECK_FILLED(to + kSmall, kSmall, 2);
+  CHECK(*reinterpret_cast<std::uint64_t*>(to + 2 * kSmall) == word(1, 2 * kSmall / 8));
+  CHECK(madvise(to + kSmall + kPage, kPage, MADV_DONTNEED) == 0);
+  CHECK(all_zero(to + kSmall + kPage, kPage) && !all_zero(to + kSmall, kPage));
+  // A sweep over fresh pages on both sides passes over it: it does not leave with them.
+  char* around = map(8 * kMebibyte);
+  char* behind = around + 3 * kMebibyte + 5 * kSmall;
+  char* other = map(kSmall);
+  fill(other, kSmall, 3);
+  CHECK(mremap(other, kSmall, kSmall, MREMAP_MAYMOVE | MREMAP_FIXED, behind) == behind);
+  for (char* at = around; at < around + 8 * kMebibyte; at += kPage) {
+    if (at < behind || at >= behind + kSmall) fill(at, kPage, 4);
+  }
+  push_out();
+  CHECK_FILLED(behind, kSmall, 3);
+  CHECK_FILLED(behind - kPage, kPage, 4);
+  CHECK_FILLED(behind + kSmall, kPage, 4);
+  CHECK(munmap(around, 8 * kMebibyte) == 0);
+  CHECK(munmap(to, kMebibyte) == 0);
+  for (int i = 0; i < 12; ++i) CHECK(all_zero(map(kMebibyte), kMebibyte));  // the same addresses, perhaps
+}
+
 CASE(mapping_over_a_mapping) {
   char* at = map(8 * kMebibyte);
   fill(at, 8 * kMebibyte, 1);

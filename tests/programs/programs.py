@@ -41,6 +41,13 @@ def python():
 class Program:
     name = ""
     tools = ()  # (command, apt package)
+    build = None  # the build folder, before anything else is asked
+
+    def plain_bytes(self, _size):
+        """How much of its memory cannot leave (docs/limits.md)."""
+        return 0
+
+    shared_bytes = 0  # of memory that is no part of the budget, but of what is measured
 
     def missing(self):
         """None, or what to install."""
@@ -288,10 +295,3 @@ class Java(Program):
 
 ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler(),
        Node(), Java("Serial"), Java("G1"))
-
-
-def find(name):
-    for program in ALL:
-        if program.name == name:
-            return program
-    raise KeyError(f"no program called {name}; there are: {', '.join(one.name for one in ALL)}")
