@@ -380,12 +380,12 @@ std::size_t bytes_in_nameless_files() {
 // the store larger.
 CASE(five_hundred_forks_and_the_store_stays_small) {
   constexpr std::size_t kWindow = 4 * kMebibyte;
-  void* at = malloc(kShared);
-  fill(at, kShared, 0);
+  char* at = static_cast<char*>(malloc(kShared));
   std::uint64_t seeds[kShared / kWindow] = {};
+  for (std::size_t place = 0; place < kShared / kWindow; ++place) fill(at + place * kWindow, kWindow, 0);
   for (std::uint64_t i = 1; i <= 500; ++i) {
     const std::size_t place = i % (kShared / kWindow);
-    char* window = static_cast<char*>(at) + place * kWindow;
+    char* window = at + place * kWindow;
     fflush(stdout);
     const int child = fork();
     if (child == 0) {
@@ -400,7 +400,7 @@ CASE(five_hundred_forks_and_the_store_stays_small) {
     CHECK(status_of(child) == (i % 3 == 0 ? 128 + SIGKILL : 0));
   }
   for (std::size_t place = 0; place < kShared / kWindow; ++place) {
-    CHECK_FILLED(static_cast<char*>(at) + place * kWindow, kWindow, seeds[place]);
+    CHECK_FILLED(at + place * kWindow, kWindow, seeds[place]);
   }
   CHECK(bytes_in_nameless_files() <= 4 * kShared);
 }
