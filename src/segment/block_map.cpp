@@ -17,13 +17,16 @@ Result<std::unique_ptr<BlockMap>> BlockMap::make(Store& store, std::uint64_t cap
   auto extents = os::ReservedArray<Extent*>::make(capacity_pages / kPages + 1);
   if (!extents) return fail(std::move(extents.error()));
   // Room for the segment and for what forked children still refer to.
-  auto slots = SlotTable::make(std::min<std::uint64_t>(2 * capacity_pages, std::uint64_t{1} << 31));
+  const std::uint64_t capacity = std::min<std::uint64_t>(2 * capacity_pages, std::uint64_t{1} << 31);
+  auto slots = SlotTable::make(capacity);
   if (!slots) return fail(std::move(slots.error()));
-  return std::unique_ptr<BlockMap>(new BlockMap(store, std::move(*extents), std::move(*slots)));
+  auto family = Family::make(capacity);
+  if (!family) return fail(std::move(family.error()));
+  return std::unique_ptr<BlockMap>(new BlockMap(store, std::move(*extents), std::move(*slots), std::move(*family)));
 }
 
-BlockMap::BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots)
-    : store_(store), extents_(std::move(extents)), slots_(std::move(slots)) {}
+BlockMap::BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots, std::unique_ptr<Family> family)
+    : store_(store), extents_(std::move(extents)), slots_(std::move(slots)), family_(std::move(family)) {}
 
 BlockMap::~BlockMap() {
   for (std::uint64_t i = 0; i < extents_end_; ++i) {
@@ -40,11 +43,14 @@ BlockMap::Extent& BlockMap::extent(std::uint64_t number) {
   return *extents_[number];
 }
 
-template <class Visit>
-void BlockMap::for_each_reference(Visit visit) {
+template <class VisitGroup, class VisitSlot>
+void BlockMap::for_each_reference(VisitGroup visit_group, VisitSlot visit_slot) {
   for (std::uint64_t i = 0; i < extents_end_; ++i) {
     if (extents_[i] == nullptr) continue;
-    for (const SlotGroup group : extents_[i]->groups) visit(group);
+    for (const SlotGroup group : extents_[i]->groups) visit_group(group);
+    for (std::uint32_t page = 0; page < kPages; ++page) {
+      if (extents_[i]->stored[page]) visit_slot(extents_[i]->slot(page));
+    }
   }
 }
 
@@ -56,7 +62,9 @@ Slot BlockMap::slot_of(PageNumber page) const {
 }
 
 bool BlockMap::take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index) {
-  if (!slots_.take(extent.groups[group] * kGroupSlots + index)) return false;
+  const Slot slot = extent.groups[group] * kGroupSlots + index;
+  if (!slots_.take(slot)) return false;
+  family_->note(family_->self(), slot);
   if (group != 0 && !extent.stray) extent.stray = std::make_unique<std::uint16_t[]>(kPages);
   if (extent.stray) extent.stray[index] = group;
   extent.stored.set(index);
@@ -71,13 +79,14 @@ Slot BlockMap::place(Extent& extent, std::uint32_t index) {
     if (!slots_.is_shared(slot)) return slot;
     extent.stored.reset(index);
     // Released by the others between the look and now: free, and taken again below.
-    if (slots_.release(slot)) base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
+    if (release(slot, family_->self())) base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
   }
   for (std::size_t group = 0; group < 65536; ++group) {
     if (group == extent.groups.size()) {
       const SlotGroup taken = slots_.take_group(last_group_);
       if (taken == kNoGroup) return kNoSlot;
       last_group_ = taken;
+      family_->note_group(family_->self(), taken);
       extent.groups.push_back(taken);
     }
     if (take_in_group(extent, static_cast<std::uint16_t>(group), index)) return extent.slot(index);
@@ -118,14 +127,6 @@ Status in_batches(const Limits& limits, std::size_t count, Size size_of, Issue i
   return {};
 }
 
-template <class Bytes>
-struct SlotRun {
-  Slot first;
-  std::uint32_t count;
-  Bytes bytes;
-  [[nodiscard]] std::size_t size() const { return count * kPageBytes; }
-};
-
 }  // namespace
 
 Status BlockMap::check_usable() const {
@@ -136,6 +137,7 @@ Status BlockMap::check_usable() const {
 
 void BlockMap::unlock_in_child() {
   cut_off_ = !has(store_.capabilities(), Capability::kForks);
+  family_->arrive();
   mutex_.unlock();
 }
 
@@ -220,24 +222,37 @@ std::unique_ptr<pager::Backing::Reads> BlockMap::reads_in_flight(unsigned most) 
 
 Status BlockMap::write(std::span<const Write> runs) {
   if (Status usable = check_usable(); !usable) return usable;
-  const Limits limits = store_.limits();
   std::vector<SlotRun<const std::byte*>> entries;
-  {
-    std::lock_guard lock(mutex_);
-    for (const Write& one : runs) {
-      for (std::uint32_t i = 0; i < one.run.count; ++i) {
-        const PageNumber page = one.run.first + i;
-        const Slot slot = place(extent(page / kPages), page % kPages);
-        if (slot == kNoSlot) {
-          return fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
-        }
-        note_slot(page, slot);
-        append(entries, slot, one.from + i * kPageBytes, limits.largest_value_bytes);
-      }
+  const bool placed = place_all(runs, entries);
+  Status status = placed ? put(entries)
+                         : fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
+  for (const auto& entry : entries) {
+    for (std::uint32_t i = 0; i < entry.count; ++i) family_->end_write(entry.first + i);
+  }
+  return status;
+}
+
+// False when the store's numbers are used up.
+bool BlockMap::place_all(std::span<const Write> runs, std::vector<SlotRun<const std::byte*>>& entries) {
+  const std::size_t largest = store_.limits().largest_value_bytes;
+  std::lock_guard lock(mutex_);
+  take_back_from_the_dead();
+  for (const Write& one : runs) {
+    for (std::uint32_t i = 0; i < one.run.count; ++i) {
+      const PageNumber page = one.run.first + i;
+      const Slot slot = place(extent(page / kPages), page % kPages);
+      if (slot == kNoSlot) return false;
+      family_->begin_write(slot);
+      note_slot(page, slot);
+      append(entries, slot, one.from + i * kPageBytes, largest);
     }
   }
+  return true;
+}
+
+Status BlockMap::put(std::span<const SlotRun<const std::byte*>> entries) {
   return in_batches(
-      limits, entries.size(), [&](std::size_t i) { return entries[i].size(); },
+      store_.limits(), entries.size(), [&](std::size_t i) { return entries[i].size(); },
       [&](std::size_t first, std::size_t last) -> Status {
         std::vector<Put> batch;
         for (std::size_t i = first; i < last; ++i) {
@@ -254,7 +269,7 @@ void BlockMap::give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& f
   extent.stored.reset(index);
   if (extent.stray) extent.stray[index] = 0;
   if (slots_.is_shared(slot)) {
-    (void)slots_.release(slot);
+    (void)release(slot, family_->self());
   } else {
     freed.push_back(slot);
   }
@@ -267,24 +282,32 @@ void BlockMap::erase(Slot first, std::uint64_t count) {
   }
 }
 
-void BlockMap::erase_and_release(std::vector<Slot>& freed) {
+bool BlockMap::release(Slot slot, Family::Member holder) {
+  family_->forget(holder, slot);
+  return slots_.release(slot);
+}
+
+void BlockMap::erase_and_release(std::vector<Slot>& freed, Family::Member holder) {
   std::sort(freed.begin(), freed.end());
   for (std::size_t i = 0; i < freed.size();) {
     std::size_t end = i + 1;
     while (end < freed.size() && freed[end] == freed[end - 1] + 1) ++end;
     // Small holes cost more than they give back; they go when the whole group does.
     if (end - i >= kLeastHole) erase(freed[i], end - i);
-    for (; i < end; ++i) (void)slots_.release(freed[i]);
+    for (; i < end; ++i) (void)release(freed[i], holder);
   }
   freed.clear();
 }
 
+void BlockMap::release_group(SlotGroup group, Family::Member holder) {
+  if (slots_.is_empty_and_mine_alone(group)) erase(group * kGroupSlots, kGroupSlots);
+  family_->forget_group(holder, group);
+  slots_.release_group(group);
+}
+
 void BlockMap::drop_extent(std::uint64_t number) {
   Extent* extent = extents_[number];
-  for (const SlotGroup group : extent->groups) {
-    if (slots_.is_empty_and_mine_alone(group)) erase(group * kGroupSlots, kGroupSlots);
-    slots_.release_group(group);
-  }
+  for (const SlotGroup group : extent->groups) release_group(group, family_->self());
   delete extent;
   extents_[number] = nullptr;
 }
@@ -301,33 +324,52 @@ void BlockMap::forget(pager::PageRun run) {
         give_up(*extent, one % kPages, freed);
         note_slot(one, kNoSlot);
       }
-      erase_and_release(freed);
+      erase_and_release(freed, family_->self());
       if (extent->stored.none()) drop_extent(page / kPages);
     }
     page = stop;
   }
 }
 
+void BlockMap::take_back_from_the_dead() {
+  for (Family::Member dead; (dead = family_->find_dead()) != Family::kUnknown;) {
+    std::vector<Slot> freed;
+    family_->each_slot(dead, [&](Slot slot) {
+      if (slots_.is_shared(slot)) {
+        (void)release(slot, dead);
+      } else {
+        freed.push_back(slot);
+      }
+    });
+    erase_and_release(freed, dead);
+    family_->each_group(dead, [&](SlotGroup group) {
+      if (!family_->holds_any_of(dead, group)) release_group(group, dead);
+    });
+    family_->bury(dead);
+  }
+}
+
 void BlockMap::lock_for_fork() {
   mutex_.lock();
-  for_each_reference([&](SlotGroup group) { slots_.share_group(group); });
-  for (std::uint64_t i = 0; i < extents_end_; ++i) {
-    if (extents_[i] == nullptr) continue;
-    for (std::uint32_t page = 0; page < kPages; ++page) {
-      if (extents_[i]->stored[page]) slots_.share(extents_[i]->slot(page));
-    }
-  }
+  take_back_from_the_dead();
+  const Family::Member child = family_->expect_child();
+  for_each_reference(
+      [&](SlotGroup group) {
+        slots_.share_group(group);
+        family_->note_group(child, group);
+      },
+      [&](Slot slot) {
+        slots_.share(slot);
+        family_->note(child, slot);
+      });
 }
 
 void BlockMap::unlock_after_fork(bool forked) {
   if (!forked) {
-    for_each_reference([&](SlotGroup group) { slots_.release_group(group); });
-    for (std::uint64_t i = 0; i < extents_end_; ++i) {
-      if (extents_[i] == nullptr) continue;
-      for (std::uint32_t page = 0; page < kPages; ++page) {
-        if (extents_[i]->stored[page]) (void)slots_.release(extents_[i]->slot(page));
-      }
-    }
+    const Family::Member child = family_->child();
+    for_each_reference([&](SlotGroup group) { release_group(group, child); },
+                       [&](Slot slot) { (void)release(slot, child); });
+    family_->give_up_child();
   }
   mutex_.unlock();
 }

@@ -14,10 +14,12 @@
 #include <mutex>
 #include <vector>
 
+#include "base/units.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
 #include "pager/core_index.hpp"
 #include "pager/view.hpp"
+#include "segment/family.hpp"
 #include "segment/slot_table.hpp"
 
 namespace farheap::segment {
@@ -41,11 +43,15 @@ class BlockMap final : public pager::Backing {
 
   // Around fork(): the child's copy of this map refers to the same slots, so each gets one reference more before the
   // fork. Where the fork failed, or when the child's map is not needed, they are given back.
-  // Between lock_for_fork() and unlock the map does not change.
+  // Between lock_for_fork() and unlock the map does not change. What children referred to that have ended since is
+  // taken back before a fork and with each write().
   void lock_for_fork();
   void unlock_after_fork(bool forked);
   // In the child, where the store may not be able to go on: then every read and write says so.
   void unlock_in_child();
+  // For tests: the processes that share the slots.
+  [[nodiscard]] Family& family() { return *family_; }
+  [[nodiscard]] const SlotTable& slots() const { return slots_; }
 
  private:
   static constexpr std::uint32_t kPages = kGroupSlots;
@@ -58,20 +64,32 @@ class BlockMap final : public pager::Backing {
     }
   };
 
-  BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots);
   class InFlight;
+  BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots, std::unique_ptr<Family> family);
+  template <class Bytes>
+  struct SlotRun {
+    Slot first;
+    std::uint32_t count;
+    Bytes bytes;
+    [[nodiscard]] std::size_t size() const { return count * base::kPageBytes; }
+  };
+  [[nodiscard]] bool place_all(std::span<const Write> runs, std::vector<SlotRun<const std::byte*>>& entries);
+  [[nodiscard]] Status put(std::span<const SlotRun<const std::byte*>> entries);
   [[nodiscard]] Extent& extent(std::uint64_t number);
   [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
   [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index);
   void give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed);
   void erase(Slot first, std::uint64_t count);
-  void erase_and_release(std::vector<Slot>& freed);
+  [[nodiscard]] bool release(Slot slot, Family::Member holder);
+  void erase_and_release(std::vector<Slot>& freed, Family::Member holder);
+  void release_group(SlotGroup group, Family::Member holder);
   void drop_extent(std::uint64_t number);
   void note_slot(pager::PageNumber page, Slot slot) {
     if (core_pages_ != nullptr) core_pages_[page].slot_and_one.store(slot + 1, std::memory_order_relaxed);
   }
-  template <class Visit>
-  void for_each_reference(Visit visit);
+  void take_back_from_the_dead();
+  template <class VisitGroup, class VisitSlot>
+  void for_each_reference(VisitGroup visit_group, VisitSlot visit_slot);
 
   [[nodiscard]] Status check_usable() const;
 
@@ -80,6 +98,7 @@ class BlockMap final : public pager::Backing {
   pager::CorePage* core_pages_ = nullptr;
   os::ReservedArray<Extent*> extents_;
   SlotTable slots_;
+  std::unique_ptr<Family> family_;
   mutable std::mutex mutex_;         // guards the extents
   std::uint64_t extents_end_ = 0;    // guarded by mutex_
   SlotGroup last_group_ = kNoGroup;  // guarded by mutex_

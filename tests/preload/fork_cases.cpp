@@ -6,13 +6,16 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -355,4 +358,49 @@ CASE(hundreds_of_children_one_after_another) {
     CHECK(status_of(in_child([] {})) == 0);
     CHECK_FILLED(at, kBytes, i);
   }
+}
+
+namespace {
+
+// What files without a name take on disk: under a run, the store.
+std::size_t bytes_in_nameless_files() {
+  std::size_t sum = 0;
+  for (int file = 3; file < 1024; ++file) {
+    struct stat about{};
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0) {
+      sum = std::max(sum, static_cast<std::size_t>(about.st_blocks) * 512);
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+// What a child referred to in the store was kept until the whole family had ended: each fork followed by rewriting made
+// the store larger.
+CASE(five_hundred_forks_and_the_store_stays_small) {
+  constexpr std::size_t kWindow = 4 * kMebibyte;
+  char* at = static_cast<char*>(malloc(kShared));
+  std::uint64_t seeds[kShared / kWindow] = {};
+  for (std::size_t place = 0; place < kShared / kWindow; ++place) fill(at + place * kWindow, kWindow, 0);
+  for (std::uint64_t i = 1; i <= 500; ++i) {
+    const std::size_t place = i % (kShared / kWindow);
+    char* window = at + place * kWindow;
+    fflush(stdout);
+    const int child = fork();
+    if (child == 0) {
+      CHECK(*reinterpret_cast<std::uint64_t*>(window) == word(seeds[place], 0));
+      if (i % 8 == 0) fill(at, kWindow, 7);
+      if (i % 3 == 0) kill(getpid(), SIGKILL);
+      if (i % 7 == 0) execl("/bin/sh", "sh", "-c", "exit 0", nullptr);
+      _exit(0);
+    }
+    fill(window, kWindow, i);
+    seeds[place] = i;
+    CHECK(status_of(child) == (i % 3 == 0 ? 128 + SIGKILL : 0));
+  }
+  for (std::size_t place = 0; place < kShared / kWindow; ++place) {
+    CHECK_FILLED(at + place * kWindow, kWindow, seeds[place]);
+  }
+  CHECK(bytes_in_nameless_files() <= 4 * kShared);
 }

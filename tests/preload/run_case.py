@@ -25,6 +25,7 @@ MODES = {
     "mem": ("mem:", []),
 }
 PATIENCE_SECONDS = 100
+CHECK_FAILED = 3  # of preload_cases
 
 
 def run(command, environment):
@@ -80,6 +81,8 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
 
     complaints = []
+    if plain[0] == CHECK_FAILED:
+        complaints.append("it fails plainly")
     report = report_of(paged[2])
     # As a shell, the tool answers 128 + N for a program that signal N ended.
     expected = plain[0] if plain[0] >= 0 else 128 - plain[0]

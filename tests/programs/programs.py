@@ -275,6 +275,72 @@ class Node(Program):
         return Job(["node", "--max-old-space-size=4096", os.path.join(HERE, "words.js"), text, "3"], env=environment())
 
 
+class MakeTwoAtOnce(Program):
+    """make -j2 over a small C++ project: what comes out are the objects' digests and what the linked program says."""
+
+    name = "make_j2"
+    tools = (("make", "make"), ("g++", "g++"))
+    modules = {"quick": 3, "full": 12}
+    module = """#include <map>
+#include <regex>
+#include <string>
+int part_NUMBER(const std::string& text) {
+  std::map<std::string, int> words;
+  const std::regex word("[a-z]{NUMBER,}");
+  for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) ++words[at->str()];
+  return static_cast<int>(words.size());
+}
+"""
+    main = """#include <iostream>
+#include <string>
+DECLARATIONS
+int main() {
+  const std::string text = "a heap that outgrows memory and is compiled two files at once";
+  std::cout << SUM << std::endl;
+}
+"""
+    makefile = """objects := $(patsubst %.cpp,%.o,$(sort $(wildcard *.cpp)))
+program: $(objects)
+\t@g++ -o $@ $^ && sha256sum $^ && ./$@
+%.o: %.cpp
+\t@g++ -std=c++20 OPTIMISE -c -o $@ $<
+"""
+
+    def _write_project(self, folder, size):
+        numbers = range(1, self.modules[size] + 1)
+        texts = {f"part_{n}.cpp": self.module.replace("NUMBER", str(n)) for n in numbers}
+        texts["main.cpp"] = self.main.replace("SUM", " + ".join(f"part_{n}(text)" for n in numbers)).replace(
+            "DECLARATIONS", "\n".join(f"int part_{n}(const std::string& text);" for n in numbers))
+        texts["Makefile"] = self.makefile.replace("OPTIMISE", {"quick": "-O0", "full": "-O2"}[size])
+        os.makedirs(folder)
+        for name, text in texts.items():
+            with open(os.path.join(folder, name), "w", encoding="ascii") as out:
+                out.write(text)
+
+    def prepare(self, folder, size):
+        project = _made(folder, f"project-{size}", lambda path: self._write_project(path, size))
+        script = 'out=$(mktemp -d) && cp "$0"/* "$out" && make -s -j2 -C "$out"; end=$?; rm -r "$out"; exit $end'
+        return Job(["sh", "-c", script, project], env=environment(TMPDIR=folder))
+
+
+class Script(Program):
+    """A Python script beside this file, with one number for its size."""
+
+    def __init__(self, name, script, sizes, tools=()):
+        self.name = name
+        self._script = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+        self._sizes = sizes
+        self.tools = (("python3", "python3"), *tools)
+
+    def prepare(self, folder, size):
+        return Job([python(), self._script, str(self._sizes[size])], env=environment(TMPDIR=folder))
+
+
+MULTIPROCESSING = Script("python3_multiprocessing", "forking_pool.py", {"quick": 60_000, "full": 400_000})
+REDIS = Script("redis_server", "redis_job.py", {"quick": 100_000, "full": 400_000},
+               (("redis-check-rdb", "redis-tools"),))
+
+
 class Java(Program):
     """A JVM with one of its collectors. The heap's limits are fixed: by default they follow the machine's memory."""
 
@@ -294,4 +360,4 @@ class Java(Program):
 
 
 ALL = (PythonIndex(), Sqlite(), Sort(1), Sort(2), XzThereAndBack(), XzThreads(), Pigz(), Perl(), Compiler(),
-       Node(), Java("Serial"), Java("G1"))
+       Node(), Java("Serial"), Java("G1"), MakeTwoAtOnce(), MULTIPROCESSING, REDIS)
