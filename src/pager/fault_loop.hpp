@@ -68,7 +68,7 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
-  std::mutex turn_;  // guards all down to free_numbers_
+  std::mutex turn_;                 // guards all down to free_numbers_
   std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;
   std::unique_ptr<Backing::Reads> reads_;  // null: this store's answers have to be waited for

@@ -79,7 +79,8 @@ Slot BlockMap::place(Extent& extent, std::uint32_t index) {
     if (!slots_.is_shared(slot)) return slot;
     extent.stored.reset(index);
     // Released by the others between the look and now: free, and taken again below.
-    if (release(slot, family_->self())) base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
+    if (release(slot, family_->self()))
+      base::log(base::LogLevel::kDebug, "slot {} became free while it was left", slot);
   }
   for (std::size_t group = 0; group < 65536; ++group) {
     if (group == extent.groups.size()) {
@@ -224,8 +225,9 @@ Status BlockMap::write(std::span<const Write> runs) {
   if (Status usable = check_usable(); !usable) return usable;
   std::vector<SlotRun<const std::byte*>> entries;
   const bool placed = place_all(runs, entries);
-  Status status = placed ? put(entries)
-                         : fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
+  Status status = placed
+                      ? put(entries)
+                      : fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
   for (const auto& entry : entries) {
     for (std::uint32_t i = 0; i < entry.count; ++i) family_->end_write(entry.first + i);
   }

@@ -46,8 +46,8 @@ Result<std::unique_ptr<Family>> Family::make(std::uint64_t slots) {
   auto places = os::ReservedArray<Place>::make(kMembers, true);
   if (!places) return fail(std::move(places.error()));
   family->places_ = std::move(*places);
-  for (auto [bits, count] : {std::pair{&family->held_, slots}, {&family->written_, slots},
-                             {&family->groups_, slots / kGroupSlots}}) {
+  for (auto [bits, count] :
+       {std::pair{&family->held_, slots}, {&family->written_, slots}, {&family->groups_, slots / kGroupSlots}}) {
     auto made = make_bits(count);
     if (!made) return fail(std::move(made.error()));
     *bits = std::move(*made);
