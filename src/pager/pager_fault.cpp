@@ -12,6 +12,7 @@ namespace farheap::pager {
 
 namespace {
 
+constexpr int kLooksAtTheDoor = 400;       // some tens of microseconds: as long as one block's way out takes
 constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
 constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
@@ -34,7 +35,12 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 Pager::Lock Pager::lock_for_fault() {
   faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-  Lock lock(mutex_);
+  Lock lock(mutex_, std::try_to_lock);
+  for (int i = 0; i < kLooksAtTheDoor && !lock.owns_lock(); ++i) {
+    __builtin_ia32_pause();
+    (void)lock.try_lock();
+  }
+  if (!lock.owns_lock()) lock.lock();
   faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
   return lock;
 }
