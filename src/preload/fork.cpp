@@ -5,6 +5,8 @@
 // The order of locks is that of allocation: program heap, segment and pager, arena. The pager is at rest when the
 // child is made, so what the child inherits of it is whole.
 #include <dlfcn.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -43,12 +45,21 @@ void touch_name_databases() {
   if (g_name_database != nullptr) (void)g_name_database(0, &actions);
 }
 
+// A new thread looks its character classes up in the global locale, which may be an object of the program's heap: the
+// first threads of the child do, before anybody can serve a fault.
+void touch_global_locale() {
+  const locale_t before = uselocale(LC_GLOBAL_LOCALE);
+  for (const nl_item item : {_NL_CTYPE_CLASS, _NL_CTYPE_TOUPPER, _NL_CTYPE_TOLOWER}) (void)nl_langinfo(item);
+  uselocale(before);
+}
+
 void before_fork() {
   Runtime& all = *g_runtime.load();
   all.segment->pause_eviction();
   if (all.segment->is_paging()) {
     touch_streams();
     touch_name_databases();
+    touch_global_locale();
   }
   all.program->lock_for_fork();
   all.segment->lock_for_fork();

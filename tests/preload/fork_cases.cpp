@@ -95,6 +95,18 @@ CASE(fork_with_a_locale_in_the_heap) {
   freelocale(mine);
 }
 
+// The child's own handlers are new threads, and hung in the C library.
+CASE(fork_with_the_global_locale_in_the_heap) {
+  CHECK(setlocale(LC_ALL, "C.UTF-8") != nullptr);
+  void* at = aligned_alloc(kPage, kMebibyte);
+  fill(at, kMebibyte, 1);
+  push_out();
+  push_out();
+  CHECK(status_of(in_child([&] { CHECK_FILLED(at, kMebibyte, 1); })) == 0);
+  CHECK(setlocale(LC_ALL, "C") != nullptr);
+  free(at);
+}
+
 // The kernel would wipe what is in memory, and the rest would come back from the store.
 CASE(wiping_on_fork_is_refused) {
   void* at = aligned_alloc(kPage, kMebibyte);
