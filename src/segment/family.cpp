@@ -17,7 +17,7 @@ namespace {
 
 std::uint64_t now_ms() {
   timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
+  clock_gettime(CLOCK_MONOTONIC, &now);  // a machine that sleeps holds nobody up
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
@@ -89,8 +89,10 @@ void Family::empty(Member member) {
 
 Family::Member Family::expect_child() {
   child_ = 0;
-  while (child_ != kUnknown && !take_place(child_, kExpected)) ++child_;
-  if (child_ != kUnknown) places_[child_].since_ms.store(child_since_ms_ = now_ms());
+  while (child_ != kUnknown && !take_place(child_, kClaimed)) ++child_;
+  if (child_ == kUnknown) return child_;
+  places_[child_].since_ms.store(child_since_ms_ = now_ms());
+  places_[child_].state.store(kExpected);
   return child_;
 }
 
@@ -126,16 +128,19 @@ bool Family::any_of(const Bits& bits, Member member, SlotGroup group) {
   return false;
 }
 
+bool Family::is_in_time(Member member) const { return now_ms() < places_[member].since_ms.load() + patience_ms_; }
+
 // Leaves the byte of a dead one locked.
 bool Family::is_dead(Member member) {
   Place& place = places_[member];
   std::uint32_t state = place.state.load();
-  if (state == kFree || member == self_) return false;
-  if (state != kAlive && now_ms() < place.since_ms.load() + patience_ms_) return false;
+  if (state == kFree || state == kClaimed || member == self_) return false;
+  if (state != kAlive && is_in_time(member)) return false;
   if (!lock_byte(member)) return false;
-  // A late child finds that it is not expected any more; another of us may have buried it meanwhile.
+  // A late child finds that it is not expected any more; another of us may have buried it meanwhile, and the place may
+  // be somebody else's now.
   const bool last_writes = state == kLastWrites;
-  if (!place.state.compare_exchange_strong(state, kAlive)) {
+  if ((state != kAlive && is_in_time(member)) || !place.state.compare_exchange_strong(state, kAlive)) {
     unlock_byte(member);
     return false;
   }

@@ -82,10 +82,11 @@ class Family {
 
  private:
   static constexpr std::uint64_t kGroupWords = kGroupSlots / 64;
-  enum State : std::uint32_t { kFree, kExpected, kAlive, kLastWrites };
+  // kClaimed: taken, but its time is not set yet. A parent that is killed then leaves the place taken for ever.
+  enum State : std::uint32_t { kFree, kClaimed, kExpected, kAlive, kLastWrites };
   struct Place {
     std::atomic<std::uint32_t> state;
-    std::atomic<std::uint64_t> since_ms;    // kExpected, kLastWrites: by the system's clock
+    std::atomic<std::uint64_t> since_ms;    // kExpected, kLastWrites: by the system's monotonic clock
     std::atomic<std::uint64_t> groups_end;  // none was noted from here on
   };
   struct Bits {
@@ -109,6 +110,7 @@ class Family {
   }
   [[nodiscard]] static bool any_of(const Bits& bits, Member member, SlotGroup group);
   [[nodiscard]] bool take_place(Member member, State state);
+  [[nodiscard]] bool is_in_time(Member member) const;
   [[nodiscard]] bool is_dead(Member member);
   [[nodiscard]] bool lock_byte(Member member) const;
   void unlock_byte(Member member) const;

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include <atomic>
 #include <vector>
 
 #include "block_map_worker.hpp"
@@ -36,6 +38,7 @@ class FamilyTest : public testing::Test {
     map_->lock_for_fork();
     map_->unlock_after_fork(false);
   }
+  // Grandchildren, too: this process takes them over.
   static void wait_for_all() {
     while (wait(nullptr) > 0) {
     }
@@ -104,6 +107,40 @@ TEST_F(FamilyTest, EveryReferenceOfThoseThatEndedIsTakenBack) {
   take_back();
   EXPECT_EQ(all_references(), worker.known());
   EXPECT_EQ(worker.read_all(), "");
+}
+
+// Its place was taken before its time was set: a relative that looked in between gave its pages away.
+TEST_F(FamilyTest, AChildThatIsJustExpectedIsNotTakenForDead) {
+  struct Signs {
+    std::atomic<bool> looks, done;
+  };
+  void* const shared = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& signs = *static_cast<Signs*>(shared);
+  for (int round = 0; round < 30; ++round) {
+    auto family = Family::make(1024);
+    ASSERT_TRUE(family.has_value());
+    signs.looks = signs.done = false;
+    const Family::Member looking = (*family)->expect_child();
+    ASSERT_NE(looking, Family::kUnknown);
+    const pid_t child = fork();
+    if (child == 0) {
+      (*family)->arrive();
+      bool found = false;
+      while (!signs.done) {
+        found = found || (*family)->find_dead() != Family::kUnknown;
+        signs.looks = true;
+      }
+      _exit(found ? 1 : 0);
+    }
+    while (!signs.looks) {
+    }
+    while ((*family)->expect_child() != Family::kUnknown) {
+    }
+    signs.done = true;
+    EXPECT_EQ(status_of(child), 0);
+  }
+  munmap(shared, kPageBytes);
 }
 
 // A child's part was kept until the whole family had ended: each fork followed by writing took new room.
