@@ -122,11 +122,14 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   handlers_.notify_all();
 }
 
+std::byte* FaultLoop::flight_buffer(unsigned number) const {
+  return flight_buffers_ + std::size_t{number} * kFlightPages * base::kPageBytes;
+}
+
 bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
   if (free_numbers_.empty() || started.run().count > kFlightPages) return false;
   const unsigned number = free_numbers_.back();
-  std::byte* const buffer = flight_buffers_ + number * kFlightPages * base::kPageBytes;
-  if (!reads_->begin(number, {started.run(), buffer})) return false;
+  if (!reads_->begin(number, {started.run(), flight_buffer(number)})) return false;
   free_numbers_.pop_back();
   flights_[number] = {started, since};
   return true;
@@ -136,8 +139,7 @@ bool FaultLoop::land_one() {
   const auto answer = reads_->take();
   if (!answer) return false;
   const Flight& flight = flights_[answer->number];
-  pager_.finish_fault(flight.started, answer->arrived,
-                      flight_buffers_ + answer->number * kFlightPages * base::kPageBytes);
+  pager_.finish_fault(flight.started, answer->arrived, flight_buffer(answer->number));
   note_stall(flight.started.page, flight.since);
   free_numbers_.push_back(answer->number);
   return true;

@@ -58,6 +58,7 @@ class FaultLoop {
   [[nodiscard]] Long lead();
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
+  [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
   void land_all();
