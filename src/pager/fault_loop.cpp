@@ -18,6 +18,8 @@ namespace {
 
 constexpr unsigned kMostInFlight = 16;
 constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those take so long that waiting costs little
+// A read that the kernel did not take at once (it was short of memory) goes with the next look for answers.
+constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
 
 std::byte* make_buffer(std::uint32_t pages) {
@@ -110,7 +112,7 @@ bool FaultLoop::next_event(os::FaultEvent& event) {
     if (in_flight && land_one()) return false;
   } while (Clock::now() < until);
   pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0}, {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
-  poll(waiting, in_flight ? 2 : 1, -1);
+  poll(waiting, in_flight ? 2 : 1, in_flight ? kLookAgainMs : -1);
   return view_.userfault().read_event(event);
 }
 
@@ -150,7 +152,7 @@ void FaultLoop::land_all() {
   while (free_numbers_.size() < flights_.size()) {
     if (land_one() || Clock::now() < until) continue;
     pollfd waiting{reads_->descriptor(), POLLIN, 0};
-    poll(&waiting, 1, -1);
+    poll(&waiting, 1, kLookAgainMs);
   }
 }
 
