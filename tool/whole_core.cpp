@@ -37,7 +37,9 @@ bool is_zero(std::span<const std::byte> page) {
 }
 
 bool may_be_staged(PageState state) { return state != PageState::kFresh && state != PageState::kStored; }
-bool may_be_stored(PageState state) { return state == PageState::kStored || state == PageState::kFilling; }
+bool may_be_stored(PageState state) {
+  return state == PageState::kStored || state == PageState::kFilling || state == PageState::kDropping;
+}
 
 class Filler {
  public:

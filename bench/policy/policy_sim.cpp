@@ -57,7 +57,7 @@ struct SimulatedProgram : View, Backing {
   void put_in(PageRun run, const std::byte*) override { set(run, true); }
   void stage(PageRun, const std::byte*) override {}
   const std::byte* staging(PageNumber page) const override { return (dirty[page] ? dirty_bytes : stored_bytes).data(); }
-  void drop_staging(PageRun) override {}
+  void drop_staging(std::span<const PageRun>) override {}
   void drop_view(PageRun run) override { set(run, false); }
   void wake(PageRun) override {}
   Status read(std::span<const Read> runs) override {

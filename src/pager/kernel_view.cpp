@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,7 +55,9 @@ Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_
 
 KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
                        os::UserfaultFeatures wanted)
-    : base_(base), bytes_(bytes), staging_(std::move(staging)), userfault_(std::move(userfault)), wanted_(wanted) {}
+    : base_(base), bytes_(bytes), staging_(std::move(staging)), userfault_(std::move(userfault)), wanted_(wanted) {
+  drops_at_once_ = userfault_.features().move;  // which is older than what it takes
+}
 
 Status KernelView::watch(const Runs& own) {
   for (const auto& [at, bytes] : own) {
@@ -205,7 +208,7 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
 void KernelView::put_back(PageRun run) {
   if (!userfault_.features().move) {
     copy_back(run);
-    return drop_staging(run);
+    return drop_staging({&run, 1});
   }
   const std::size_t bytes = run.count * kPageBytes;
   int tries = 0;
@@ -228,7 +231,35 @@ void KernelView::put_in(PageRun run, const std::byte* bytes) { put(view_at(run.f
 void KernelView::stage(PageRun run, const std::byte* bytes) {
   put(staging_at(run.first), bytes, run.count * kPageBytes);
 }
-void KernelView::drop_staging(PageRun run) { drop(staging_at(run.first), run.count * kPageBytes); }
+
+// One call for many runs is one interrupt to the other processors, instead of one for each run: with the program busy
+// there, 0.7 us instead of 12 for a page (Linux 6.18 on two processors; one's own process can be advised so
+// since 6.15).
+void KernelView::drop_staging(std::span<const PageRun> runs) {
+  while (!runs.empty()) {
+    const std::size_t many = runs.size() > 1 && drops_at_once_.load(std::memory_order_relaxed) ? drop_many(runs) : 0;
+    runs = runs.subspan(many);
+    if (runs.empty()) return;
+    drop(staging_at(runs[0].first), runs[0].count * kPageBytes);  // locked, or the kernel has no such call
+    runs = runs.subspan(1);
+  }
+}
+
+// Returns how many runs, from the first on, are dropped.
+std::size_t KernelView::drop_many(std::span<const PageRun> runs) {
+  constexpr int kOwnProcess = -10001;  // PIDFD_SELF_THREAD_GROUP
+  iovec parts[256];
+  const std::size_t count = std::min(runs.size(), std::size(parts));
+  for (std::size_t i = 0; i < count; ++i) parts[i] = {staging_at(runs[i].first), runs[i].count * kPageBytes};
+  const long answer = syscall(SYS_process_madvise, kOwnProcess, parts, count, MADV_DONTNEED, 0);
+  if (answer < 0 && errno != EINVAL) drops_at_once_ = false;
+  std::size_t dropped = 0;
+  for (long bytes = answer; dropped < count && bytes >= static_cast<long>(parts[dropped].iov_len); ++dropped) {
+    bytes -= static_cast<long>(parts[dropped].iov_len);
+  }
+  return dropped;
+}
+
 void KernelView::drop_view(PageRun run) { drop(view_at(run.first), run.count * kPageBytes); }
 void KernelView::mend(PageNumber page) {
   alignas(kPageBytes) static const std::byte zeros[kPageBytes]{};

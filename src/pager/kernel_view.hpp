@@ -44,7 +44,7 @@ class KernelView final : public View {
   void put_in(PageRun run, const std::byte* bytes) override;
   void stage(PageRun run, const std::byte* bytes) override;
   [[nodiscard]] const std::byte* staging(PageNumber page) const override;
-  void drop_staging(PageRun run) override;
+  void drop_staging(std::span<const PageRun> runs) override;
   void drop_view(PageRun run) override;
   void mend(PageNumber page) override;
   void wake(PageRun run) override;
@@ -57,6 +57,7 @@ class KernelView final : public View {
   [[nodiscard]] bool is_watched(PageRun run);
   void take_out_by_move(PageRun run, std::span<Taken> answers);
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
+  [[nodiscard]] std::size_t drop_many(std::span<const PageRun> runs);
   void copy_out(PageRun run, std::span<Taken> answers);
   void put(std::byte* to, const std::byte* from, std::size_t bytes);
 
@@ -66,6 +67,7 @@ class KernelView final : public View {
   os::Userfault userfault_;
   os::UserfaultFeatures wanted_;
   std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
+  std::atomic<bool> drops_at_once_;     // many runs by one call
 };
 
 }  // namespace farheap::pager

@@ -53,7 +53,7 @@ class RecordedView final : public View {
   void put_in(PageRun run, const std::byte* bytes) override;
   void stage(PageRun run, const std::byte* bytes) override { view_.stage(run, bytes); }
   [[nodiscard]] const std::byte* staging(PageNumber page) const override { return view_.staging(page); }
-  void drop_staging(PageRun run) override { view_.drop_staging(run); }
+  void drop_staging(std::span<const PageRun> runs) override { view_.drop_staging(runs); }
   void drop_view(PageRun run) override;
   void mend(PageNumber page) override { view_.mend(page); }
   void wake(PageRun run) override { view_.wake(run); }

@@ -7,12 +7,16 @@
 //   state       in view  memory    store        leaves to
 //   kFresh      no       -         -            kFilling (first touch)
 //   kFilling    no       incoming  maybe        kPresent | kProbation (marker, neighbour) | back, when a read fails
-//   kPresent    yes      view      maybe stale  kProbation (taken out) | kFresh (discarded, or dropped by the program)
+//   kPresent    yes      view      maybe stale  kTakingOut (chosen to leave) | kFresh (discarded)
+//   kTakingOut  maybe    either    maybe stale  kProbation | kPresent (refused) | kFresh (the program had dropped it)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
-//   kWriting    no       staging   incoming     kStored | kFresh (all zeros) | kPresent (touched) | kProbation (failed)
+//   kWriting    no       staging   incoming     kDropping | kPresent (touched) | kProbation (failed)
+//   kDropping   no       maybe     yes or zeros kStored | kFresh (all zeros)
 //   kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
 //
-// A page in kFilling or kWriting belongs to the thread that put it there; everybody else waits or goes round it.
+// A page in kFilling, kTakingOut, kWriting or kDropping belongs to the thread that put it there; everybody else waits
+// or goes round it. Who touches it in kTakingOut or kDropping marks its block as wanted, and is woken by that thread to
+// try again.
 //
 // Thread-safety: none of its own; the pager's mutex guards all of it.
 #pragma once
@@ -28,7 +32,16 @@
 
 namespace farheap::pager {
 
-enum class PageState : std::uint8_t { kFresh = 0, kFilling, kPresent, kProbation, kWriting, kStored };
+enum class PageState : std::uint8_t {
+  kFresh = 0,
+  kFilling,
+  kPresent,
+  kProbation,
+  kWriting,
+  kStored,
+  kTakingOut,
+  kDropping
+};
 
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
@@ -47,6 +60,7 @@ struct Block {
   bool marker = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
   bool leave_first = false;
   bool guessed = false;  // fetched as neighbours of a missed page, and not touched yet
+  bool wanted = false;   // touched while it was taken out of view, or dropped
   KnownContents known;   // as the store (or a fresh page) has it
 };
 static_assert(sizeof(Block) == 48);  // under random access there is one for each page in memory

@@ -70,7 +70,7 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
   if (state == PageState::kPresent) {
     view_.drop_view(run);
   } else {
-    view_.drop_staging(run);
+    view_.drop_staging({&run, 1});
   }
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const BlockId id = table_.tag(run.first + i);
@@ -86,6 +86,8 @@ void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
     const PageRun run = table_.run_around(page, state, {page, static_cast<std::uint32_t>(end - page)});
     switch (state) {
       case PageState::kFilling:
+      case PageState::kTakingOut:
+      case PageState::kDropping:
       case PageState::kWriting: room_.wait(lock); continue;  // on its way: look again when it has come to rest
       case PageState::kPresent:
       case PageState::kProbation: {
@@ -161,7 +163,8 @@ void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
       } else if (table_.block(id).first >= first && table_.block(id).first + table_.block(id).count <= end) {
         table_.block(id).leave_first = true;
         policy_.remove(id);
-        take_out(id);
+        take_out(lock, id);
+        last = 0;  // the mutex was let go: the number may be another block's
       }
     }
   }
@@ -191,7 +194,7 @@ Status Pager::write_patiently(std::span<const Backing::Write> writes) {
 
 void Pager::end_io() {
   --in_flight_;
-  if (frozen_ || waiting_for_room_ != 0 || in_flight_ == 0) room_.notify_all();
+  room_.notify_all();
 }
 
 void Pager::pause_eviction(bool on) {
@@ -252,7 +255,8 @@ std::string Pager::check() const {
       continue;
     }
     const PageState state = extent->state[page % kExtentPages];
-    if (state == PageState::kFilling || state == PageState::kWriting) {
+    if (state == PageState::kFilling || state == PageState::kTakingOut || state == PageState::kWriting ||
+        state == PageState::kDropping) {
       return fmt::format("page {} is on its way (state {}), though nothing moves", page, static_cast<int>(state));
     }
     if (state != PageState::kPresent && state != PageState::kProbation) continue;

@@ -140,6 +140,7 @@ class Pager {
   [[nodiscard]] bool begin_stored(Lock& lock, PageNumber page, bool write, Started& started);
   void caught_up_with_read_ahead(PageNumber page);
   void touched_in_probation(PageNumber page);
+  void touched_on_its_way_out(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
@@ -161,11 +162,15 @@ class Pager {
 
   // pager_evict.cpp
   void fill_probation(Lock& lock, std::uint64_t wanted_pages);
-  std::uint32_t take_out(BlockId id);  // pages that left the view
+  // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list.
+  std::uint32_t take_out(Lock& lock, BlockId id);
+  void note_taken(BlockId id, PageRun run, const View::Taken* answers);
   struct Leaving;
   std::vector<BlockId> choose_leaving(std::uint64_t pages);
   void examine(Leaving& leaving);
   void settle(Lock& lock, Leaving& leaving, bool written);
+  void sort_out(Leaving& leaving, bool written);
+  void let_go(Lock& lock, Leaving& leaving);
   void refresh_limit();
   [[nodiscard]] std::uint64_t reserve_pages() const;
   [[nodiscard]] std::uint64_t probation_target() const;

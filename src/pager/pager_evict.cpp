@@ -3,6 +3,7 @@
 // The way out: from view to probation, from probation to the store. Runs ahead of need, between a high and a low
 // water mark, so that a fault finds room without waiting for a write.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -31,6 +32,14 @@ struct Pager::Leaving {
   std::vector<Page> pages;
   std::vector<Backing::Write> writes;
   std::uint64_t dirty_pages = 0;
+
+  // Pages of one block that follow each other and whose staging places are given back.
+  struct Part {
+    PageRun run;
+    std::size_t from;  // of `pages`
+    bool back;         // touched meanwhile, and in view again
+  };
+  std::vector<Part> parts;
 };
 
 std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 256, 32, 2048); }
@@ -119,7 +128,7 @@ void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
     since_break += pages;
-    taken += take_out(id);
+    taken += take_out(lock, id);
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
       let_faults_through(lock);
@@ -128,47 +137,61 @@ void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
   }
 }
 
-// Requires: the block is on no list.
-std::uint32_t Pager::take_out(BlockId id) {
+// Without the mutex while the kernel works: with the program busy on another processor, each page by itself is an
+// interrupt there.
+std::uint32_t Pager::take_out(Lock& lock, BlockId id) {
   Block& block = table_.block(id);
-  const PageNumber end = block.first + block.count;
-  View::Taken answers[kExtentPages];
-  std::uint32_t taken = 0;
-  std::vector<PageNumber> refused;
-  for (auto run = table_.next_run(block.first, end, PageState::kPresent, id); run.count != 0;
+  const PageNumber first = block.first, end = first + block.count;
+  std::array<PageRun, kExtentPages / 2> runs;  // the least gap is a page
+  std::size_t count = 0;
+  for (auto run = table_.next_run(first, end, PageState::kPresent, id); run.count != 0;
        run = table_.next_run(run.first + run.count, end, PageState::kPresent, id)) {
-    view_.take_out(run, {answers, run.count});
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      const PageNumber page = run.first + i;
-      switch (answers[i]) {
-        case View::Taken::kTaken:
-          table_.set_state(page, PageState::kProbation);
-          ++taken;
-          break;
-        case View::Taken::kGone:
-          table_.set_state(page, PageState::kFresh);
-          table_.tag(page) = 0;
-          backing_.forget({page, 1});
-          --block.pages;
-          --resident_;
-          break;
-        case View::Taken::kRefused: refused.push_back(page); break;
-      }
-    }
+    for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
+    runs[count++] = run;
   }
-  // What the kernel holds on to becomes blocks of their own, tried again only when they are old again.
-  for (const PageNumber page : refused) {
-    const BlockId single = table_.new_block(page, 1);
-    table_.tag(page) = single;
-    --block.pages;
-    policy_.refused(single);
+  begin_io();
+  lock.unlock();
+  View::Taken answers[kExtentPages];
+  for (const PageRun& run : std::span(runs.data(), count)) {
+    view_.take_out(run, {answers + (run.first - first), run.count});
   }
+  lock.lock();
+  for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
+  if (std::exchange(block.wanted, false)) view_.wake({first, block.count});
+  end_io();
+  const std::uint32_t taken = block.pages;
   if (taken != 0) {
     block.leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
   } else {
     table_.free_block(id);
   }
   return taken;
+}
+
+void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
+  Block& block = table_.block(id);
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const PageNumber page = run.first + i;
+    switch (answers[i]) {
+      case View::Taken::kTaken: table_.set_state(page, PageState::kProbation); break;
+      case View::Taken::kGone:
+        table_.set_state(page, PageState::kFresh);
+        table_.tag(page) = 0;
+        backing_.forget({page, 1});
+        --block.pages;
+        --resident_;
+        break;
+      case View::Taken::kRefused: {
+        // What the kernel holds on to becomes a block of its own, tried again only when it is old again.
+        table_.set_state(page, PageState::kPresent);
+        const BlockId single = table_.new_block(page, 1);
+        table_.tag(page) = single;
+        --block.pages;
+        policy_.refused(single);
+        break;
+      }
+    }
+  }
 }
 
 std::vector<BlockId> Pager::choose_leaving(std::uint64_t pages) {
@@ -235,10 +258,34 @@ void Pager::examine(Leaving& leaving) {
 }
 
 void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
-  std::uint64_t zero = 0;
-  std::uint32_t since_break = 0;
+  sort_out(leaving, written);
+  lock.unlock();
+  std::vector<PageRun> runs;
+  for (const auto& part : leaving.parts) runs.push_back(part.run);
+  view_.drop_staging(runs);
+  lock.lock();
+  let_go(lock, leaving);
+  leaving_ = 0;  // one evictor at a time
+  for (const BlockId id : leaving.blocks) {
+    Block& block = table_.block(id);
+    block.busy = block.wanted = false;
+    if (block.queue != Queue::kNone) continue;  // rescued
+    if (block.pages == 0) {
+      table_.free_block(id);
+    } else {
+      probation_.push_oldest(id);
+    }
+  }
+  if (!written) return;
+  counters_.bytes_written.fetch_add(leaving.dirty_pages * base::kPageBytes, std::memory_order_relaxed);
+  for (const auto& [run, from] : leaving.writes) {
+    heat(run.first, base::Heat::kBytesWritten, run.count * base::kPageBytes);
+  }
+}
+
+// What stays goes back to probation; the rest makes leaving.parts.
+void Pager::sort_out(Leaving& leaving, bool written) {
   for (std::size_t i = 0; i < leaving.pages.size();) {
-    // Pages of one block that follow each other and stay or go together.
     const auto& first = leaving.pages[i];
     const bool back = table_.state(first.page) == PageState::kPresent;
     const bool stays = !written && first.found == Leaving::Page::kDirty && !back;
@@ -257,24 +304,38 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
       for (std::uint32_t k = 0; k < run.count; ++k) table_.set_state(run.first + k, PageState::kProbation);
       continue;
     }
-    if (back) {
-      // Touched meanwhile: its copy in view goes on, and the store has what the staging place holds.
-      if (block.known.kind() != KnownContents::Kind::kHashes) block.known.prepare_hashes(block.count);
-      for (std::uint32_t k = 0; k < run.count; ++k) {
-        const auto at = static_cast<std::uint32_t>(run.first + k - block.first);
-        const bool stored = written && leaving.pages[from + k].found != Leaving::Page::kZero;
-        block.known.set_hash(at, stored ? hash_page(view_.staging(run.first + k)) : PageHash{});
+    leaving.parts.push_back({run, from, back});
+    if (!back) {
+      for (std::size_t k = from; k < i; ++k) {
+        const auto& one = leaving.pages[k];
+        if (one.found == Leaving::Page::kZero) backing_.forget({one.page, 1});
+        table_.set_state(one.page, PageState::kDropping);
       }
+      continue;
     }
-    view_.drop_staging(run);
+    // Its copy in view goes on, and the store has what the staging place holds.
+    if (block.known.kind() != KnownContents::Kind::kHashes) block.known.prepare_hashes(block.count);
+    for (std::uint32_t k = 0; k < run.count; ++k) {
+      const auto at = static_cast<std::uint32_t>(run.first + k - block.first);
+      const bool stored = written && leaving.pages[from + k].found != Leaving::Page::kZero;
+      block.known.set_hash(at, stored ? hash_page(view_.staging(run.first + k)) : PageHash{});
+    }
+  }
+}
+
+// The staging places are given back.
+void Pager::let_go(Lock& lock, Leaving& leaving) {
+  std::uint64_t zero = 0;
+  std::uint32_t since_break = 0;
+  for (const auto& [run, from, back] : leaving.parts) {
     resident_ -= run.count;
     if (back) continue;
+    Block& block = table_.block(leaving.pages[from].block);
     if (block.guessed) neighbours_.learn(table_.extent(run.first), false, run.count);
     for (std::uint32_t k = 0; k < run.count; ++k) {
       const auto& one = leaving.pages[from + k];
       Extent& extent = table_.extent(one.page);
       if (one.found == Leaving::Page::kZero) {
-        backing_.forget({one.page, 1});
         table_.set_state(one.page, PageState::kFresh);
         ++zero;
       } else {
@@ -287,29 +348,13 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
       }
       table_.tag(one.page) = policy_.stamp();
     }
+    if (block.wanted) view_.wake(run);
     block.pages -= run.count;
     since_break += run.count;
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
       if (waiting_for_room_ != 0) room_.notify_all();
       let_faults_through(lock);
-    }
-  }
-  leaving_ = 0;  // one evictor at a time
-  for (const BlockId id : leaving.blocks) {
-    Block& block = table_.block(id);
-    block.busy = false;
-    if (block.queue != Queue::kNone) continue;  // rescued
-    if (block.pages == 0) {
-      table_.free_block(id);
-    } else {
-      probation_.push_oldest(id);
-    }
-  }
-  if (written) {
-    counters_.bytes_written.fetch_add(leaving.dirty_pages * base::kPageBytes, std::memory_order_relaxed);
-    for (const auto& [run, from] : leaving.writes) {
-      heat(run.first, base::Heat::kBytesWritten, run.count * base::kPageBytes);
     }
   }
   counters_.pages_dropped_clean.fetch_add(leaving.pages.size() - leaving.dirty_pages - zero, std::memory_order_relaxed);

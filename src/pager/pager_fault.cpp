@@ -62,6 +62,8 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kFilling: return caught_up_with_read_ahead(page);
     case PageState::kProbation:
     case PageState::kWriting: return touched_in_probation(page);
+    case PageState::kTakingOut:
+    case PageState::kDropping: return touched_on_its_way_out(page);
     case PageState::kFresh: return fill_fresh(lock, page, buffer);
     case PageState::kStored: break;
   }
@@ -81,6 +83,8 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
     case PageState::kPresent: view_.mend(page); return Begun::kDone;
     case PageState::kFilling: caught_up_with_read_ahead(page); return Begun::kDone;
     case PageState::kStored: return begin_stored(lock, page, write, started) ? Begun::kReading : Begun::kDone;
+    case PageState::kTakingOut:
+    case PageState::kDropping: touched_on_its_way_out(page); return Begun::kDone;
     default: touched_in_probation(page); return Begun::kDone;
   }
 }
@@ -91,6 +95,13 @@ void Pager::caught_up_with_read_ahead(PageNumber page) {
   heat(page, base::Heat::kWaited);
   const auto advice = streams_.touched(page);
   if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+}
+
+// Its turn comes in a moment: then the touch is tried again.
+void Pager::touched_on_its_way_out(PageNumber page) {
+  count(counters_.faults_waited);
+  heat(page, base::Heat::kWaited);
+  table_.block(table_.tag(page)).wanted = true;
 }
 
 void Pager::touched_in_probation(PageNumber page) {

@@ -49,7 +49,7 @@ class View {
   virtual void stage(PageRun run, const std::byte* bytes) = 0;
 
   [[nodiscard]] virtual const std::byte* staging(PageNumber page) const = 0;
-  virtual void drop_staging(PageRun run) = 0;
+  virtual void drop_staging(std::span<const PageRun> runs) = 0;
   // Drops pages in view; the next touch faults.
   virtual void drop_view(PageRun run) = 0;
   // For a page that should be in view: puts zeros there if the program dropped it behind our back, and wakes who waits.

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <span>
 #include <thread>
@@ -27,13 +29,20 @@ class ArrayView : public View {
  public:
   explicit ArrayView(std::size_t pages) : pages_(pages), staging_(pages), view_(pages) {}
 
-  // What the processor does: touch the page if it is in view.
+  // What the processor does: touch the page if it is in view. Nothing: it was; otherwise how often who waits for the
+  // page has been woken yet, for wait().
   template <class Access>
-  bool try_touch(PageNumber page, Access&& access) {
+  std::optional<std::uint64_t> touch(PageNumber page, Access&& access) {
     std::lock_guard lock(pages_[page].mutex);
-    if (!pages_[page].in_view) return false;
+    if (!pages_[page].in_view) return pages_[page].wakes;
     access(view_[page]);
-    return true;
+    return {};
+  }
+  // What the kernel does with who has faulted: it sleeps until it is woken, however long that takes.
+  void wait(PageNumber page, std::uint64_t wakes) {
+    std::unique_lock lock(pages_[page].mutex);
+    const auto woken = [&] { return pages_[page].wakes != wakes; };
+    if (!pages_[page].woken.wait_for(lock, std::chrono::seconds(60), woken)) ++broken_rules;  // forgotten
   }
   // Pages the kernel refuses to move for a while (pinned).
   void refuse(PageNumber page, bool on) { pages_[page].refused = on; }
@@ -61,7 +70,7 @@ class ArrayView : public View {
   }
   void put_back(PageRun run) override {
     copy_back(run);
-    drop_staging(run);
+    drop_staging({&run, 1});
   }
   void copy_back(PageRun run) override { put(run, staging_[run.first].data()); }
   void put_in(PageRun run, const std::byte* bytes) override { put(run, bytes); }
@@ -72,10 +81,12 @@ class ArrayView : public View {
     }
   }
   const std::byte* staging(PageNumber page) const override { return staging_[page].data(); }
-  void drop_staging(PageRun run) override {
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      claim(pages_[run.first + i].staged, true, false);
-      staging_[run.first + i].fill(std::byte{0xdb});
+  void drop_staging(std::span<const PageRun> runs) override {
+    for (const PageRun& run : runs) {
+      for (std::uint32_t i = 0; i < run.count; ++i) {
+        claim(pages_[run.first + i].staged, true, false);
+        staging_[run.first + i].fill(std::byte{0xdb});
+      }
     }
   }
   void drop_view(PageRun run) override {
@@ -84,17 +95,28 @@ class ArrayView : public View {
       pages_[run.first + i].in_view = false;
     }
   }
-  void wake(PageRun) override {}
+  void wake(PageRun run) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      std::lock_guard lock(pages_[run.first + i].mutex);
+      wake(pages_[run.first + i]);
+    }
+  }
 
   std::atomic<int> broken_rules{0};
 
  private:
   struct Page {
     std::mutex mutex;
+    std::condition_variable woken;
+    std::uint64_t wakes = 0;
     bool in_view = false;
     std::atomic<bool> refused{false};
     std::atomic<bool> staged{false};
   };
+  static void wake(Page& page) {
+    ++page.wakes;
+    page.woken.notify_all();
+  }
   void claim(std::atomic<bool>& flag, bool from, bool to) {
     if (flag.exchange(to) != from) ++broken_rules;
   }
@@ -105,6 +127,7 @@ class ArrayView : public View {
       if (page.in_view) ++broken_rules;  // a page that is there must never be overwritten
       std::memcpy(view_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
       page.in_view = true;
+      wake(page);
     }
   }
 
@@ -242,9 +265,9 @@ class World {
   // One access of the program. `buffer`: the calling thread's, 512 pages.
   template <class Access>
   void touch(PageNumber page, bool write, std::byte* buffer, Access&& access) {
-    while (!view.try_touch(page, access)) {
+    while (const auto wakes = view.touch(page, access)) {
       pager->fault(page, write, buffer);
-      std::this_thread::yield();
+      view.wait(page, *wakes);
     }
   }
 

@@ -133,7 +133,8 @@ TEST_P(KernelViewTest, NoIncrementIsLostWhilePagesComeAndGo) {
       std::memcpy(before, view_->staging(page), kPageBytes);
       view_->copy_back({page, 1});
       EXPECT_EQ(std::memcmp(before, view_->staging(page), kPageBytes), 0);
-      view_->drop_staging({page, 1});
+      const PageRun one{page, 1};
+      view_->drop_staging({&one, 1});
     }
     staged_[page] = false;
     in_view_[page] = true;

@@ -107,6 +107,12 @@ TEST(WholeCore, EveryPageComesFromWhereItsNewestBytesAre) {
       {'v', 's', PageState::kProbation, 4, 'v'},  // was just taken back
       {0, 's', PageState::kPresent, 4, 's'},      // was just taken out
       {0, 0, PageState::kStored, 10, 0},          // the store has lost it
+      {'v', 0, PageState::kTakingOut, 4, 'v'},    // not taken out yet,
+      {0, 's', PageState::kTakingOut, 4, 's'},    // just taken out,
+      {0, 0, PageState::kTakingOut, 4, 0},        // or zeros that the program wrote
+      {0, 's', PageState::kDropping, 4, 's'},     // not dropped yet,
+      {0, 0, PageState::kDropping, 4, 'D'},       // just dropped,
+      {0, 0, PageState::kDropping, 0, 0},         // or zeros
   };
   auto core = Core(pages).file();
   const auto notes = find_notes(core);
@@ -114,8 +120,8 @@ TEST(WholeCore, EveryPageComesFromWhereItsNewestBytesAre) {
   EXPECT_EQ(notes->store, "file:/somewhere");
   const auto filled = fill_in(core, *notes, letters);
   ASSERT_TRUE(filled) << filled.error().message();
-  EXPECT_EQ(filled->from_store, 3u);
-  EXPECT_EQ(filled->from_staging, 3u);
+  EXPECT_EQ(filled->from_store, 4u);
+  EXPECT_EQ(filled->from_staging, 5u);
   EXPECT_EQ(filled->missing, 1u);
   for (std::size_t i = 0; i < pages.size(); ++i) {
     std::vector<std::byte> bytes(kPage);
