@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "address_room.hpp"
+#include "base/format_into.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/units.hpp"
@@ -119,7 +120,7 @@ class SharedPage {
       close(file);
       return fail(page.error());
     }
-    fmt::format_to_n((*page)->command, base::RunPage::kCommandBytes - 1, "{}", fmt::join(command, " "));
+    base::format_into({(*page)->command, base::RunPage::kCommandBytes - 1}, "{}", fmt::join(command, " "));
     return SharedPage(file, *page);
   }
   SharedPage(SharedPage&& other) noexcept

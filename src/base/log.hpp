@@ -6,9 +6,9 @@
 // Thread-safety: any thread, any time, signal handlers included.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string_view>
+
+#include "base/format_into.hpp"
 
 namespace farheap::base {
 
@@ -22,8 +22,7 @@ template <class... Args>
 void log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
   if (!log_enabled(level)) return;
   char buffer[1024];
-  auto end = fmt::format_to_n(buffer, sizeof buffer, format, std::forward<Args>(args)...);
-  log_line(level, {buffer, end.size < sizeof buffer ? end.size : sizeof buffer});
+  log_line(level, vformat_into(buffer, format, fmt::make_format_args(args...)));
 }
 
 // Says why and ends the process at once: for states that only a defect in Farheap or lost data can reach.

@@ -2,7 +2,6 @@
 #include "os/process_memory.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/format_into.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::os {
@@ -48,7 +48,7 @@ bool read_text(const char* path, char (&text)[kSize]) {
 
 // Not snprintf(), for the same reason.
 void print_path(char (&path)[64], int process, const char* name) {
-  *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/{}", process, name).out = '\0';
+  path[base::format_into({path, sizeof path - 1}, "/proc/{}/{}", process, name).size()] = '\0';
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/format_into.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
 
@@ -133,9 +134,8 @@ void RunAllocator::give_back(std::byte* at, std::size_t bytes) noexcept {
   bool outside = start < begin_ || end > end_ || end < start;
   if (outside || (previous != nullptr && previous->end > start) || (next != nullptr && next->start < end)) {
     char text[128];
-    auto written = fmt::format_to_n(text, sizeof text, "a run of pages at {} ({} bytes) is given back, but it {}",
-                                    fmt::ptr(at), bytes, outside ? "lies outside of the range" : "is free already");
-    base::stop({text, std::min(written.size, sizeof text)});
+    base::stop(base::format_into(text, "a run of pages at {} ({} bytes) is given back, but it {}", fmt::ptr(at), bytes,
+                                 outside ? "lies outside of the range" : "is free already"));
   }
   bool join_previous = previous != nullptr && previous->end == start;
   bool join_next = next != nullptr && next->start == end;

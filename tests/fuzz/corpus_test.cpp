@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs one fuzzer's function over its corpus, and over every shortening and many changes of each file, without
-// libFuzzer. FARHEAP_CORPUS is the folder.
+// libFuzzer. Whose corpus says the program's name: NAME_corpus_test takes the folder NAME of FARHEAP_CORPORA.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes);
 
+namespace {
+
+std::filesystem::path corpus() {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename();
+  return std::filesystem::path(FARHEAP_CORPORA) / program.substr(0, program.rfind("_corpus_test"));
+}
+
+}  // namespace
+
 TEST(Corpus, IsSurvived) {
   int files = 0;
-  for (const auto& file : std::filesystem::directory_iterator(FARHEAP_CORPUS)) {
+  for (const auto& file : std::filesystem::directory_iterator(corpus())) {
     std::ifstream in(file.path(), std::ios::binary);
     std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
     std::vector<std::uint8_t> bytes(text.begin(), text.end());
@@ -30,5 +40,5 @@ TEST(Corpus, IsSurvived) {
       EXPECT_EQ(LLVMFuzzerTestOneInput(changed.data(), changed.size()), 0) << file.path();
     }
   }
-  EXPECT_GT(files, 2) << "no corpus in " << FARHEAP_CORPUS;
+  EXPECT_GT(files, 2) << "no corpus in " << corpus();
 }

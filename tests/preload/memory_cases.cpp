@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -16,15 +17,17 @@ using namespace cases;
 CASE(patterns_of_four_threads) {
   constexpr int kThreads = 4, kRounds = 2;
   constexpr std::size_t kPiece = 256 << 10;
+  std::barrier all_hold_theirs(kThreads);  // else a busy machine ran one after the other, and nothing was paged
   std::vector<std::thread> threads;
   for (int number = 0; number < kThreads; ++number) {
-    threads.emplace_back([number] {
+    threads.emplace_back([&all_hold_theirs, number] {
       std::vector<void*> pieces(kLarge / kThreads / kPiece);
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         pieces[i] = malloc(kPiece);
         CHECK(pieces[i] != nullptr);
         fill(pieces[i], kPiece, static_cast<std::uint64_t>(number) * 1000 + i);
       }
+      all_hold_theirs.arrive_and_wait();
       for (int round = 0; round < kRounds; ++round) {
         for (std::size_t i = 0; i < pieces.size(); ++i) {
           const std::uint64_t seed =

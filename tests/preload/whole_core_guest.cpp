@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Fills 200 MiB of words that can be told from each other, looks at some of them again, forks if it is told to (the
+// Fills 96 MiB of words that can be told from each other, looks at some of them again, forks if it is told to (the
 // child changes what it shares with its parent), and aborts.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 // What a debugger is asked for.
 volatile std::uint64_t* g_words;
-std::size_t g_count = (200u << 20) / sizeof(std::uint64_t);
+std::size_t g_count = (96u << 20) / sizeof(std::uint64_t);
 std::uint64_t g_factor = 0x9E3779B97F4A7C15u;
 
 namespace {

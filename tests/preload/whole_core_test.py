@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A program fills 200 MiB under 64 MiB and aborts; `farheap core` makes its core whole, and gdb reads from it what the
+"""A program fills 96 MiB under 32 MiB and aborts; `farheap core` makes its core whole, and gdb reads from it what the
 program had written. From the core as it was, gdb reads zeros."""
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 
 MASK = (1 << 64) - 1
 FACTOR = 0x9E3779B97F4A7C15
-COUNT = (200 << 20) // 8 - 512
+COUNT = (96 << 20) // 8 - 512
 
 
 def why_not():
@@ -60,7 +60,7 @@ class Run:
             file.write("5a" * 32)
         self.stores = f"{self.folder.name}/stores"
         os.mkdir(self.stores)
-        command = [wanted.tool, "run", "--memory", "64M", "--store", f"{wanted.decorators}file:{self.stores}"]
+        command = [wanted.tool, "run", "--memory", "32M", "--store", f"{wanted.decorators}file:{self.stores}"]
         for setting in settings:
             command += ["--set", setting]
         if wanted.decorators:
