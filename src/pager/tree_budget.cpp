@@ -97,7 +97,7 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   slot_->short_of_room.store(left < wanted && left < budget / (others.paging + 1), std::memory_order_relaxed);
   const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held)});
   const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, kLeastPages);
-  slot_->promised_bytes.store(std::max(own, beside + pages * base::kPageBytes));
+  slot_->promised_bytes.store(std::max(held, beside + pages * base::kPageBytes));
   return pages;
 }
 

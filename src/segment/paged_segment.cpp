@@ -31,6 +31,7 @@ constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
+constexpr std::size_t kStackInUseByForks = 8 * kPageBytes;
 // Before a fork, for room: at most so many in vain.
 constexpr unsigned kLookForRoomUs = 200;
 constexpr int kLooksForRoom = 1000;
@@ -56,6 +57,16 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
 os::UserfaultFeatures wanted_features(const base::Options& options) {
   return {.move = !options.disable.has(base::Feature::kMove),
           .kernel_faults = !options.disable.has(base::Feature::kKernelFaults)};
+}
+
+// The stack of this thread may lie in the range, and what is below its end have left: nobody can bring that while this
+// thread holds the locks of a fork. Changes nothing there.
+void touch_stack(const os::Mapping& range, void* from) {
+  auto* const here = static_cast<std::byte*>(from);
+  for (std::byte* at = here; at > here - kStackInUseByForks; at -= kPageBytes) {
+    if (static_cast<std::size_t>(at - range.data()) >= range.size()) return;
+    __atomic_fetch_or(reinterpret_cast<unsigned char*>(at), 0, __ATOMIC_RELAXED);
+  }
 }
 
 }  // namespace
@@ -299,6 +310,7 @@ void PagedSegment::pause_eviction() {
   if (!is_paging()) return;
   if (budget_.next_child_may_stay()) make_room_for_child();
   pager_->pause_eviction(true);
+  touch_stack(range_, __builtin_frame_address(0));
 }
 
 // What parent and child copy of what they share asks nobody, unless both page.
