@@ -424,20 +424,20 @@ namespace {
 class Family {
  public:
   static constexpr std::size_t kPiece = 128 << 10, kPieces = 384;
-  static constexpr int kMostDepth = 2;
-  static constexpr std::size_t kMostChildren = 3;
+  // So many at once that what each of them keeps at the least fits the budget: five.
+  static constexpr std::size_t kMostChildren = 2;
 
   Family() {
     for (std::size_t one = 0; one < kPieces; ++one) fill(piece(one), kPiece, seeds_[one]);
   }
 
-  void live(std::uint64_t seed, int depth, int steps) {
+  void live(std::uint64_t seed, std::size_t depth, int steps) {
     random_.seed(seed);
     std::vector<int> children;
     for (int step = 0; step < steps; ++step) {
       const std::size_t one = next() % kPieces;
-      if (const auto what = next() % 16; what == 0 && depth < kMostDepth) {
-        if (children.size() == kMostChildren) wait_for(children);
+      if (const auto what = next() % 16; what == 0 && depth < kMostChildren) {
+        if (children.size() == kMostChildren - depth) wait_for(children);
         children.push_back(have_child(depth, steps / 2));
       } else if (what < 8) {
         CHECK_FILLED(piece(one), kPiece, seeds_[one]);
@@ -459,7 +459,7 @@ class Family {
     children.erase(children.begin());
   }
   // Most go on as the parent does; some become another program, some are killed in the middle of what they do.
-  int have_child(int depth, int steps) {
+  int have_child(std::size_t depth, int steps) {
     const std::uint64_t fate = next() % 8, seed = next();
     return in_child([&] {
       if (fate == 0) execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
@@ -475,8 +475,8 @@ class Family {
 
 }  // namespace
 
-// Children, grandchildren and another thread of the first of them change and check what they shared, in two thirds of the
-// memory that one of them needs.
+// Children, grandchildren and another thread of the first of them change and check what they shared, in two thirds of
+// the memory that one of them needs.
 CASE(families_at_random) {
   static Family family;
   static std::atomic<bool> stop{false};
@@ -488,7 +488,7 @@ CASE(families_at_random) {
       free(own);
     }
   });
-  family.live(20261122, 0, 120);
+  family.live(20261122, 0, 80);
   stop = true;
   beside.join();
 }
