@@ -15,28 +15,65 @@
 
 namespace farheap::base {
 
-static bool is_gone(std::int32_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+// To come to life a child copies page tables and waits for a processor.
+static constexpr std::int64_t kBirthNs = 500'000'000;
+
+static std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+// A negative number is that of no process, but of one that is being forked.
+static bool is_gone(std::int32_t pid) { return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH; }
+
+static bool never_came(const RunSlot& slot) {
+  if (slot.pid.load() >= 0) return false;
+  const std::int64_t by = slot.born_by_ns.load();
+  return by != 0 && monotonic_ns() > by;
+}
+
+static void clear(RunSlot& slot) {
+  slot.promised_bytes.store(0);
+  slot.inherited_bytes.store(0);
+  slot.watched.store(false);
+  slot.short_of_room.store(false);
+  slot.born_by_ns.store(0);
+}
+
+RunSlot& RunPage::take_free_slot(std::int32_t pid) {
+  for (auto& slot : slots) {
+    std::int32_t holder = slot.pid.load();
+    if (holder != 0 && !is_gone(holder) && !never_came(slot)) continue;
+    if (!slot.pid.compare_exchange_strong(holder, pid)) continue;
+    slot.bytes.store(0);
+    clear(slot);
+    if (pid < 0) slot.born_by_ns.store(monotonic_ns() + kBirthNs);
+    return slot;
+  }
+  return slots[kSlots - 1];
+}
 
 RunSlot& RunPage::claim(std::int32_t pid) {
   for (auto& slot : slots) {
     if (slot.pid.load() != pid) continue;
-    slot.promised_bytes.store(0);
-    slot.inherited_bytes.store(0);  // the same process after an exec
-    slot.watched.store(false);
+    clear(slot);  // the same process after an exec
     return slot;
   }
-  for (auto& slot : slots) {
-    std::int32_t holder = slot.pid.load();
-    if (holder != 0 && !is_gone(holder)) continue;
-    if (slot.pid.compare_exchange_strong(holder, pid)) {
-      slot.bytes.store(0);
-      slot.promised_bytes.store(0);
-      slot.inherited_bytes.store(0);
-      slot.watched.store(false);
-      return slot;
-    }
-  }
-  return slots[kSlots - 1];
+  return take_free_slot(pid);
+}
+
+RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_bytes) {
+  RunSlot& slot = take_free_slot(-parent);
+  if (slot.pid.load() == -parent) slot.promised_bytes.store(promised_bytes);
+  return slot;
+}
+
+RunSlot& RunPage::be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid) {
+  std::int32_t unborn = -parent;
+  if (!expected.pid.compare_exchange_strong(unborn, pid)) return take_free_slot(pid);
+  expected.born_by_ns.store(0);
+  return expected;
 }
 
 void RunPage::release(RunSlot& slot) {
@@ -61,15 +98,23 @@ std::uint64_t RunPage::total_bytes() {
   return total;
 }
 
-std::uint64_t RunPage::promised_to_others(const RunSlot& own) const {
-  std::uint64_t total = 0;
-  for (const auto& slot : slots) {
-    const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
+RunPage::Others RunPage::others(const RunSlot& own) {
+  Others sum;
+  for (auto& slot : slots) {
+    std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
     if (pid == 0 || &slot == &own) continue;
+    if (never_came(slot)) {
+      slot.born_by_ns.store(0);
+      slot.pid.compare_exchange_strong(pid, 0);
+      continue;
+    }
     const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
-    if (promised != 0 && !is_gone(pid)) total += promised;
+    if (promised == 0 || is_gone(pid)) continue;
+    sum.promised_bytes += promised;
+    sum.paging += slot.watched.load(std::memory_order_relaxed);
+    sum.short_of_room |= slot.short_of_room.load(std::memory_order_relaxed);
   }
-  return total;
+  return sum;
 }
 
 void RunPage::raise_peak(std::uint64_t total) {
@@ -98,12 +143,6 @@ static Result<RunPage*> map(int file, int access, const std::string& subject) {
   void* const at = map(file, access);
   if (at == MAP_FAILED) return fail(errno_error(errno, "cannot map the run page", subject));
   return static_cast<RunPage*>(at);
-}
-
-static std::int64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
 Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {

@@ -18,7 +18,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 6;
+inline constexpr std::uint32_t kRunPageFormat = 7;
 inline constexpr char kRunPageName[] = "farheap-run";           // of the memfd: `farheap top` finds runs by it
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
@@ -42,11 +42,13 @@ struct RunCounters {
 };
 
 struct RunSlot {
-  std::atomic<std::int32_t> pid{0};     // 0: free
+  std::atomic<std::int32_t> pid{0};     // 0: free; negative: for the child that the process -pid is forking
   std::atomic<std::uint64_t> bytes{0};  // its anonymous memory, the runtime's own included, when it last looked
-  std::atomic<std::uint64_t> promised_bytes{0};   // what it may come to have without asking again; 0 once it pages
+  std::atomic<std::uint64_t> promised_bytes{0};   // what it may come to have without asking again
   std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
-  std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh, shared pages counted once
+  std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh
+  std::atomic<bool> short_of_room{false};         // it pages, has less than its share, and could not get more
+  std::atomic<std::int64_t> born_by_ns{0};        // a child that has not come by then (monotonic clock) never will
   std::atomic<std::uint32_t> heats{0};            // how often a process began to count in this slot's heat table
 };
 
@@ -65,11 +67,19 @@ struct RunPage {
   // This process's slot, freed slots and those of dead processes taken over. Never null: the last slot is
   // shared when all are taken.
   RunSlot& claim(std::int32_t pid);
+  // A slot for a child about to be forked, so that what it will share counts from the beginning.
+  RunSlot& claim_for_child(std::int32_t parent, std::uint64_t promised_bytes);
+  // In the child: that slot, or another if it came too late.
+  RunSlot& be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid);
   void release(RunSlot& slot);
   // Sum over all live slots; raises peak_bytes.
   std::uint64_t total_bytes();
-  // What the other processes have or may come to have.
-  [[nodiscard]] std::uint64_t promised_to_others(const RunSlot& own) const;
+  struct Others {
+    std::uint64_t promised_bytes = 0;  // what they have or may come to have
+    std::uint64_t paging = 0;          // how many page
+    bool short_of_room = false;        // any of them
+  };
+  [[nodiscard]] Others others(const RunSlot& own);
   void raise_peak(std::uint64_t total);
 
   // The process in this slot begins to count.
@@ -78,6 +88,7 @@ struct RunPage {
   [[nodiscard]] const HeatTable& heat(std::size_t slot) const;
 
  private:
+  [[nodiscard]] RunSlot& take_free_slot(std::int32_t pid);
   // A table for each slot. Not written when the page is made: memory only where a process pages.
   alignas(4096) std::byte heat_[kSlots][sizeof(HeatTable)];
 };

@@ -17,7 +17,7 @@ static std::uint64_t added_bytes(const ProcessMemory::Use& use, std::uint64_t in
 
 std::uint64_t held_bytes(const base::RunSlot& slot) {
   const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
-  if (pid == 0) return 0;
+  if (pid <= 0) return 0;
   const auto use = ProcessMemory::use_of(pid);
   if (use.anonymous_bytes == 0) return 0;  // it has ended, though perhaps nobody has waited for it
   if (slot.watched.load(std::memory_order_relaxed)) return slot.bytes.load(std::memory_order_relaxed);

@@ -13,8 +13,9 @@ namespace farheap::pager {
 class Budget {
  public:
   virtual ~Budget() = default;
-  // `resident_pages`: what the pager holds at this moment. Called by the evictor every few milliseconds.
-  [[nodiscard]] virtual std::uint64_t page_limit(std::uint64_t resident_pages) = 0;
+  // `resident_pages`: what the pager holds at this moment; `coming_pages`: what it would like to have in addition soon.
+  // Called by the evictor every few milliseconds.
+  [[nodiscard]] virtual std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) = 0;
 };
 
 }  // namespace farheap::pager

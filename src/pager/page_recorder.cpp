@@ -107,8 +107,8 @@ void RecordedBacking::forget(PageRun run) {
   recorder_.forgotten(run);
 }
 
-std::uint64_t WindowBudget::page_limit(std::uint64_t resident_pages) {
-  return std::min(budget_.page_limit(resident_pages), window_pages_);
+std::uint64_t WindowBudget::page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) {
+  return std::min(budget_.page_limit(resident_pages, coming_pages), window_pages_);
 }
 
 }  // namespace farheap::pager

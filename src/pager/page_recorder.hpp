@@ -79,7 +79,7 @@ class RecordedBacking final : public Backing {
 class WindowBudget final : public Budget {
  public:
   WindowBudget(Budget& budget, std::uint64_t window_pages) : budget_(budget), window_pages_(window_pages) {}
-  [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages) override;
+  [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
  private:
   Budget& budget_;

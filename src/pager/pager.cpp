@@ -33,7 +33,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       probation_share_(options_.probation_percent),
       streams_(options_.block_max_pages),
       fresh_streams_(options_.block_max_pages) {
-  limit_ = budget_.page_limit(0);
+  limit_ = budget_.page_limit(0, 0);
 }
 
 void Pager::adopt(PageRun run) {
@@ -195,6 +195,13 @@ Status Pager::write_patiently(std::span<const Backing::Write> writes) {
 void Pager::end_io() {
   --in_flight_;
   room_.notify_all();
+}
+
+bool Pager::is_within_limit() {
+  Lock lock(mutex_);
+  refresh_limit();
+  if (resident_ > limit_) wake_evictor();
+  return resident_ <= limit_;
 }
 
 void Pager::pause_eviction(bool on) {

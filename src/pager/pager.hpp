@@ -112,6 +112,8 @@ class Pager {
   void read_ahead_once(std::byte* buffer, int wait_ms);
 
   // ---- fork: nothing is on its way and nothing changes between freeze() and thaw().
+  // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
+  [[nodiscard]] bool is_within_limit();
   void pause_eviction(bool on);
   void freeze();
   void thaw();

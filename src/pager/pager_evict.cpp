@@ -46,7 +46,9 @@ std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(li
 
 std::uint64_t Pager::probation_target() const { return limit_ * probation_share_.percent() / 100; }
 
-void Pager::refresh_limit() { limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_), 64); }
+void Pager::refresh_limit() {
+  limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
+}
 
 void Pager::wake_evictor() {
   if (evictor_waits_) work_.notify_one();

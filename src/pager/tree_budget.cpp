@@ -15,14 +15,48 @@ namespace {
 std::uint64_t slack_bytes(std::uint64_t budget) { return std::max(budget / 200, 1 * base::kMiB); }
 // However greedy the others: with less than this a process makes no headway.
 constexpr std::uint64_t kLeastPages = 1024;
+// By how much a limit rises beyond what is asked for, and sinks when others are short of room.
+std::uint64_t step_bytes(std::uint64_t budget) { return std::clamp(budget / 128, base::kMiB / 4, 16 * base::kMiB); }
+constexpr std::chrono::milliseconds kYieldEvery{5};
+// A child that has gone, or become another program, in less time than this shared its parent's memory in passing.
+constexpr std::chrono::milliseconds kYouth{20};
+
+std::uint64_t less(std::uint64_t from, std::uint64_t taken) { return from > taken ? from - taken : 0; }
 }  // namespace
 
-TreeBudget::TreeBudget(base::RunPage& run_page) : run_page_(run_page), slot_(&run_page.claim(getpid())) {}
+TreeBudget::TreeBudget(base::RunPage& run_page)
+    : run_page_(run_page), slot_(&run_page.claim(getpid())), pid_(getpid()), born_(Clock::now() - kYouth) {}
+
+bool TreeBudget::fits_twice(std::uint64_t handed_out_bytes) {
+  const std::uint64_t own = memory_.anonymous_bytes();
+  const std::uint64_t wanted = std::max(own, beside_bytes_ + handed_out_bytes);
+  slot_->promised_bytes.store(wanted);
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  return run_page_.others(*slot_).promised_bytes + 2 * wanted + slack_bytes(budget) <= budget;
+}
+
+bool TreeBudget::next_child_may_stay() const {
+  if (last_child_ == nullptr || last_child_->watched.load()) return true;
+  const std::int32_t pid = last_child_->pid.load();
+  const bool is_program = last_child_->inherited_bytes.load() == 0;
+  return pid < 0 || (!is_program && os::ProcessMemory::use_of(pid).anonymous_bytes != 0);
+}
+
+void TreeBudget::expect_child() {
+  const std::uint64_t may_have = std::max(memory_.anonymous_bytes(), slot_->promised_bytes.load());
+  last_child_ = &run_page_.claim_for_child(pid_, may_have);
+}
 
 void TreeBudget::renew_in_child() {
   memory_.reopen();
-  slot_ = &run_page_.claim(getpid());
+  const std::uint64_t promised = last_child_->promised_bytes.load();
+  slot_ = &run_page_.be_born(*last_child_, pid_, getpid());
+  slot_->promised_bytes.store(promised);
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
+  last_child_ = nullptr;
+  pid_ = getpid();
+  room_for_child_.store(false);
+  born_ = Clock::now();
 }
 
 void TreeBudget::note_use() {
@@ -31,38 +65,40 @@ void TreeBudget::note_use() {
   run_page_.raise_peak(total);
 }
 
-std::uint64_t TreeBudget::others_bytes(std::uint64_t own_bytes) {
-  slot_->bytes.store(own_bytes, std::memory_order_relaxed);
-  const std::uint64_t total = run_page_.total_bytes();
-  return total > own_bytes ? total - own_bytes : 0;
+void TreeBudget::note_own_use(std::uint64_t own_bytes) {
+  const bool watched = slot_->watched.load(std::memory_order_relaxed) || Clock::now() - born_ >= kYouth;
+  slot_->watched.store(watched, std::memory_order_relaxed);
+  slot_->bytes.store(watched ? own_bytes : os::held_bytes(*slot_), std::memory_order_relaxed);
+  (void)run_page_.total_bytes();
 }
 
-std::uint64_t TreeBudget::shared_discount(std::uint64_t own_bytes) {
-  if (!shares_.load(std::memory_order_relaxed)) return 0;
-  const auto now = std::chrono::steady_clock::now();
-  if (now >= next_look_) {
-    const std::uint64_t proportional = memory_.proportional_anonymous_bytes();
-    discount_ = own_bytes > proportional ? own_bytes - proportional : 0;
-    // A look walks the page tables: some ms for 100 MiB. It may take a tenth of the time.
-    const auto after = std::chrono::steady_clock::now();
-    next_look_ =
-        after + std::max<std::chrono::steady_clock::duration>(10 * (after - now), std::chrono::milliseconds(10));
-    if (discount_ < own_bytes / 64) shares_.store(false, std::memory_order_relaxed);
-  }
-  return std::min(discount_, own_bytes);
+std::uint64_t TreeBudget::share_limit(const base::RunPage::Others& others, std::uint64_t budget,
+                                      std::uint64_t held_bytes) {
+  const bool has_more = held_bytes > budget / (others.paging + 1);
+  if (!others.short_of_room || !has_more) return budget;
+  const auto now = Clock::now();
+  if (now < next_yield_) return held_bytes;
+  next_yield_ = now + kYieldEvery;
+  return less(held_bytes, step_bytes(budget));
 }
 
-std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages) {
-  slot_->watched.store(true, std::memory_order_relaxed);
-  slot_->promised_bytes.store(0, std::memory_order_relaxed);
+std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) {
   const std::uint64_t own = memory_.anonymous_bytes();
-  const std::uint64_t discount = shared_discount(own);
-  const std::uint64_t resident = resident_pages * base::kPageBytes;
-  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed) + discount;
-  const std::uint64_t beside = own > resident ? own - resident : 0;
-  const std::uint64_t taken = others_bytes(own - discount) + beside + slack_bytes(budget);
-  const std::uint64_t limit = budget > taken ? (budget - taken) / base::kPageBytes : 0;
-  return std::max(limit, kLeastPages);
+  note_own_use(own);
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t held = std::max(own, resident_pages * base::kPageBytes);
+  const std::uint64_t beside = held - resident_pages * base::kPageBytes;
+  const std::uint64_t wanted = held + coming_pages * base::kPageBytes + step_bytes(budget);
+  // Before the look at the others: of two at once, one sees the other.
+  slot_->promised_bytes.store(wanted);
+  const auto others = run_page_.others(*slot_);
+  std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
+  if (room_for_child_.load()) left /= 2;
+  slot_->short_of_room.store(left < wanted && left < budget / (others.paging + 1), std::memory_order_relaxed);
+  const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held)});
+  const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, kLeastPages);
+  slot_->promised_bytes.store(std::max(held, beside + pages * base::kPageBytes));
+  return pages;
 }
 
 bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
@@ -72,7 +108,7 @@ bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
   slot_->bytes.store(own, std::memory_order_relaxed);
   slot_->promised_bytes.store(wanted);  // before the look at the others: of two at once, one sees the other
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
-  return run_page_.promised_to_others(*slot_) + wanted + slack_bytes(budget) <= budget;
+  return run_page_.others(*slot_).promised_bytes + wanted + slack_bytes(budget) <= budget;
 }
 
 }  // namespace farheap::pager

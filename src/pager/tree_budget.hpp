@@ -18,18 +18,30 @@ class TreeBudget final : public Budget {
  public:
   // The run page outlives the budget. Registers this process there.
   explicit TreeBudget(base::RunPage& run_page);
-  void renew_in_child();
   // Where this process's faults are counted by range, from zero; anew in a forked child.
   [[nodiscard]] base::HeatTable& start_heat() { return run_page_.start_heat(*slot_); }
-  // A fork happened: pages are shared with a relative for a while, and must not be counted twice.
-  void shares_memory() { shares_.store(true, std::memory_order_relaxed); }
 
-  [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages) override;
+  // What is left after what others hold or may come to hold, and not much more than what is held or coming: limits that
+  // rise in steps are never promised twice. Who has more than its share of a budget that others are short of, loses
+  // some of it with time. Calls exclude each other.
+  [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
   // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,
   // if this one has `handed_out_bytes` of addresses. They count as promised from now on: two processes that only looked
   // at what each other uses could both be given the same room.
   [[nodiscard]] bool promise(std::uint64_t handed_out_bytes);
+
+  // ---- fork. What parent and child share counts in both, because either may write to all of it without asking.
+  // Whether it still fits when this process, that does not page yet, has forked.
+  [[nodiscard]] bool fits_twice(std::uint64_t handed_out_bytes);
+  // False if the last child that was forked has gone already, as one does that becomes another program. What it
+  // could write before is little, and not worth the room.
+  [[nodiscard]] bool next_child_may_stay() const;
+  // From now on page_limit() leaves room for a child that shares all that this process has.
+  void make_room_for_child(bool on) { room_for_child_.store(on); }
+  void expect_child();
+  // In the child, instead of being made.
+  void renew_in_child();
 
   // Looks at all processes and takes what they hold into the run's peak: before memory is dropped and when a process
   // ends, because what was touched since the last call of the others would never be seen. Takes no lock and may be
@@ -37,18 +49,21 @@ class TreeBudget final : public Budget {
   void note_use();
 
  private:
-  [[nodiscard]] std::uint64_t others_bytes(std::uint64_t own_bytes);
-
-  // What a page shared by n processes counts less than a page in this one.
-  [[nodiscard]] std::uint64_t shared_discount(std::uint64_t own_bytes);
+  using Clock = std::chrono::steady_clock;
+  void note_own_use(std::uint64_t own_bytes);
+  // The most that others in need of room leave to this process.
+  [[nodiscard]] std::uint64_t share_limit(const base::RunPage::Others& others, std::uint64_t budget,
+                                          std::uint64_t held_bytes);
 
   base::RunPage& run_page_;
   base::RunSlot* slot_;
   os::ProcessMemory memory_;
   std::uint64_t beside_bytes_ = 0;
-  std::atomic<bool> shares_{false};
-  std::uint64_t discount_ = 0;
-  std::chrono::steady_clock::time_point next_look_{};
+  base::RunSlot* last_child_ = nullptr;
+  std::int32_t pid_;
+  std::atomic<bool> room_for_child_{false};
+  Clock::time_point born_;
+  Clock::time_point next_yield_{};
 };
 
 }  // namespace farheap::pager

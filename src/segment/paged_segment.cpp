@@ -29,6 +29,12 @@ namespace {
 constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 // To look costs tens of microseconds, to drop so much and to touch it again some milliseconds.
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
+// A process with less is not worth the threads of paging; it may keep as much whatever the budget.
+constexpr std::size_t kForksFreely = 4 * base::kMiB;
+constexpr std::size_t kStackInUseByForks = 8 * kPageBytes;
+// Before a fork, for room: at most so many in vain.
+constexpr unsigned kLookForRoomUs = 200;
+constexpr int kLooksForRoom = 1000;
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
 pager::PagerOptions pager_options(const base::Options& options, std::uint64_t capacity_pages) {
@@ -51,6 +57,16 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
 os::UserfaultFeatures wanted_features(const base::Options& options) {
   return {.move = !options.disable.has(base::Feature::kMove),
           .kernel_faults = !options.disable.has(base::Feature::kKernelFaults)};
+}
+
+// The stack of this thread may lie in the range, and what is below its end have left: nobody can bring that while this
+// thread holds the locks of a fork. Changes nothing there.
+void touch_stack(const os::Mapping& range, void* from) {
+  auto* const here = static_cast<std::byte*>(from);
+  for (std::byte* at = here; at > here - kStackInUseByForks; at -= kPageBytes) {
+    if (static_cast<std::size_t>(at - range.data()) >= range.size()) return;
+    __atomic_fetch_or(reinterpret_cast<unsigned char*>(at), 0, __ATOMIC_RELAXED);
+  }
 }
 
 }  // namespace
@@ -290,13 +306,38 @@ void PagedSegment::pause_eviction() {
   base::InsideRuntime inside;
   fork_.lock();  // two threads may fork at once
   before_fork_ = before;
-  if (is_paging()) pager_->pause_eviction(true);
+  if (!is_paging()) make_sure_of_fork();
+  if (!is_paging()) return;
+  if (budget_.next_child_may_stay()) make_room_for_child();
+  pager_->pause_eviction(true);
+  touch_stack(range_, __builtin_frame_address(0));
+}
+
+// What parent and child copy of what they share asks nobody, unless both page.
+void PagedSegment::make_sure_of_fork() {
+  std::unique_lock life(life_);
+  const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed);
+  if (is_paging() || handed_out < kForksFreely || budget_.fits_twice(handed_out)) return;
+  if (Status started = start_paging(); !started) give_up(started.error());
+}
+
+// Until copies of all that the child is going to share fit, or nothing more leaves. Not asleep with the pager's mutex:
+// this thread's stack may lie in the range, and leave meanwhile.
+void PagedSegment::make_room_for_child() {
+  budget_.make_room_for_child(true);
+  std::uint64_t least = pager_->resident_pages();
+  for (int looks = 0; looks < kLooksForRoom && !pager_->is_within_limit(); ++looks) {
+    usleep(kLookForRoomUs);
+    const std::uint64_t resident = pager_->resident_pages();
+    if (resident < least) least = resident, looks = 0;
+  }
 }
 
 void PagedSegment::lock_for_fork() {
   base::InsideRuntime inside;
   life_.lock();
   runs_mutex_.lock();
+  budget_.expect_child();
   if (!is_paging()) return;
   pager_->freeze();
   map_->lock_for_fork();
@@ -304,7 +345,7 @@ void PagedSegment::lock_for_fork() {
 
 void PagedSegment::unlock_in_parent() {
   base::InsideRuntime inside;
-  budget_.shares_memory();
+  budget_.make_room_for_child(false);
   if (is_paging()) {
     map_->unlock_after_fork(true);
     pager_->thaw();
@@ -319,7 +360,6 @@ void PagedSegment::unlock_in_parent() {
 void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
   budget_.renew_in_child();
-  budget_.shares_memory();
   if (is_paging()) {
     map_->unlock_in_child();
     pager_->heat_goes_to(budget_.start_heat());

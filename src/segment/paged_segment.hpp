@@ -111,6 +111,9 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool renew(std::byte* at, std::size_t bytes, int protection);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
+  // The same for a fork after which both write to all that they share.
+  void make_sure_of_fork();
+  void make_room_for_child();
   [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
   [[nodiscard]] Status start_recording();
   [[nodiscard]] Status start_paging();

@@ -2,12 +2,16 @@
 #include "base/run_page.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace farheap::base {
 namespace {
@@ -105,6 +109,38 @@ TEST_F(RunPageTest, SlotsOfTheDeadAreTakenOver) {
   RunSlot& own = page_->claim(getpid());
   EXPECT_EQ(own.pid.load(), getpid());
   EXPECT_EQ(own.bytes.load(), 0U);
+}
+
+// A slot that waits for a child is nobody else's, however many are forked, born and ended at once.
+TEST_F(RunPageTest, ManyAreBornAtOnceEachInASlotOfItsOwn) {
+  constexpr int kFamilies = 6;
+  std::vector<pid_t> alive;  // two numbers of living processes for each
+  for (int i = 0; i < 2 * kFamilies; ++i) {
+    alive.push_back(fork());
+    if (alive.back() == 0) {
+      pause();
+      _exit(0);
+    }
+  }
+  std::atomic<int> mixed_up = 0;
+  std::vector<std::thread> families;
+  for (int i = 0; i < kFamilies; ++i) {
+    families.emplace_back([&, parent = alive[2 * i], child = alive[2 * i + 1], mark = 1000U + i] {
+      for (int round = 0; round < 2000; ++round) {
+        RunSlot& expected = page_->claim_for_child(parent, mark);
+        (void)page_->others(expected);
+        RunSlot& born = page_->be_born(expected, parent, child);
+        mixed_up += &born != &expected || born.pid != child || born.promised_bytes != mark;
+        page_->release(born);
+      }
+    });
+  }
+  for (auto& family : families) family.join();
+  EXPECT_EQ(mixed_up, 0);
+  for (const pid_t process : alive) {
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
 }
 
 }  // namespace

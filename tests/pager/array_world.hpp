@@ -212,7 +212,7 @@ class MapBacking : public Backing {
 class FixedBudget : public Budget {
  public:
   explicit FixedBudget(std::uint64_t limit) : pages(limit) {}
-  std::uint64_t page_limit(std::uint64_t) override { return pages; }
+  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages; }
   std::atomic<std::uint64_t> pages;
 };
 

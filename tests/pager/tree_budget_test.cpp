@@ -2,7 +2,13 @@
 #include "pager/tree_budget.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <random>
 
 #include "base/units.hpp"
 
@@ -35,20 +41,110 @@ TEST_F(TreeBudgetTest, WhatWasPromisedToAnotherIsNotPromisedAgain) {
   EXPECT_TRUE(budget_->promise(600 * kMiB));
 }
 
-TEST_F(TreeBudgetTest, AProcessThatPagesPromisesNothing) {
+TEST_F(TreeBudgetTest, AProcessThatPagesIsPromisedOneStep) {
   ASSERT_TRUE(budget_->promise(600 * kMiB));
   const base::RunSlot& own = run_page_->claim(getpid());
   EXPECT_EQ(own.promised_bytes.load(), 0u) << "claimed anew, as after an exec";
   ASSERT_TRUE(budget_->promise(600 * kMiB));
   EXPECT_GE(own.promised_bytes.load(), 600 * kMiB);
-  (void)budget_->page_limit(0);
-  EXPECT_EQ(own.promised_bytes.load(), 0u);
+  (void)budget_->page_limit(0, 0);
+  EXPECT_LT(own.promised_bytes.load(), 100 * kMiB) << "what it holds and a step";
 }
 
 TEST_F(TreeBudgetTest, TheDeadHaveNothing) {
   other_->pid.store(0x7ffffffe);  // no process has this number
   other_->promised_bytes.store(1000 * kMiB);
   EXPECT_TRUE(budget_->promise(600 * kMiB));
+}
+
+TEST_F(TreeBudgetTest, AForkThatFitsOnlyOnceIsSeen) {
+  EXPECT_TRUE(budget_->fits_twice(400 * kMiB));
+  EXPECT_FALSE(budget_->fits_twice(600 * kMiB));
+  other_->bytes.store(300 * kMiB);
+  EXPECT_FALSE(budget_->fits_twice(400 * kMiB));
+}
+
+TEST_F(TreeBudgetTest, AChildToComeHasHalfOfTheRoom) {
+  const std::uint64_t pages = 4 * 1024 * kMiB / base::kPageBytes;
+  const auto alone = budget_->page_limit(0, pages);
+  budget_->make_room_for_child(true);
+  const auto half = budget_->page_limit(0, pages);
+  EXPECT_NEAR(static_cast<double>(half), static_cast<double>(alone) / 2, static_cast<double>(alone) / 16);
+}
+
+TEST_F(TreeBudgetTest, AChildCountsBeforeItIsBornAndNotForEver) {
+  ASSERT_TRUE(budget_->promise(200 * kMiB));
+  budget_->expect_child();
+  EXPECT_GE(run_page_->others(*other_).promised_bytes, 400 * kMiB);
+  for (auto& slot : run_page_->slots) {
+    if (slot.pid.load() == -getpid()) slot.born_by_ns.store(1);  // long ago: the fork failed
+  }
+  EXPECT_LT(run_page_->others(*other_).promised_bytes, 400 * kMiB);
+}
+
+TEST_F(TreeBudgetTest, WhoHasMoreThanItsShareGivesRoomToWhoIsShort) {
+  const std::uint64_t resident = 900 * kMiB / base::kPageBytes;
+  other_->watched.store(true);
+  other_->bytes.store(100 * kMiB);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident);
+  other_->short_of_room.store(true);
+  EXPECT_LT(budget_->page_limit(resident, 0), resident);
+  EXPECT_LE(budget_->page_limit(resident, 1000), resident) << "and does not take it back at once";
+}
+
+// Two processes that looked at the same moment were both given the room that was left.
+class SharedBudgetTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kBudget = 512 * kMiB;
+  struct Shared {
+    base::RunPage run_page;
+    std::atomic<std::uint64_t> held_pages{0}, most_pages{0};
+  };
+  static constexpr int kProcesses = 4;
+
+  void SetUp() override {
+    void* at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(at, MAP_FAILED);
+    shared_ = new (at) Shared;
+    shared_->run_page.budget_bytes.store(kBudget);
+  }
+  void TearDown() override { munmap(shared_, sizeof(Shared)); }
+
+  // Takes what it is allowed, gives some back, and shrinks when it is told to.
+  void take_and_give(unsigned seed) {
+    TreeBudget budget(shared_->run_page);
+    std::mt19937 rng(seed);
+    std::uint64_t held = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t limit = budget.page_limit(held, rng() % 4096);
+      if (limit >= held) {
+        const std::uint64_t more = rng() % (limit - held + 1);
+        const std::uint64_t now = shared_->held_pages.fetch_add(more) + more;
+        held += more;
+        std::uint64_t most = shared_->most_pages.load();
+        while (now > most && !shared_->most_pages.compare_exchange_weak(most, now)) {
+        }
+      }
+      const std::uint64_t less = limit < held ? held - limit : rng() % 8 == 0 ? rng() % (held + 1) : 0;
+      shared_->held_pages.fetch_sub(less);
+      held -= less;
+    }
+    shared_->held_pages.fetch_sub(held);
+  }
+  Shared* shared_ = nullptr;
+};
+
+TEST_F(SharedBudgetTest, NoRoomIsGivenTwice) {
+  for (unsigned seed = 1; seed <= kProcesses; ++seed) {
+    if (fork() == 0) {
+      take_and_give(seed);
+      _exit(0);
+    }
+  }
+  int status = 0;
+  while (wait(&status) > 0) EXPECT_EQ(status, 0);
+  EXPECT_LE(shared_->most_pages.load() * base::kPageBytes, kBudget);
+  EXPECT_GE(shared_->most_pages.load() * base::kPageBytes, kBudget / 2) << "it was not needed: this tests nothing";
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -415,4 +416,79 @@ CASE(five_hundred_forks_and_the_store_stays_small) {
     CHECK_FILLED(at + place * kWindow, kWindow, seeds[place]);
   }
   CHECK(bytes_in_nameless_files() <= 4 * kShared);
+}
+
+namespace {
+
+// Memory in pieces, each filled from a seed of its own that is kept outside of the heap.
+class Family {
+ public:
+  static constexpr std::size_t kPiece = 128 << 10, kPieces = 384;
+  // So many at once that what each of them keeps at the least fits the budget: five.
+  static constexpr std::size_t kMostChildren = 2;
+
+  Family() {
+    for (std::size_t one = 0; one < kPieces; ++one) fill(piece(one), kPiece, seeds_[one]);
+  }
+
+  void live(std::uint64_t seed, std::size_t depth, int steps) {
+    random_.seed(seed);
+    std::vector<int> children;
+    for (int step = 0; step < steps; ++step) {
+      const std::size_t one = next() % kPieces;
+      if (const auto what = next() % 16; what == 0 && depth < kMostChildren) {
+        if (children.size() == kMostChildren - depth) wait_for(children);
+        children.push_back(have_child(depth, steps / 2));
+      } else if (what < 8) {
+        CHECK_FILLED(piece(one), kPiece, seeds_[one]);
+      } else {
+        seeds_[one] = next();
+        fill(piece(one), kPiece, seeds_[one]);
+      }
+    }
+    while (!children.empty()) wait_for(children);
+    for (std::size_t one = 0; one < kPieces; ++one) CHECK_FILLED(piece(one), kPiece, seeds_[one]);
+  }
+
+ private:
+  char* piece(std::size_t number) { return memory_ + number * kPiece; }
+  std::uint64_t next() { return random_() >> 8; }
+  static void wait_for(std::vector<int>& children) {
+    const int status = status_of(children.front());
+    CHECK(status == 0 || status == 7 || status == 128 + SIGKILL);
+    children.erase(children.begin());
+  }
+  // Most go on as the parent does; some become another program, some are killed in the middle of what they do.
+  int have_child(std::size_t depth, int steps) {
+    const std::uint64_t fate = next() % 8, seed = next();
+    return in_child([&] {
+      if (fate == 0) execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
+      live(seed, depth + 1, fate == 1 ? steps / 4 : steps);
+      if (fate == 1) kill(getpid(), SIGKILL);
+    });
+  }
+
+  char* memory_ = static_cast<char*>(malloc(kPieces * kPiece));
+  std::mt19937_64 random_;
+  std::uint64_t seeds_[kPieces] = {};
+};
+
+}  // namespace
+
+// Children, grandchildren and another thread of the first of them change and check what they shared, in two thirds of
+// the memory that one of them needs.
+CASE(families_at_random) {
+  static Family family;
+  static std::atomic<bool> stop{false};
+  std::thread beside([] {
+    for (std::uint64_t round = 1; !stop; ++round) {
+      void* own = malloc(kMebibyte);
+      fill(own, kMebibyte, round);
+      CHECK_FILLED(own, kMebibyte, round);
+      free(own);
+    }
+  });
+  family.live(20261122, 0, 80);
+  stop = true;
+  beside.join();
 }
