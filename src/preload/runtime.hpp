@@ -54,6 +54,10 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
 [[nodiscard]] heap::Heap& early_arena();
 
 void watch_forks();
+// Reads the C library's record of where names are looked up.
+void touch_name_databases();
+// kUnavailable: the program is one of those (foreign_malloc.cpp), and the store would hang it.
+[[nodiscard]] Status prepare_for_foreign_malloc(Runtime& runtime);
 void watch_quick_exit();
 
 }  // namespace farheap::preload
