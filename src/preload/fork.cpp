@@ -53,31 +53,15 @@ void touch_global_locale() {
   uselocale(before);
 }
 
-// Between the handlers of others and the fork itself, which an allocator that the program brings may spend with all of
-// its locks held.
-void before_fork() {
-  if (g_runtime.load() == nullptr) return;
-  Runtime& all = *g_runtime.load();
-  all.segment->pause_eviction();
-  if (all.segment->is_paging()) {
-    touch_streams();
-    touch_name_databases();
-    touch_global_locale();
-    os::touch_books_of_threads();
+// The C library writes to the child's stack, and the child does, before it has handlers. What lies there is not open,
+// or in use, further down.
+void touch_stack(segment::PagedSegment& segment, const void* stack) {
+  constexpr std::size_t kPages = 16;
+  auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(stack) - 1) & ~(base::kPageBytes - 1));
+  for (std::size_t i = 0; i < kPages; ++i, at -= base::kPageBytes) {
+    if (!segment.contains(at) || segment.holding(at, base::kPageBytes) != segment::PagedSegment::Holding::kOpen) return;
+    (void)*reinterpret_cast<volatile std::byte*>(at);
   }
-  all.program->lock_for_fork();
-  all.segment->lock_for_fork();
-  all.arena.lock_for_fork();
-  all.arena_space.lock_for_fork();
-}
-
-void after_fork_in_parent() {
-  if (g_runtime.load() == nullptr) return;
-  Runtime& all = *g_runtime.load();
-  all.arena_space.unlock_after_fork();
-  all.arena.unlock_after_fork_parent();
-  all.segment->unlock_in_parent();
-  all.program->unlock_after_fork_parent();
 }
 
 void renew_threads() {
@@ -85,16 +69,9 @@ void renew_threads() {
   if (Status renewed = os::renew_threads_in_child(); !renewed) base::stop(renewed.error().message());
 }
 
-void after_fork_in_child() {
-  if (g_runtime.load() == nullptr) return;
-  Runtime& all = *g_runtime.load();
-  all.arena_space.unlock_after_fork();
-  all.arena.unlock_after_fork_child();
-  all.run_page->counters.processes.fetch_add(1);
-  renew_threads();
-  all.segment->unlock_in_child();
-  all.program->unlock_after_fork_child();
-}
+// Between the handlers of others and the fork itself, which an allocator that the program brings may spend with all of
+// its locks held.
+void before_fork() { before_fork_on(nullptr); }
 
 RegisterHandlers library_register() {
   static const auto found = reinterpret_cast<RegisterHandlers>(dlsym(RTLD_NEXT, "__register_atfork"));
@@ -110,6 +87,46 @@ int register_handlers() {
 }
 
 }  // namespace
+
+void before_fork_on(const void* stack) {
+  if (g_runtime.load() == nullptr) return;
+  Runtime& all = *g_runtime.load();
+  all.segment->pause_eviction();
+  if (all.segment->is_paging()) {
+    touch_streams();
+    touch_name_databases();
+    touch_global_locale();
+    os::touch_books_of_threads();
+    if (stack != nullptr) touch_stack(*all.segment, stack);
+  }
+  lock_break_for_fork();
+  all.program->lock_for_fork();
+  all.segment->lock_for_fork();
+  all.arena.lock_for_fork();
+  all.arena_space.lock_for_fork();
+}
+
+void after_fork_in_parent() {
+  if (g_runtime.load() == nullptr) return;
+  Runtime& all = *g_runtime.load();
+  all.arena_space.unlock_after_fork();
+  all.arena.unlock_after_fork_parent();
+  all.segment->unlock_in_parent();
+  all.program->unlock_after_fork_parent();
+  unlock_break_after_fork();
+}
+
+void after_fork_in_child() {
+  if (g_runtime.load() == nullptr) return;
+  Runtime& all = *g_runtime.load();
+  all.arena_space.unlock_after_fork();
+  all.arena.unlock_after_fork_child();
+  all.run_page->counters.processes.fetch_add(1);
+  renew_threads();
+  all.segment->unlock_in_child();
+  all.program->unlock_after_fork_child();
+  unlock_break_after_fork();
+}
 
 void touch_name_databases() {
   void* actions = nullptr;
