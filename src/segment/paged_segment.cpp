@@ -237,8 +237,8 @@ Status PagedSegment::start_paging() {
   return {};
 }
 
-// A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall not
-// have the range at all. Those that are seen get it.
+// A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
+// not have the range at all. Those that are seen get it.
 void PagedSegment::inherit(bool on) {
   syscall(SYS_madvise, range_.data(), range_.size(), on ? MADV_DOFORK : MADV_DONTFORK);
 }
