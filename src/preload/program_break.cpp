@@ -80,8 +80,8 @@ FARHEAP_EXPORT void* sbrk(intptr_t more) noexcept {
 }
 
 // What tcmalloc calls, which has an sbrk() of its own.
-FARHEAP_EXPORT void* __sbrk(intptr_t more) noexcept
-    __attribute__((alias("sbrk")));  // NOLINT(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+FARHEAP_EXPORT void* __sbrk(intptr_t more) noexcept __attribute__((alias("sbrk")));
 
 FARHEAP_EXPORT int brk(void* wish) noexcept {
   PagedSegment* const segment = program_segment();
