@@ -2,15 +2,13 @@
 #include "pager/fault_loop.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
 #include <new>
 
-#include "base/inside_runtime.hpp"
 #include "base/log.hpp"
 #include "os/io_ring.hpp"
+#include "os/runtime_threads.hpp"
 
 namespace farheap::pager {
 
@@ -34,23 +32,6 @@ FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::Run
                      FaultLoopOptions options)
     : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {}
 
-Status FaultLoop::start_thread(void* (*body)(void*)) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 256 * base::kKiB);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, body, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error == 0) return {};
-  return fail(
-      errno_error(error, "cannot start a thread of the runtime", "pthread_create", "raise `ulimit -u` if it is set"));
-}
-
 Status FaultLoop::start() {
   // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
   // holds whose fault it is that we should serve.
@@ -62,10 +43,10 @@ Status FaultLoop::start() {
   free_numbers_.clear();
   for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
-    if (Status started = start_thread(&FaultLoop::handler); !started) return started;
+    if (Status started = os::start_runtime_thread(&FaultLoop::handler, this); !started) return started;
   }
   for (auto body : {&FaultLoop::evictor, &FaultLoop::reader}) {
-    if (Status started = start_thread(body); !started) return started;
+    if (Status started = os::start_runtime_thread(body, this); !started) return started;
   }
   return {};
 }
@@ -78,13 +59,11 @@ Status FaultLoop::start_in_child() {
 }
 
 void* FaultLoop::handler(void* loop) {
-  base::t_inside_runtime = true;
   static_cast<FaultLoop*>(loop)->handle();
   return nullptr;
 }
 
 void* FaultLoop::evictor(void* loop) {
-  base::t_inside_runtime = true;
   Pager& pager = static_cast<FaultLoop*>(loop)->pager_;
   for (;;) {
     switch (pager.evict_once()) {
@@ -96,7 +75,6 @@ void* FaultLoop::evictor(void* loop) {
 }
 
 void* FaultLoop::reader(void* loop) {
-  base::t_inside_runtime = true;
   auto& self = *static_cast<FaultLoop*>(loop);
   std::byte* buffer = make_buffer(self.options_.buffer_pages);
   for (;;) self.pager_.read_ahead_once(buffer, 1000);

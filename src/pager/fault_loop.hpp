@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The runtime's threads: handlers that take faults from the kernel, the evictor, the reader. They block all
-// signals, run inside the runtime (base/inside_runtime.hpp) and live until the process ends.
+// What the runtime's threads do (os/runtime_threads.hpp): handlers that take faults from the kernel, the evictor, the
+// reader.
 //
 // Handlers take turns. The one whose turn it is leads: it waits for faults and serves those that are quick, and keeps
 // several small reads in flight where the store can answer later. A fault that may take long it serves itself, after it
@@ -34,13 +34,13 @@ class FaultLoop {
  public:
   // All outlive the loop.
   FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
+  static constexpr unsigned threads(const FaultLoopOptions& options) { return options.most_handlers + 2; }
   // kUnavailable if a thread cannot be made.
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
   [[nodiscard]] Status start_in_child();
 
  private:
-  [[nodiscard]] Status start_thread(void* (*body)(void*));
   static void* handler(void* loop);
   static void* evictor(void* loop);
   static void* reader(void* loop);

@@ -5,13 +5,16 @@
 // The order of locks is that of allocation: program heap, segment and pager, arena. The pager is at rest when the
 // child is made, so what the child inherits of it is whole.
 #include <dlfcn.h>
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/log.hpp"
+#include "os/runtime_threads.hpp"
 #include "preload/runtime.hpp"
+
+#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
 
 // The C library's list of open streams. Its fork() writes to every one of them in the child, before any handler of
 // ours could run there: none of them may be out of view by then.
@@ -24,6 +27,8 @@ extern "C" __attribute__((weak)) void _IO_list_unlock();
 namespace farheap::preload {
 
 namespace {
+
+using RegisterHandlers = int (*)(void (*)(), void (*)(), void (*)(), void*);
 
 void touch_streams() {
   if (&_IO_list_all == nullptr || _IO_list_lock == nullptr || _IO_list_unlock == nullptr) return;
@@ -40,11 +45,6 @@ void touch_streams() {
 using NameDatabase = bool (*)(int database, void** actions);
 NameDatabase g_name_database = nullptr;
 
-void touch_name_databases() {
-  void* actions = nullptr;
-  if (g_name_database != nullptr) (void)g_name_database(0, &actions);
-}
-
 // A new thread looks its character classes up in the global locale, which may be an object of the program's heap: the
 // first threads of the child do, before anybody can serve a fault.
 void touch_global_locale() {
@@ -53,14 +53,53 @@ void touch_global_locale() {
   uselocale(before);
 }
 
-void before_fork() {
+// The C library writes to the child's stack, and the child does, before it has handlers. What lies there is not open,
+// or in use, further down.
+void touch_stack(segment::PagedSegment& segment, const void* stack) {
+  constexpr std::size_t kPages = 16;
+  auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(stack) - 1) & ~(base::kPageBytes - 1));
+  for (std::size_t i = 0; i < kPages; ++i, at -= base::kPageBytes) {
+    if (!segment.contains(at) || segment.holding(at, base::kPageBytes) != segment::PagedSegment::Holding::kOpen) return;
+    (void)*reinterpret_cast<volatile std::byte*>(at);
+  }
+}
+
+void renew_threads() {
+  base::InsideRuntime inside;
+  if (Status renewed = os::renew_threads_in_child(); !renewed) base::stop(renewed.error().message());
+}
+
+// Between the handlers of others and the fork itself, which an allocator that the program brings may spend with all of
+// its locks held.
+void before_fork() { before_fork_on(nullptr); }
+
+RegisterHandlers library_register() {
+  static const auto found = reinterpret_cast<RegisterHandlers>(dlsym(RTLD_NEXT, "__register_atfork"));
+  if (found == nullptr) base::stop("cannot watch forks: the C library has no __register_atfork");
+  return found;
+}
+
+// Before those of anybody else, so that ours are the last to run before a fork and the first after it: the handlers of
+// others touch the heap.
+int register_handlers() {
+  static const int result = library_register()(before_fork, after_fork_in_parent, after_fork_in_child, nullptr);
+  return result;
+}
+
+}  // namespace
+
+void before_fork_on(const void* stack) {
+  if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.segment->pause_eviction();
   if (all.segment->is_paging()) {
     touch_streams();
     touch_name_databases();
     touch_global_locale();
+    os::touch_books_of_threads();
+    if (stack != nullptr) touch_stack(*all.segment, stack);
   }
+  lock_break_for_fork();
   all.program->lock_for_fork();
   all.segment->lock_for_fork();
   all.arena.lock_for_fork();
@@ -68,29 +107,41 @@ void before_fork() {
 }
 
 void after_fork_in_parent() {
+  if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();
   all.arena.unlock_after_fork_parent();
   all.segment->unlock_in_parent();
   all.program->unlock_after_fork_parent();
+  unlock_break_after_fork();
 }
 
 void after_fork_in_child() {
+  if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();
   all.arena.unlock_after_fork_child();
   all.run_page->counters.processes.fetch_add(1);
+  renew_threads();
   all.segment->unlock_in_child();
   all.program->unlock_after_fork_child();
+  unlock_break_after_fork();
 }
 
-}  // namespace
+void touch_name_databases() {
+  void* actions = nullptr;
+  if (g_name_database != nullptr) (void)g_name_database(0, &actions);
+}
 
 void watch_forks() {
   g_name_database = reinterpret_cast<NameDatabase>(dlsym(RTLD_DEFAULT, "__nss_database_get"));
-  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
-    base::stop("cannot watch forks: pthread_atfork failed");
-  }
+  if (register_handlers() != 0) base::stop("cannot watch forks: __register_atfork failed");
 }
 
 }  // namespace farheap::preload
+
+// What pthread_atfork() calls.
+FARHEAP_EXPORT int __register_atfork(void (*before)(), void (*parent)(), void (*child)(), void* library) {  // NOLINT
+  const int failed = farheap::preload::register_handlers();
+  return failed != 0 ? failed : farheap::preload::library_register()(before, parent, child, library);
+}

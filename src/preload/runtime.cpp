@@ -135,6 +135,7 @@ Runtime* make_runtime() {
     g_phase.store(3);
     watch_forks();
     watch_quick_exit();
+    if (Status prepared = prepare_for_foreign_malloc(placed()); !prepared) give_up(prepared.error());
     if (!placed().options.follow_exec) forget_preload();
     return &placed();
   }

@@ -54,6 +54,16 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
 [[nodiscard]] heap::Heap& early_arena();
 
 void watch_forks();
+// Around a fork that runs no handlers; the child begins on this stack, if it is not null.
+void before_fork_on(const void* stack);
+void after_fork_in_parent();
+void after_fork_in_child();
+void lock_break_for_fork();
+void unlock_break_after_fork();
+// Reads the C library's record of where names are looked up.
+void touch_name_databases();
+// kUnavailable: the program is one of those (foreign_malloc.cpp), and the store would hang it.
+[[nodiscard]] Status prepare_for_foreign_malloc(Runtime& runtime);
 void watch_quick_exit();
 
 }  // namespace farheap::preload

@@ -249,7 +249,14 @@ Status PagedSegment::start_paging() {
   run_page_.counters.paging_processes.fetch_add(1);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   paging_.store(true, std::memory_order_release);
+  inherit(false);
   return {};
+}
+
+// A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
+// not have the range at all. Those that are seen get it.
+void PagedSegment::inherit(bool on) {
+  syscall(SYS_madvise, range_.data(), range_.size(), on ? MADV_DOFORK : MADV_DONTFORK);
 }
 
 AddressBooks::Runs PagedSegment::own_runs() {
@@ -341,12 +348,14 @@ void PagedSegment::lock_for_fork() {
   if (!is_paging()) return;
   pager_->freeze();
   map_->lock_for_fork();
+  inherit(true);
 }
 
 void PagedSegment::unlock_in_parent() {
   base::InsideRuntime inside;
   budget_.make_room_for_child(false);
   if (is_paging()) {
+    inherit(false);
     map_->unlock_after_fork(true);
     pager_->thaw();
   }
@@ -361,6 +370,7 @@ void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
   budget_.renew_in_child();
   if (is_paging()) {
+    inherit(false);
     map_->unlock_in_child();
     pager_->heat_goes_to(budget_.start_heat());
     if (recording_) recording_->recorder->stop_in_child();

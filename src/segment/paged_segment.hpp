@@ -120,6 +120,7 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
   [[nodiscard]] AddressBooks::Runs own_runs();
+  void inherit(bool on);
   void adopt_what_is_in_memory();
   void adopt(pager::PageNumber first, std::uint64_t pages);
   void drop_plain(std::byte* at, std::size_t bytes);

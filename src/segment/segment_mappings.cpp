@@ -78,6 +78,7 @@ bool PagedSegment::renew(std::byte* at, std::size_t bytes, int protection) {
   if (syscall(SYS_mmap, at, bytes, protection, kOver, -1, 0L) == -1) return false;
   syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
   if (!is_paging()) return true;
+  syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range (inherit())
   if (Status watched = view_->userfault().register_range(at, bytes); !watched) give_up(watched.error());
   // What a neighbour's fault filled in while nobody watched is not there.
   pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);

@@ -19,6 +19,7 @@ struct Kind {
   std::span<const std::string_view> parameters;
   EngineOpener engine = nullptr;  // neither of the two: this build is without it
   DecoratorOpener decorator = nullptr;
+  bool library_allocates = false;
 };
 
 constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
@@ -49,7 +50,8 @@ constexpr Kind kKinds[] = {
      .engine = open_file},
     {.shown = {"lmdb", "lmdb:DIR | lmdb:FILE", "an LMDB database, shared by the processes of one machine if kept"},
      .parameters = kLmdbParameters,
-     .engine = kOpenLmdb},
+     .engine = kOpenLmdb,
+     .library_allocates = true},
     {.shown = {"checksum", "checksum+...", "finds blocks whose bytes are not those that were written", true},
      .decorator = open_checksum},
     {.shown = {"encrypt", "encrypt+...", "encrypts blocks and finds those that were changed; the key is in a file",
@@ -58,7 +60,8 @@ constexpr Kind kKinds[] = {
     {.shown = {"compress", "compress+...?codec=zstd|lz4&level=N", "packs blocks closely, so that fewer bytes move",
                true},
      .parameters = kCompressParameters,
-     .decorator = kOpenCompress},
+     .decorator = kOpenCompress,
+     .library_allocates = true},
     {.shown = {"slow", "slow+...?delay_us=N&mb_s=N", "adds a delay to every call and limits the bandwidth", true},
      .parameters = kSlowParameters,
      .decorator = open_slow},
@@ -117,6 +120,12 @@ std::span<const Vocabulary> vocabulary() {
     return all;
   }();
   return kAll;
+}
+
+bool allocates_through_a_library(std::string_view uri) {
+  const auto parsed = parse_uri(uri, vocabulary());
+  const auto allocates = [](const std::string& scheme) { return find(scheme).library_allocates; };
+  return parsed && (allocates(parsed->engine) || std::ranges::any_of(parsed->decorators, allocates));
 }
 
 }  // namespace store

@@ -31,4 +31,8 @@ using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 // What parse_uri() accepts: every kind, those that this build lacks included.
 [[nodiscard]] std::span<const Vocabulary> vocabulary();
 
+// A library behind one of its kinds allocates by the malloc() that the whole process has. False if it is no store's
+// URI.
+[[nodiscard]] bool allocates_through_a_library(std::string_view uri);
+
 }  // namespace farheap::store

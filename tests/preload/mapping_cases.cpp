@@ -289,3 +289,34 @@ CASE(a_large_sparse_mapping) {
     CHECK(*reinterpret_cast<std::uint64_t*>(at + i) == word(1, i));
   CHECK(munmap(at, kBytes) == 0);
 }
+
+// Mappings made through syscall() are the heap's as well: they leave.
+CASE(mappings_by_system_calls_of_ones_own) {
+  constexpr int kPlain = MAP_PRIVATE | MAP_ANONYMOUS;
+  auto* at = reinterpret_cast<std::byte*>(syscall(SYS_mmap, nullptr, kLarge, PROT_READ | PROT_WRITE, kPlain, -1, 0));
+  CHECK(at != MAP_FAILED);
+  fill(at, kLarge, 1);
+  CHECK_FILLED(at, kLarge, 1);
+  CHECK(syscall(SYS_madvise, at, kLarge / 2, MADV_DONTNEED) == 0 && all_zero(at, kLarge / 2));
+  CHECK(syscall(SYS_mprotect, at, kPage, PROT_READ) == 0);
+  at = reinterpret_cast<std::byte*>(syscall(SYS_mremap, at + kLarge / 2, kLarge / 2, kLarge, MREMAP_MAYMOVE));
+  CHECK(at != MAP_FAILED && all_zero(at + kLarge / 2, kLarge / 2));
+  CHECK(syscall(SYS_munmap, at, kLarge) == 0);
+  CHECK(syscall(SYS_munmap, at + 1, kPage) == -1 && errno == EINVAL);
+}
+
+CASE(memory_from_sbrk) {
+  auto* const first = static_cast<std::byte*>(sbrk(0));
+  CHECK(sbrk(100) == first && sbrk(static_cast<intptr_t>(kLarge) - 100) == first + 100);
+  CHECK(all_zero(first, kLarge));
+  fill(first, kLarge, 1);
+  CHECK_FILLED(first, kLarge, 1);
+  CHECK(sbrk(-static_cast<intptr_t>(kLarge / 2) - 8) == first + kLarge);
+  CHECK(brk(first + kLarge) == 0 && sbrk(0) == first + kLarge);
+  CHECK_FILLED(first, kLarge / 2 - kPage, 1);
+  CHECK(all_zero(first + kLarge / 2, kLarge / 2));  // what was given back is gone
+  errno = 0;
+  CHECK(sbrk(intptr_t{1} << 46) == reinterpret_cast<void*>(-1) && errno == ENOMEM);
+  CHECK(sbrk(0) == first + kLarge);
+  CHECK(brk(first) == 0 && sbrk(0) == first);
+}

@@ -49,7 +49,24 @@ class Plugins(Guest):
         return [*super()._command(size), self._path("libguest_plugin.so")]
 
 
+class WithAllocator(Guest):
+    """One of allocator_guests.cpp, with an allocator in the executable."""
+
+    def __init__(self, case, allocator):
+        super().__init__(f"{case}_with_{allocator}")
+        self._words = [f"guest_with_{allocator}", case]
+        if case == "allocates_and_forks":  # what parent and child share counts twice for a while
+            self.shared_bytes = 32 << 20
+
+    def _command(self, size):
+        executable, case = self._words
+        return [self._path(executable), case, str({"quick": QUICK_MIB, "full": FULL_MIB}[size])]
+
+
+ALLOCATORS = ("own_allocator", "jemalloc", "tcmalloc", "mimalloc", "sbrk")
+
 ALL = (
+    *(WithAllocator(case, one) for case in ("allocates_by_threads", "allocates_and_forks") for one in ALLOCATORS),
     *(Guest(name) for name in (
         "moves_its_mappings", "advises_everything", "locks_what_it_works_on", "files_in_memory",
         "files_over_parts_of_a_mapping", "threads_on_stacks_from_the_heap", "coroutines_by_the_hundred",

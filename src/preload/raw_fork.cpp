@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Forks that pass the C library's handlers by: _Fork(), clone() and syscall(). And what else a program may ask of the
+// kernel through syscall() that is about the heap or the runtime's descriptors.
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/runtime.hpp"
+
+#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace farheap::preload;
+
+namespace {
+
+// The parent would wait for the child with the locks of the fork, and the child for them.
+constexpr uint64_t kWaits = CLONE_VFORK;
+
+template <class Fork>
+auto forked(Fork fork_now, const void* stack = nullptr) {
+  before_fork_on(stack);
+  const auto child = fork_now();
+  const int why = errno;
+  child == 0 ? after_fork_in_child() : after_fork_in_parent();
+  errno = why;
+  return child;
+}
+
+long raw(long number, long a, long b, long c, long d, long e, long f) {
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  long result = number;
+  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  if (result >= 0 || result < -4095) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+// A child on another stack cannot come back from here.
+long clone3_as_fork(const clone_args& wanted, long bytes) {
+  clone_args args = wanted;
+  args.flags &= ~kWaits;
+  return forked([&] { return raw(SYS_clone3, reinterpret_cast<long>(&args), bytes, 0, 0, 0, 0); });
+}
+
+struct Start {
+  int (*body)(void*);
+  void* argument;
+};
+
+// The C library would end this thread alone, and those of the runtime would stay.
+int begin_child(void* start) {
+  const Start mine = *static_cast<Start*>(start);
+  after_fork_in_child();
+  _exit(mine.body(mine.argument));
+}
+
+template <class T>
+T as(long value) {
+  return reinterpret_cast<T>(value);
+}
+
+}  // namespace
+
+FARHEAP_EXPORT pid_t _Fork() noexcept {
+  static const auto next = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_NEXT, "_Fork"));
+  return forked([] { return next(); });
+}
+
+// These two take a variable number of words; on x86-64 they come as if all were there.
+using CloneBody = int (*)(void*);
+extern "C" __attribute__((visibility("default"))) int farheap_clone(CloneBody, void*, int, void*, void*, void*,
+                                                                    void*) asm("clone");
+int farheap_clone(CloneBody body, void* stack, int flags, void* argument, void* parent, void* tls, void* child) {
+  using Clone = int (*)(CloneBody, void*, int, void*, ...);
+  static const auto next = reinterpret_cast<Clone>(dlsym(RTLD_NEXT, "clone"));
+  if ((flags & CLONE_VM) != 0 || stack == nullptr || body == nullptr) {
+    return next(body, stack, flags, argument, parent, tls, child);
+  }
+  Start start{body, argument};
+  const int without_wait = flags & ~static_cast<int>(kWaits);
+  return forked([&] { return next(begin_child, stack, without_wait, &start, parent, tls, child); }, stack);
+}
+
+extern "C" __attribute__((visibility("default"))) long farheap_syscall(long, long, long, long, long, long,
+                                                                       long) asm("syscall");
+long farheap_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  switch (number) {
+    case SYS_fork: return forked([] { return raw(SYS_fork, 0, 0, 0, 0, 0, 0); });
+    case SYS_clone:
+      if ((a & CLONE_VM) != 0 || b != 0) break;
+      return forked([&] { return raw(SYS_clone, a & ~static_cast<long>(kWaits), 0, c, d, e, 0); });
+    case SYS_clone3: {
+      const auto* args = as<const clone_args*>(a);
+      if (args == nullptr || (args->flags & CLONE_VM) != 0 || args->stack != 0 ||
+          static_cast<size_t>(b) > sizeof(clone_args)) {
+        break;
+      }
+      return clone3_as_fork(*args, b);
+    }
+    case SYS_mmap:
+      return reinterpret_cast<long>(
+          mmap(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c), static_cast<int>(d), static_cast<int>(e), f));
+    case SYS_munmap: return munmap(as<void*>(a), static_cast<size_t>(b));
+    case SYS_mremap:
+      return reinterpret_cast<long>(
+          mremap(as<void*>(a), static_cast<size_t>(b), static_cast<size_t>(c), static_cast<int>(d), as<void*>(e)));
+    case SYS_mprotect: return mprotect(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c));
+    case SYS_madvise: return madvise(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c));
+    case SYS_close: return close(static_cast<int>(a));
+    case SYS_close_range: return close_range(static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<int>(c));
+    default: break;
+  }
+  return raw(number, a, b, c, d, e, f);
+}
+
+// The runtime's own calls of syscall() (--wrap in CMakeLists.txt).
+extern "C" __attribute__((visibility("hidden"))) long __wrap_syscall(  // NOLINT(bugprone-reserved-identifier)
+    long number, long a, long b, long c, long d, long e, long f) {
+  return raw(number, a, b, c, d, e, f);
+}
