@@ -90,6 +90,7 @@ void Pager::caught_up_with_read_ahead(PageNumber page) {
   count(counters_.faults_waited);
   heat(page, base::Heat::kWaited);
   const auto advice = streams_.touched(page);
+  policy_.touched(page, limit_);
   if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
 }
 
@@ -100,6 +101,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
   const auto advice = streams_.touched(page);
+  policy_.touched(page, limit_);
   if (!marker && !guessed && !advice.sequential) {
     probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
   }
@@ -200,6 +202,7 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   count(counters_.faults_fresh);
   heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
+  if (advice.sequential && advice.pages >= kSurePages) policy_.swept(page, limit_);
   const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
   const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
@@ -246,6 +249,11 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   count(counters_.faults_store);
   heat(page, base::Heat::kStore);
   const auto advice = streams_.touched(page);
+  if (advice.sequential && advice.pages >= kSurePages) {
+    policy_.swept(page, limit_);
+  } else {
+    policy_.touched(page, limit_);
+  }
   if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =

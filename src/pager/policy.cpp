@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "pager/policy.hpp"
 
+#include <algorithm>
+
 namespace farheap::pager {
 
 void BlockList::push_newest(BlockId id) {
@@ -33,7 +35,7 @@ void BlockList::remove(BlockId id) {
 }
 
 void Policy::entered(BlockId id, bool ghost, bool stream) {
-  if (kind_ == PolicyKind::kClock) return main_.push_newest(id);
+  if (kind_ != PolicyKind::kS3Fifo) return main_.push_newest(id);
   if (stream) return (++stream_blocks_ % 16 == 0 ? main_ : stream_).push_newest(id);
   (ghost ? main_ : small_).push_newest(id);
 }
@@ -55,7 +57,92 @@ BlockId Policy::take_oldest(BlockList& list) {
   return 0;
 }
 
+void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
+  if (kind_ != PolicyKind::kPeriod) return;
+  Extent& extent = table_.extent(page);
+  const std::uint32_t gap = left_ - extent.seen;
+  if (extent.seen != 0 && gap > memory_pages / 32) {
+    if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
+    extent.period = gap;
+  }
+  extent.seen = left_ + (left_ == 0);
+  extent.watched = false;
+}
+
+// The first page of the block as a block of its own.
+BlockId Policy::watch(BlockId id) {
+  Block& block = table_.block(id);
+  PageNumber page = block.first;
+  while (table_.tag(page) != id || table_.state(page) != PageState::kPresent) {
+    if (++page == block.first + block.count) return 0;
+  }
+  const BlockId part = table_.new_block(page, 1);
+  table_.block(part).known = table_.block(id).known.part(static_cast<std::uint32_t>(page - block.first), 1);
+  table_.tag(page) = part;
+  --block.pages;
+  shrink(id, 1);
+  return part;
+}
+
+void Policy::rank(std::uint64_t memory_pages) {
+  ranked_at_ = left_;
+  ranked_.clear();
+  periodic_pages_ = 0;
+  std::erase_if(periodic_, [&](PageNumber first) {
+    Extent& extent = table_.extent(first);
+    const std::uint32_t since = left_ - extent.seen;
+    if (since > extent.period + extent.period / 2 + memory_pages / 16) {
+      extent.period = 0;  // it was not swept when it should have been
+      return true;
+    }
+    const auto present = std::count(std::begin(extent.state), std::end(extent.state), PageState::kPresent);
+    periodic_pages_ += present;
+    if (present > 1 && since > memory_pages / 16) ranked_.push_back({since < extent.period ? extent.period - since : 0, first});
+    return false;
+  });
+  std::sort(ranked_.begin(), ranked_.end());
+}
+
+BlockId Policy::block_of(PageNumber first) {
+  for (PageNumber page = first; page < first + kExtentPages; ++page) {
+    if (table_.state(page) != PageState::kPresent) continue;
+    const BlockId id = table_.tag(page);
+    if (!table_.block(id).busy && table_.block(id).queue == Queue::kMain && table_.block(id).pages >= 8) return id;
+  }
+  return 0;
+}
+
+BlockId Policy::take_by_period(std::uint64_t memory_pages) {
+  if (left_ - ranked_at_ > memory_pages / 64 || ranked_.empty()) rank(memory_pages);
+  const std::uint64_t other = main_.pages() - std::min(periodic_pages_, main_.pages());
+  while (!ranked_.empty() && ranked_.back().distance > other) {
+    if (const BlockId id = block_of(ranked_.back().first)) {
+      main_.remove(id);
+      return id;
+    }
+    ranked_.pop_back();
+  }
+  std::uint64_t looked_at = 0;
+  const std::uint64_t all = main_.pages();
+  while (const BlockId id = take_oldest(main_)) {
+    Block& block = table_.block(id);
+    Extent& extent = table_.extent(block.first);
+    if (extent.period == 0 || block.pages < 8 || looked_at > all) return id;
+    looked_at += block.pages;
+    main_.push_newest(id);
+    if (!extent.watched) {
+      extent.watched = true;
+      if (const BlockId part = watch(id)) return part;
+    }
+  }
+  return 0;
+}
+
 BlockId Policy::take_victim(std::uint64_t memory_pages) {
+  if (kind_ == PolicyKind::kPeriod) {
+    if (const BlockId id = take_by_period(memory_pages)) return id;
+    return take_oldest(keep_);
+  }
   if (stream_.pages() > stream_share(memory_pages) && ++victims_ % 16 != 0) {
     if (const BlockId id = take_oldest(stream_)) return id;
   }

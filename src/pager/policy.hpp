@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "pager/page_table.hpp"
 
@@ -47,7 +48,7 @@ class BlockList {
 //         and a sweep larger than memory that comes round again finds most of the rest where it was, instead of
 //         nothing. So that neither side is there for ever, one stream block in sixteen goes to the main list, and one
 //         victim in sixteen comes from there (bimodal insertion, ISCA'07).
-enum class PolicyKind : std::uint8_t { kClock, kS3Fifo };
+enum class PolicyKind : std::uint8_t { kClock, kS3Fifo, kPeriod };
 
 class Policy {
  public:
@@ -63,6 +64,12 @@ class Policy {
   void entered(BlockId id, bool ghost, bool stream);
   // The block was touched in probation.
   void proven(BlockId id);
+  // A sweep was seen here.
+  void swept(PageNumber page, std::uint64_t memory_pages);
+  // A page was touched out of view, swept or not.
+  void touched(PageNumber page, std::uint64_t memory_pages) {
+    if (table_.extent(page).period != 0) swept(page, memory_pages);
+  }
   // The user or a plan says: evict last.
   void keep(BlockId id);
   // The kernel did not let go of it; it is tried again after all others.
@@ -85,12 +92,25 @@ class Policy {
  private:
   [[nodiscard]] BlockList* list_of(BlockId id);
   [[nodiscard]] BlockId take_oldest(BlockList& list);
+  [[nodiscard]] BlockId take_by_period(std::uint64_t memory_pages);
+  [[nodiscard]] BlockId watch(BlockId id);
+  void rank(std::uint64_t memory_pages);
+  [[nodiscard]] BlockId block_of(PageNumber first);
 
   PolicyKind kind_;
   PageTable& table_;
   BlockList small_, main_, stream_, keep_;
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 0;
+  struct Ranked {
+    std::uint32_t distance;
+    PageNumber first;
+    auto operator<=>(const Ranked&) const = default;
+  };
+  std::vector<PageNumber> periodic_;
+  std::vector<Ranked> ranked_;
+  std::uint64_t periodic_pages_ = 0;
+  std::uint32_t ranked_at_ = 0;
 };
 
 }  // namespace farheap::pager
