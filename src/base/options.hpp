@@ -41,7 +41,7 @@ struct FeatureSet {
 // Below this budget the runtime's own memory and staging leave the program nothing to run in.
 inline constexpr std::uint64_t kLeastBudgetBytes = std::uint64_t{32} << 20;
 
-enum class EvictionPolicy : std::uint8_t { kClock, kS3Fifo };
+enum class EvictionPolicy : std::uint8_t { kClock, kPeriod, kS3Fifo };
 enum class OnFull : std::uint8_t { kPause, kFail };
 enum class StatsForm : std::uint8_t { kText, kJson };
 

@@ -142,6 +142,7 @@ class Pager {
   void touched_in_probation(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
+  [[nodiscard]] Streams::Advice notice(PageNumber page);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;

@@ -85,12 +85,30 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   }
 }
 
+// What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
+// memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
+Streams::Advice Pager::notice(PageNumber page) {
+  auto advice = streams_.touched(page);
+  Extent& extent = table_.extent(page);
+  if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
+    --extent.swept_order;  // until it proves to be one
+    const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
+    const bool above = table_.state(page + 1) == PageState::kPresent;
+    advice = streams_.presume(above && !below, kSurePages * 2);
+  }
+  if (advice.sequential && advice.pages >= kSurePages) {
+    policy_.swept(page, limit_);
+  } else {
+    policy_.touched(page, limit_);
+  }
+  return advice;
+}
+
 // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
 void Pager::caught_up_with_read_ahead(PageNumber page) {
   count(counters_.faults_waited);
   heat(page, base::Heat::kWaited);
-  const auto advice = streams_.touched(page);
-  policy_.touched(page, limit_);
+  const auto advice = notice(page);
   if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
 }
 
@@ -100,8 +118,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
-  const auto advice = streams_.touched(page);
-  policy_.touched(page, limit_);
+  const auto advice = notice(page);
   if (!marker && !guessed && !advice.sequential) {
     probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
   }
@@ -248,12 +265,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& started) {
   count(counters_.faults_store);
   heat(page, base::Heat::kStore);
-  const auto advice = streams_.touched(page);
-  if (advice.sequential && advice.pages >= kSurePages) {
-    policy_.swept(page, limit_);
-  } else {
-    policy_.touched(page, limit_);
-  }
+  const auto advice = notice(page);
   if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =

@@ -107,7 +107,7 @@ BlockId Policy::block_of(PageNumber first) {
   for (PageNumber page = first; page < first + kExtentPages; ++page) {
     if (table_.state(page) != PageState::kPresent) continue;
     const BlockId id = table_.tag(page);
-    if (!table_.block(id).busy && table_.block(id).queue == Queue::kMain && table_.block(id).pages >= 8) return id;
+    if (!table_.block(id).busy && table_.block(id).queue == Queue::kMain) return id;
   }
   return 0;
 }

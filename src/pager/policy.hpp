@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/options.hpp"
 #include "pager/page_table.hpp"
 
 namespace farheap::pager {
@@ -48,7 +49,7 @@ class BlockList {
 //         and a sweep larger than memory that comes round again finds most of the rest where it was, instead of
 //         nothing. So that neither side is there for ever, one stream block in sixteen goes to the main list, and one
 //         victim in sixteen comes from there (bimodal insertion, ISCA'07).
-enum class PolicyKind : std::uint8_t { kClock, kS3Fifo, kPeriod };
+using PolicyKind = base::EvictionPolicy;
 
 class Policy {
  public:
