@@ -3,9 +3,9 @@
 // Which eviction policy pays: the pager itself, driven by page traces without a program or a disk, beside Belady's
 // optimum for the same trace. Counts pages read and written, requests and soft faults; no time is measured.
 //
-//   policy_sim                               synthetic traces, all policies, memory = 90, 70 and 50 % of the pages touched
-//   policy_sim --json FILE
-//   policy_sim --trace BUDGET_BYTES FILE...  recorded ones (docs/formats.md); and what the traffic would cost on a disk
+//   policy_sim                               synthetic traces, all policies, memory = 90, 70 and 50 % of the pages
+//   touched policy_sim --json FILE policy_sim --trace BUDGET_BYTES FILE...  recorded ones (docs/formats.md); and what
+//   the traffic would cost on a disk
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -232,7 +232,8 @@ Trace hot_and_scan() {
   return trace;
 }
 
-const std::map<std::string, PolicyKind> kPolicies = {{"clock", PolicyKind::kClock}, {"period", PolicyKind::kPeriod}, {"s3fifo", PolicyKind::kS3Fifo}};
+const std::map<std::string, PolicyKind> kPolicies = {
+    {"clock", PolicyKind::kClock}, {"period", PolicyKind::kPeriod}, {"s3fifo", PolicyKind::kS3Fifo}};
 
 // ---- recorded traces
 
@@ -267,7 +268,7 @@ Recorded recorded(const PageTrace& file) {
 // many small requests from few large ones.
 double seconds_on_a_disk(const Counts& counts) {
   constexpr double kFault = 10e-6, kRead = 45e-6, kReadAhead = 30e-6, kWrite = 10e-6;  // each
-  constexpr double kReadBytes = 1.1e9, kWriteBytes = 1.8e9;                               // a second
+  constexpr double kReadBytes = 1.1e9, kWriteBytes = 1.8e9;                            // a second
   const double bytes = static_cast<double>(counts.pages_read) * kPageBytes / kReadBytes +
                        static_cast<double>(counts.pages_written) * kPageBytes / kWriteBytes;
   return bytes + static_cast<double>(counts.reads) * (kFault + kRead) +
@@ -276,8 +277,8 @@ double seconds_on_a_disk(const Counts& counts) {
 }
 
 int replay(std::uint64_t budget_bytes, std::span<char*> files) {
-  fmt::print("{:<20} {:<7} {:>8} {:>9} {:>8} {:>8} {:>11} {:>7} {:>8} {:>7}\n", "trace", "policy", "MiB read", "/optimum",
-             "reads", "ahead", "MiB written", "writes", "soft", "model s");
+  fmt::print("{:<20} {:<7} {:>8} {:>9} {:>8} {:>8} {:>11} {:>7} {:>8} {:>7}\n", "trace", "policy", "MiB read",
+             "/optimum", "reads", "ahead", "MiB written", "writes", "soft", "model s");
   for (const char* path : files) {
     const auto file = bench::read_trace_file(path);
     if (!file) {
@@ -325,7 +326,8 @@ int main(int count, char** arguments) {
         const Counts counts = run(trace, kPages, memory, kind);
         const double ratio = static_cast<double>(counts.pages_read) / best;
         fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x {:>9} {:>9} {:>9}\n", name, percent, policy,
-                   counts.pages_read, ratio, counts.reads + counts.reads_ahead, counts.pages_written, counts.soft_faults);
+                   counts.pages_read, ratio, counts.reads + counts.reads_ahead, counts.pages_written,
+                   counts.soft_faults);
         json += fmt::format(
             R"({}{{"name":"{}_{}","metric":"read_over_optimum_{}","value":{:.4f},"unit":"","min":{:.4f},"max":{:.4f}}})",
             json.empty() ? "" : ",", name, policy, percent, ratio, ratio, ratio);

@@ -30,9 +30,8 @@ constexpr Word<Feature> kFeatureWords[] = {
     {"move", Feature::kMove},        {"wp_async", Feature::kWpAsync},           {"pagemap_scan", Feature::kPagemapScan},
     {"io_uring", Feature::kIoUring}, {"kernel_faults", Feature::kKernelFaults}, {"huge_pages", Feature::kHugePages},
 };
-constexpr Word<EvictionPolicy> kPolicyWords[] = {{"clock", EvictionPolicy::kClock},
-                                                 {"period", EvictionPolicy::kPeriod},
-                                                 {"s3fifo", EvictionPolicy::kS3Fifo}};
+constexpr Word<EvictionPolicy> kPolicyWords[] = {
+    {"clock", EvictionPolicy::kClock}, {"period", EvictionPolicy::kPeriod}, {"s3fifo", EvictionPolicy::kS3Fifo}};
 constexpr Word<OnFull> kFullWords[] = {{"pause", OnFull::kPause}, {"fail", OnFull::kFail}};
 constexpr Word<StatsForm> kStatsWords[] = {{"text", StatsForm::kText}, {"json", StatsForm::kJson}};
 constexpr Word<LogLevel> kLogWords[] = {

@@ -77,7 +77,7 @@ using Log = LogLevel;
     "key that nobody knows")                                                                                           \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
-  X(Policy, policy, "clock", false, "Which pages leave first")                                                        \
+  X(Policy, policy, "period", false, "Which pages leave first")                                                        \
   X(BlockSize, block_min, "4K", false, "The smallest block that travels between memory and the store")                 \
   X(BlockSize, block_max, "2M", false, "The largest block that travels between memory and the store")                  \
   X(Size, read_ahead, "4M", false, "How far ahead of a sweep to read, for each stream. 0: not at all")                 \

@@ -91,7 +91,7 @@ Streams::Advice Pager::notice(PageNumber page) {
   auto advice = streams_.touched(page);
   Extent& extent = table_.extent(page);
   if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
-    --extent.swept_order;  // until it proves to be one
+    --extent.swept_order;  // twice in vain, and it is not presumed any more
     const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
     const bool above = table_.state(page + 1) == PageState::kPresent;
     advice = streams_.presume(above && !below, kSurePages * 2);

@@ -56,6 +56,35 @@ TEST(Streams, ManySweepsAtOnceAreAllFollowed) {
   for (const std::uint32_t one : pages) EXPECT_EQ(one, kLargest);
 }
 
+// What a transform along the slowest axis does: a plane between one touch and the next, and then all of them again, one
+// page further.
+TEST(Streams, HundredsOfSweepsInTurnAreAllFollowed) {
+  Streams streams(kLargest);
+  constexpr PageNumber kPlane = 256;
+  for (PageNumber row = 0; row < 4; ++row) {
+    for (PageNumber plane = 0; plane < 500; ++plane) {
+      EXPECT_EQ(streams.touched(plane * kPlane + row).sequential, row > 0) << "plane " << plane << " row " << row;
+    }
+  }
+}
+
+TEST(Streams, APresumedStreamGoesOnAsOneThatWasSeen) {
+  for (const bool backward : {false, true}) {
+    Streams streams(kLargest);
+    ASSERT_FALSE(streams.touched(5000).sequential);
+    const Streams::Advice presumed = streams.presume(backward, 64);
+    EXPECT_TRUE(presumed.sequential);
+    EXPECT_EQ(presumed.backward, backward);
+    EXPECT_EQ(presumed.pages, 64u);
+    const PageNumber next = backward ? 4936 : 5064;
+    streams.continues_at(next);
+    const Streams::Advice advice = streams.touched(next);
+    EXPECT_TRUE(advice.sequential);
+    EXPECT_EQ(advice.backward, backward);
+    EXPECT_EQ(advice.pages, 128u);
+  }
+}
+
 TEST(Streams, RandomTouchesAreNoStream) {
   Streams streams(kLargest);
   std::mt19937_64 random(3);
