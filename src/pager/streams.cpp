@@ -5,6 +5,10 @@
 
 namespace farheap::pager {
 
+namespace {
+constexpr std::uint64_t kLongAgo = 64;  // touches
+}
+
 bool Streams::continues(Stream& stream, PageNumber page) const {
   if (stream.pages == 0) return false;
   if (stream.direction >= 0 && page >= stream.next && page <= stream.next + kSlackPages) {
@@ -62,6 +66,13 @@ Streams::Advice Streams::touched(PageNumber page) {
   if (matched_ == nullptr) {
     matched_ = &least_used();
     *matched_ = Stream{.next = page + 1, .last = page, .pages = 1, .direction = 0, .used = clock_};
+    note(*matched_);
+    return {};
+  }
+  // Among so many, one that began long ago is met by chance, too: it has to be met twice.
+  const bool doubtful = matched_->pages == 1 && clock_ - matched_->used > kLongAgo;
+  if (doubtful) {
+    *matched_ = Stream{.next = page + 1, .last = page, .pages = 2, .direction = matched_->direction, .used = clock_};
     note(*matched_);
     return {};
   }

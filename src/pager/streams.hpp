@@ -50,7 +50,7 @@ class Streams {
     std::uint64_t used = 0;
   };
   // Where touching goes on with a stream, in 32 bits, for a quick look over all of them: kNowhere if it cannot.
-  static constexpr std::size_t kStreams = 1024, kLookedAtTogether = 64;
+  static constexpr std::size_t kStreams = 384, kLookedAtTogether = 64;
   static constexpr std::uint32_t kNowhere = 1u << 31;
   [[nodiscard]] bool continues(Stream& stream, PageNumber page) const;
   [[nodiscard]] Stream* find(PageNumber page);
