@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which eviction policy pays: the pager itself, driven by synthetic page traces without a program or a disk, beside
-// Belady's optimum for the same trace. Counts pages read and written and soft faults; no time is measured.
+// Which eviction policy pays: the pager itself, driven by page traces without a program or a disk, beside Belady's
+// optimum for the same trace. Counts pages read and written, requests and soft faults; no time is measured.
 //
-//   policy_sim                     all traces, both policies, memory = 90, 70 and 50 % of the pages touched
-//   policy_sim --json FILE
+//   policy_sim                               synthetic traces, all policies, memory = 90, 70 and 50 % of the pages
+//   touched policy_sim --json FILE policy_sim --trace BUDGET_BYTES FILE...  recorded ones (docs/formats.md); and what
+//   the traffic would cost on a disk
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
 #include "pager/pager.hpp"
 #include "policy/optimum.hpp"
+#include "policy/trace_file.hpp"
 
 namespace {
 
@@ -30,9 +34,14 @@ using base::kPageBytes;
 
 struct Touch {
   std::uint32_t page;
-  bool write;
+  bool write = false;
+  bool drop = false;  // not a touch: the contents are not needed any more
 };
 using Trace = std::vector<Touch>;
+
+struct Counts {
+  std::uint64_t pages_read = 0, reads = 0, reads_ahead = 0, pages_written = 0, writes = 0, soft_faults = 0;
+};
 
 // ---- the world: no bytes but two patterns, "as stored" and "written since"
 
@@ -43,7 +52,9 @@ struct SimulatedProgram : View, Backing {
   }
   std::vector<bool> in_view, dirty;
   std::vector<std::byte> stored_bytes, dirty_bytes;
-  std::uint64_t pages_read = 0, reads = 0, pages_written = 0, writes = 0;
+  PageNumber written_to = 0;
+  bool ahead = false;  // who reads now is the reader, not a fault
+  Counts counts;
 
   void set(PageRun run, bool on) {
     for (std::uint32_t i = 0; i < run.count; ++i) in_view[run.first + i] = on;
@@ -66,15 +77,16 @@ struct SimulatedProgram : View, Backing {
         std::memcpy(one.into + i * kPageBytes, stored_bytes.data(), kPageBytes);
         dirty[one.run.first + i] = false;
       }
-      pages_read += one.run.count;
-      ++reads;
+      counts.pages_read += one.run.count;
+      ++(ahead ? counts.reads_ahead : counts.reads);
     }
     return {};
   }
   Status write(std::span<const Write> runs) override {
     for (const Write& one : runs) {
-      pages_written += one.run.count;
-      ++writes;
+      counts.pages_written += one.run.count;
+      counts.writes += one.run.first != written_to;
+      written_to = one.run.first + one.run.count;
     }
     return {};
   }
@@ -83,11 +95,7 @@ struct SimulatedProgram : View, Backing {
 
 struct FixedBudget : Budget {
   std::uint64_t pages = 0;
-  std::uint64_t page_limit(std::uint64_t) override { return pages; }
-};
-
-struct Counts {
-  std::uint64_t pages_read, reads, pages_written, soft_faults;
+  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages; }
 };
 
 Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, PolicyKind policy) {
@@ -97,23 +105,31 @@ Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, Policy
   base::RunCounters counters;
   PagerOptions options;
   options.capacity_pages = pages;
+  options.probation_percent = 10;
   options.policy = policy;
   auto pager = Pager::make(program, program, budget, counters, options).value();
   std::vector<std::byte> buffer(512 * kPageBytes);
+  const auto evict = [&] {
+    while (pager->evict_once() == Pager::Evicted::kWorked) {
+    }
+  };
   for (const Touch& touch : trace) {
+    if (touch.drop) {
+      pager->discard(touch.page, 1);
+      continue;
+    }
     while (!program.in_view[touch.page]) {
-      const auto evict = [&] {
-        while (pager->evict_once() == Pager::Evicted::kWorked) {
-        }
-      };
       pager->fault(touch.page, touch.write, buffer.data());
       evict();
+      program.ahead = true;
       pager->read_ahead_once(buffer.data(), 0);
+      program.ahead = false;
       evict();
     }
     if (touch.write) program.dirty[touch.page] = true;
   }
-  return {program.pages_read, program.reads, program.pages_written, counters.faults_probation.load()};
+  program.counts.soft_faults = counters.faults_probation.load();
+  return program.counts;
 }
 
 // Pages read by an oracle. First touches read nothing.
@@ -216,16 +232,85 @@ Trace hot_and_scan() {
   return trace;
 }
 
+const std::map<std::string, PolicyKind> kPolicies = {
+    {"clock", PolicyKind::kClock}, {"period", PolicyKind::kPeriod}, {"s3fifo", PolicyKind::kS3Fifo}};
+
+// ---- recorded traces
+
+struct Recorded {
+  Trace trace;
+  std::uint32_t pages = 0;
+};
+
+// A page was written if it left so; which of its uses wrote is known only as far as that.
+Recorded recorded(const PageTrace& file) {
+  Recorded result;
+  std::vector<std::size_t> last_use;
+  for (const PageTraceEntry& entry : file.entries) {
+    const auto page = static_cast<std::uint32_t>(entry.page);
+    if (page >= last_use.size()) last_use.resize(page + 1);
+    result.pages = std::max(result.pages, page + 1);
+    switch (entry.event) {
+      case PageEvent::kCame:
+      case PageEvent::kCameFresh:
+        last_use[page] = result.trace.size();
+        result.trace.push_back({.page = page});
+        break;
+      case PageEvent::kLeftWritten: result.trace[last_use[page]].write = true; break;
+      case PageEvent::kDropped: result.trace.push_back({.page = page, .drop = true}); break;
+      default: break;
+    }
+  }
+  return result;
+}
+
+// What the traffic costs on a disk like the one of docs/benchmarks/paging.md, if nothing overlaps: rough, but it tells
+// many small requests from few large ones.
+double seconds_on_a_disk(const Counts& counts) {
+  constexpr double kFault = 10e-6, kRead = 45e-6, kReadAhead = 30e-6, kWrite = 10e-6;  // each
+  constexpr double kReadBytes = 1.1e9, kWriteBytes = 1.8e9;                            // a second
+  const double bytes = static_cast<double>(counts.pages_read) * kPageBytes / kReadBytes +
+                       static_cast<double>(counts.pages_written) * kPageBytes / kWriteBytes;
+  return bytes + static_cast<double>(counts.reads) * (kFault + kRead) +
+         static_cast<double>(counts.reads_ahead) * kReadAhead + static_cast<double>(counts.writes) * kWrite +
+         static_cast<double>(counts.soft_faults) * kFault;
+}
+
+int replay(std::uint64_t budget_bytes, std::span<char*> files) {
+  fmt::print("{:<20} {:<7} {:>8} {:>9} {:>8} {:>8} {:>11} {:>7} {:>8} {:>7}\n", "trace", "policy", "MiB read",
+             "/optimum", "reads", "ahead", "MiB written", "writes", "soft", "model s");
+  for (const char* path : files) {
+    const auto file = bench::read_trace_file(path);
+    if (!file) {
+      fmt::print(stderr, "policy_sim: {}: {}\n", path, file.error().message());
+      return 1;
+    }
+    const std::uint64_t memory = budget_bytes / kPageBytes;
+    const double best = static_cast<double>(bench::optimum(bench::uses_of(file->entries), memory).pages_read);
+    const Recorded what = recorded(*file);
+    for (const auto& [policy, kind] : kPolicies) {
+      const Counts counts = run(what.trace, what.pages, memory, kind);
+      fmt::print("{:<20} {:<7} {:>8} {:>8.2f}x {:>8} {:>8} {:>11} {:>7} {:>8} {:>7.2f}\n",
+                 std::string_view(path).substr(std::string_view(path).rfind('/') + 1), policy, counts.pages_read / 256,
+                 static_cast<double>(counts.pages_read) / std::max(best, 1.0), counts.reads, counts.reads_ahead,
+                 counts.pages_written / 256, counts.writes, counts.soft_faults, seconds_on_a_disk(counts));
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count > 3 && std::string_view(arguments[1]) == "--trace") {
+    return replay(std::strtoull(arguments[2], nullptr, 10), {arguments + 3, static_cast<std::size_t>(count) - 3});
+  }
   const std::map<std::string, std::function<Trace()>> traces = {{"sweep", sweep},
                                                                 {"two_grids", two_grids},
                                                                 {"uniform", uniform},
                                                                 {"skewed", [] { return skewed(false); }},
                                                                 {"moving_hot", [] { return skewed(true); }},
                                                                 {"hot_and_scan", hot_and_scan}};
-  const std::map<std::string, PolicyKind> policies = {{"clock", PolicyKind::kClock}, {"s3fifo", PolicyKind::kS3Fifo}};
   std::string json;
   fmt::print("{:<13} {:>4}  {:<7} {:>12} {:>10} {:>9} {:>9} {:>9}\n", "trace", "mem", "policy", "pages read",
              "/optimum", "requests", "written", "soft");
@@ -237,11 +322,12 @@ int main(int count, char** arguments) {
       const std::uint64_t lru = least_recently_used(trace, kPages, memory);
       fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x\n", name, percent, "(LRU)", lru,
                  static_cast<double>(lru) / best);
-      for (const auto& [policy, kind] : policies) {
+      for (const auto& [policy, kind] : kPolicies) {
         const Counts counts = run(trace, kPages, memory, kind);
         const double ratio = static_cast<double>(counts.pages_read) / best;
         fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x {:>9} {:>9} {:>9}\n", name, percent, policy,
-                   counts.pages_read, ratio, counts.reads, counts.pages_written, counts.soft_faults);
+                   counts.pages_read, ratio, counts.reads + counts.reads_ahead, counts.pages_written,
+                   counts.soft_faults);
         json += fmt::format(
             R"({}{{"name":"{}_{}","metric":"read_over_optimum_{}","value":{:.4f},"unit":"","min":{:.4f},"max":{:.4f}}})",
             json.empty() ? "" : ",", name, policy, percent, ratio, ratio, ratio);

@@ -6,40 +6,20 @@
 //
 // For each budget: what an oracle reads and writes in so much memory, and in memory less by what the recording could
 // not see into (see policy/optimum.hpp).
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <string_view>
 
 #include "base/units.hpp"
-#include "pager/page_trace.hpp"
 #include "policy/optimum.hpp"
+#include "policy/trace_file.hpp"
 
 namespace {
 
 using namespace farheap;
 using base::kPageBytes;
-
-Result<pager::PageTrace> read_file(const char* path) {
-  constexpr char kWhat[] = "cannot read";
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat status{};
-  if (file < 0 || fstat(file, &status) != 0) return fail(errno_error(errno, kWhat, path));
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  if (bytes == 0) return pager::read_page_trace({});
-  void* const at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-  if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, path));
-  auto trace = pager::read_page_trace({static_cast<const std::byte*>(at), bytes});
-  munmap(at, bytes);
-  close(file);
-  return trace;
-}
 
 std::string optimum_text(const bench::Uses& uses, std::uint64_t budget_bytes) {
   const std::uint64_t memory = budget_bytes / kPageBytes;
@@ -61,7 +41,7 @@ int usage(std::string_view wrong) {
 
 int main(int count, char** arguments) {
   if (count < 3) return usage(count > 1 ? "a trace without a budget" : "no trace");
-  const auto trace = read_file(arguments[1]);
+  const auto trace = bench::read_trace_file(arguments[1]);
   if (!trace) {
     fmt::print(stderr, "trace_optimum: {}: {}\n", arguments[1], trace.error().message());
     return 1;

@@ -30,8 +30,8 @@ constexpr Word<Feature> kFeatureWords[] = {
     {"move", Feature::kMove},        {"wp_async", Feature::kWpAsync},           {"pagemap_scan", Feature::kPagemapScan},
     {"io_uring", Feature::kIoUring}, {"kernel_faults", Feature::kKernelFaults}, {"huge_pages", Feature::kHugePages},
 };
-constexpr Word<EvictionPolicy> kPolicyWords[] = {{"clock", EvictionPolicy::kClock},
-                                                 {"s3fifo", EvictionPolicy::kS3Fifo}};
+constexpr Word<EvictionPolicy> kPolicyWords[] = {
+    {"clock", EvictionPolicy::kClock}, {"period", EvictionPolicy::kPeriod}, {"s3fifo", EvictionPolicy::kS3Fifo}};
 constexpr Word<OnFull> kFullWords[] = {{"pause", OnFull::kPause}, {"fail", OnFull::kFail}};
 constexpr Word<StatsForm> kStatsWords[] = {{"text", StatsForm::kText}, {"json", StatsForm::kJson}};
 constexpr Word<LogLevel> kLogWords[] = {
@@ -161,7 +161,7 @@ struct Features {
     static std::string print(type value) { return print_word(value, words); }                      \
   };
 // NOLINTEND(bugprone-macro-parentheses)
-FARHEAP_WORD_KIND(Policy, EvictionPolicy, "clock|s3fifo", "s3fifo", kPolicyWords, kPolicyTexts)
+FARHEAP_WORD_KIND(Policy, EvictionPolicy, "period|clock|s3fifo", "s3fifo", kPolicyWords, kPolicyTexts)
 FARHEAP_WORD_KIND(Full, OnFull, "pause|fail", "pause", kFullWords, kFullTexts)
 FARHEAP_WORD_KIND(Stats, StatsForm, "text|json", "json", kStatsWords, kStatsTexts)
 FARHEAP_WORD_KIND(Log, LogLevel, "error|warn|info|debug", "info", kLogWords, kLogTexts)

@@ -41,7 +41,7 @@ struct FeatureSet {
 // Below this budget the runtime's own memory and staging leave the program nothing to run in.
 inline constexpr std::uint64_t kLeastBudgetBytes = std::uint64_t{32} << 20;
 
-enum class EvictionPolicy : std::uint8_t { kClock, kS3Fifo };
+enum class EvictionPolicy : std::uint8_t { kClock, kPeriod, kS3Fifo };
 enum class OnFull : std::uint8_t { kPause, kFail };
 enum class StatsForm : std::uint8_t { kText, kJson };
 
@@ -77,7 +77,7 @@ using Log = LogLevel;
     "key that nobody knows")                                                                                           \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
-  X(Policy, policy, "clock", false, "Which pages leave first")                                                        \
+  X(Policy, policy, "period", false, "Which pages leave first")                                                        \
   X(BlockSize, block_min, "4K", false, "The smallest block that travels between memory and the store")                 \
   X(BlockSize, block_max, "2M", false, "The largest block that travels between memory and the store")                  \
   X(Size, read_ahead, "4M", false, "How far ahead of a sweep to read, for each stream. 0: not at all")                 \

@@ -70,6 +70,9 @@ struct Extent {
   PageState state[kExtentPages] = {};
   // In memory: the page's block. Not in memory: when it left, for the ghost queue (see Policy).
   std::uint32_t tag[kExtentPages] = {};
+  std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
+  std::uint32_t period = 0;           // how long after the time before; 0: not known
+  bool watched = false;               // a page of it is out of view so that the next sweep is seen
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
   std::uint8_t dirty_bias = 0;        // 0..3; from 2 on its pages are taken as written without asking

@@ -39,7 +39,7 @@ namespace farheap::pager {
 
 struct PagerOptions {
   std::uint64_t capacity_pages = 0;
-  PolicyKind policy = PolicyKind::kClock;
+  PolicyKind policy = PolicyKind::kPeriod;
   std::uint32_t block_min_pages = 1;
   std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
@@ -145,6 +145,7 @@ class Pager {
   void touched_on_its_way_out(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
   void rescue(BlockId id);
+  [[nodiscard]] Streams::Advice notice(PageNumber page);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;

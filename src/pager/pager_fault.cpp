@@ -89,11 +89,30 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   }
 }
 
+// What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
+// memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
+Streams::Advice Pager::notice(PageNumber page) {
+  auto advice = streams_.touched(page);
+  Extent& extent = table_.extent(page);
+  if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
+    --extent.swept_order;  // twice in vain, and it is not presumed any more
+    const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
+    const bool above = table_.state(page + 1) == PageState::kPresent;
+    advice = streams_.presume(above && !below, kSurePages * 2);
+  }
+  if (advice.sequential && advice.pages >= kSurePages) {
+    policy_.swept(page, limit_);
+  } else {
+    policy_.touched(page, limit_);
+  }
+  return advice;
+}
+
 // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
 void Pager::caught_up_with_read_ahead(PageNumber page) {
   count(counters_.faults_waited);
   heat(page, base::Heat::kWaited);
-  const auto advice = streams_.touched(page);
+  const auto advice = notice(page);
   if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
 }
 
@@ -110,7 +129,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
-  const auto advice = streams_.touched(page);
+  const auto advice = notice(page);
   if (!marker && !guessed && !advice.sequential) {
     probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
   }
@@ -211,6 +230,7 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   count(counters_.faults_fresh);
   heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
+  if (advice.sequential && advice.pages >= kSurePages) policy_.swept(page, limit_);
   const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
   const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
@@ -256,7 +276,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& started) {
   count(counters_.faults_store);
   heat(page, base::Heat::kStore);
-  const auto advice = streams_.touched(page);
+  const auto advice = notice(page);
   if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
   const std::uint32_t wanted = pages_to_fetch(page, advice);
   const std::uint32_t granted =

@@ -92,6 +92,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
     return true;  // somebody was faster
   }
   const bool ghost = policy_.is_ghost(table_.tag(run.first), limit_);
+  if (stream) policy_.swept(run.first, limit_);
   // Without a marker, an empty middle at the end: all of it comes into view.
   const PageRun middle = marker.count != 0 ? marker : PageRun{run.first + run.count, 0};
   const Incoming incoming = begin_incoming(run, middle, false);

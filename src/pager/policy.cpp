@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "pager/policy.hpp"
 
+#include <algorithm>
+
 namespace farheap::pager {
+
+namespace {
+// Parts of memory, counted in pages that left.
+constexpr std::uint64_t kGap = 32;         // what is seen again sooner is the same sweep
+constexpr std::uint64_t kVisit = 16;       // what was seen within so much, a sweep may still be in
+constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
+constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
+}  // namespace
 
 void BlockList::push_newest(BlockId id) {
   Block& block = table_.block(id);
@@ -33,7 +43,7 @@ void BlockList::remove(BlockId id) {
 }
 
 void Policy::entered(BlockId id, bool ghost, bool stream) {
-  if (kind_ == PolicyKind::kClock) return main_.push_newest(id);
+  if (kind_ != PolicyKind::kS3Fifo) return main_.push_newest(id);
   if (stream) return (++stream_blocks_ % 16 == 0 ? main_ : stream_).push_newest(id);
   (ghost ? main_ : small_).push_newest(id);
 }
@@ -55,7 +65,102 @@ BlockId Policy::take_oldest(BlockList& list) {
   return 0;
 }
 
+void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
+  if (kind_ != PolicyKind::kPeriod) return;
+  Extent& extent = table_.extent(page);
+  const std::uint32_t gap = left_ - extent.seen;
+  if (extent.seen != 0 && gap > memory_pages / kGap) {
+    if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
+    extent.period = gap;
+  }
+  extent.seen = left_ + (left_ == 0);
+  extent.watched = false;
+}
+
+void Policy::touched(PageNumber page, std::uint64_t memory_pages) {
+  if (table_.extent(page).period != 0) swept(page, memory_pages);
+}
+
+void Policy::rank(std::uint64_t memory_pages) {
+  ranked_at_ = left_;
+  sparing_ = true;
+  ranked_.clear();
+  periodic_pages_ = 0;
+  std::erase_if(periodic_, [&](PageNumber first) {
+    Extent& extent = table_.extent(first);
+    const std::uint32_t since = left_ - extent.seen;
+    if (since > extent.period + extent.period / 2 + memory_pages / kVisit) {
+      extent.period = 0;  // nobody came when it was time
+      return true;
+    }
+    const auto present = std::count(std::begin(extent.state), std::end(extent.state), PageState::kPresent);
+    periodic_pages_ += static_cast<std::uint64_t>(present);
+    const std::uint32_t distance = since < extent.period ? extent.period - since : 0;
+    if (present > 1 && since > memory_pages / kVisit) ranked_.push_back({distance, first});
+    return false;
+  });
+  std::ranges::sort(ranked_);
+}
+
+BlockId Policy::block_in_extent(PageNumber first) const {
+  for (auto run = table_.next_run(first, first + kExtentPages, PageState::kPresent); run.count != 0;
+       run = table_.next_run(run.first + 1, first + kExtentPages, PageState::kPresent)) {
+    const BlockId id = table_.find(run.first)->tag[run.first % kExtentPages];
+    const Block& block = table_.block(id);
+    if (!block.busy && block.queue == Queue::kMain) return id;
+  }
+  return 0;
+}
+
+BlockId Policy::take_latest_needed() {
+  // What has no period and has been let alone for one round of the list is taken to be needed after another one.
+  const std::uint64_t round = main_.pages() - std::min(periodic_pages_, main_.pages());
+  while (!ranked_.empty() && ranked_.back().distance > round) {
+    if (const BlockId id = block_in_extent(ranked_.back().first)) {
+      main_.remove(id);
+      return id;
+    }
+    ranked_.pop_back();
+  }
+  return 0;
+}
+
+BlockId Policy::take_by_period(std::uint64_t memory_pages) {
+  if (left_ - ranked_at_ > memory_pages / kRanking) rank(memory_pages);
+  if (const BlockId id = take_latest_needed()) return id;
+  const std::uint64_t all = main_.pages();
+  std::uint64_t spared = 0;
+  while (const BlockId id = take_oldest(main_)) {
+    const Block& block = table_.block(id);
+    Extent& extent = table_.extent(block.first);
+    sparing_ = sparing_ && spared <= all;
+    if (!sparing_ || extent.period == 0 || block.pages < kSparedPages) return id;
+    spared += block.pages;
+    main_.push_newest(id);
+    if (extent.watched) continue;
+    extent.watched = true;
+    if (const BlockId part = page_to_watch(id)) return part;
+  }
+  return 0;
+}
+
+BlockId Policy::page_to_watch(BlockId id) {
+  Block& block = table_.block(id);
+  const PageRun run = table_.next_run(block.first, block.first + block.count, PageState::kPresent, id);
+  if (run.count == 0) return 0;
+  const BlockId part = table_.new_block(run.first, 1);
+  table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), 1);
+  table_.tag(run.first) = part;
+  --block.pages;
+  shrink(id, 1);
+  return part;
+}
+
 BlockId Policy::take_victim(std::uint64_t memory_pages) {
+  if (kind_ == PolicyKind::kPeriod) {
+    if (const BlockId id = take_by_period(memory_pages)) return id;
+    return take_oldest(keep_);
+  }
   if (stream_.pages() > stream_share(memory_pages) && ++victims_ % 16 != 0) {
     if (const BlockId id = take_oldest(stream_)) return id;
   }

@@ -10,7 +10,9 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "base/options.hpp"
 #include "pager/page_table.hpp"
 
 namespace farheap::pager {
@@ -34,11 +36,20 @@ class BlockList {
   std::uint64_t pages_ = 0;
 };
 
-// The two policies differ in where a block enters and which list gives the victim:
+// The policies differ in where a block enters and which list gives the victim:
 //
 // clock   one list. New and proven blocks enter at its young end, the old end leaves. With probation this is the
 //         second-chance algorithm. Simple, and right where the recent past tells the near future. (Proven blocks that
 //         go round several times unasked, GCLOCK, were tried: they break sweeps into pieces, lbm 3.0 s instead of 2.3.)
+//
+// period  the default: clock, and where sweeps come back, Belady's choice as far as it can be foreseen. Of each extent
+//         of 2 MiB it is known when a sweep was last seen there and how long after the one before (the period; time
+//         is counted in pages that left). The extent whose next sweep is furthest away leaves first, as a whole, so
+//         that requests stay large; but not one that a sweep may still be in. Blocks of the other extents leave as
+//         under clock, and when their last round was shorter than that distance, those of the extents leave. What is
+//         in view is swept unseen: so the clock's hand, when it spares a block for its period, takes one page of its
+//         extent out of view, whose next touch tells. An extent where nobody came for one and a half periods is like
+//         any other, so a pattern that ended is forgotten after that time.
 //
 // s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
 //         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
@@ -47,7 +58,7 @@ class BlockList {
 //         and a sweep larger than memory that comes round again finds most of the rest where it was, instead of
 //         nothing. So that neither side is there for ever, one stream block in sixteen goes to the main list, and one
 //         victim in sixteen comes from there (bimodal insertion, ISCA'07).
-enum class PolicyKind : std::uint8_t { kClock, kS3Fifo };
+using PolicyKind = base::EvictionPolicy;
 
 class Policy {
  public:
@@ -63,6 +74,10 @@ class Policy {
   void entered(BlockId id, bool ghost, bool stream);
   // The block was touched in probation.
   void proven(BlockId id);
+  // A sweep was seen here.
+  void swept(PageNumber page, std::uint64_t memory_pages);
+  // A page was touched out of view, whoever did it: where sweeps come by, it was probably one.
+  void touched(PageNumber page, std::uint64_t memory_pages);
   // The user or a plan says: evict last.
   void keep(BlockId id);
   // The kernel did not let go of it; it is tried again after all others.
@@ -85,12 +100,30 @@ class Policy {
  private:
   [[nodiscard]] BlockList* list_of(BlockId id);
   [[nodiscard]] BlockId take_oldest(BlockList& list);
+  [[nodiscard]] BlockId take_by_period(std::uint64_t memory_pages);
+
+  // kPeriod
+  struct Ranked {
+    std::uint32_t distance;  // to the next sweep, in pages that leave
+    PageNumber first;        // of the extent
+    [[nodiscard]] auto operator<=>(const Ranked&) const = default;
+  };
+  void rank(std::uint64_t memory_pages);
+  [[nodiscard]] BlockId take_latest_needed();
+  [[nodiscard]] BlockId block_in_extent(PageNumber first) const;
+  // The block's first page, as a block of its own.
+  [[nodiscard]] BlockId page_to_watch(BlockId id);
 
   PolicyKind kind_;
   PageTable& table_;
   BlockList small_, main_, stream_, keep_;
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 0;
+  std::vector<PageNumber> periodic_;  // first pages of the extents that have a period
+  std::vector<Ranked> ranked_;        // of them, those with something to take; the last is needed last
+  std::uint64_t periodic_pages_ = 0;  // in view, when they were ranked
+  std::uint32_t ranked_at_ = 0;
+  bool sparing_ = true;  // until the next ranking; not if everything would be spared
 };
 
 }  // namespace farheap::pager

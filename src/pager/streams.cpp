@@ -5,6 +5,10 @@
 
 namespace farheap::pager {
 
+namespace {
+constexpr std::uint64_t kLongAgo = 64;  // touches
+}
+
 bool Streams::continues(Stream& stream, PageNumber page) const {
   if (stream.pages == 0) return false;
   if (stream.direction >= 0 && page >= stream.next && page <= stream.next + kSlackPages) {
@@ -20,22 +24,70 @@ bool Streams::continues(Stream& stream, PageNumber page) const {
   return false;
 }
 
+void Streams::note(const Stream& stream) {
+  const std::size_t at = static_cast<std::size_t>(&stream - streams_.data());
+  const auto low = [](PageNumber page) { return static_cast<std::uint32_t>(page); };
+  forward_[at] = stream.direction >= 0 ? low(stream.next) : kNowhere;
+  const PageNumber below = stream.direction < 0 ? stream.next : stream.last - 1;
+  backward_[at] = stream.direction <= 0 && stream.last > 0 ? low(below) : kNowhere;
+}
+
+Streams::Stream* Streams::find(PageNumber page) {
+  const auto low = static_cast<std::uint32_t>(page);
+  for (std::size_t from = 0; from < kStreams; from += kLookedAtTogether) {
+    std::uint32_t near = 0;  // no way out of this loop, so that it becomes vector instructions
+    for (std::size_t i = from; i < from + kLookedAtTogether; ++i) {
+      near |= static_cast<std::uint32_t>(low - forward_[i] <= kSlackPages);
+      near |= static_cast<std::uint32_t>(backward_[i] - low <= kSlackPages);
+    }
+    if (near == 0) continue;
+    for (std::size_t i = from; i < from + kLookedAtTogether; ++i) {
+      if (continues(streams_[i], page)) return &streams_[i];
+    }
+  }
+  return nullptr;
+}
+
+// Of the next few in turn, the one that was not used for longest.
+Streams::Stream& Streams::least_used() {
+  constexpr std::size_t kCandidates = 8;
+  Stream* least = &streams_[hand_];
+  for (std::size_t i = 1; i < kCandidates; ++i) {
+    Stream& stream = streams_[(hand_ + i) % kStreams];
+    if (stream.used < least->used) least = &stream;
+  }
+  hand_ = (hand_ + kCandidates) % kStreams;
+  return *least;
+}
+
 Streams::Advice Streams::touched(PageNumber page) {
   ++clock_;
-  Stream* oldest = &streams_[0];
-  for (Stream& stream : streams_) {
-    if (continues(stream, page)) {
-      stream.pages = std::min(std::max(stream.pages * 2, kFirstPages), largest_pages_);
-      stream.last = page;
-      stream.used = clock_;
-      matched_ = &stream;
-      return {true, stream.direction < 0, stream.pages};
-    }
-    if (stream.used < oldest->used) oldest = &stream;
+  matched_ = find(page);
+  if (matched_ == nullptr) {
+    matched_ = &least_used();
+    *matched_ = Stream{.next = page + 1, .last = page, .pages = 1, .direction = 0, .used = clock_};
+    note(*matched_);
+    return {};
   }
-  *oldest = Stream{.next = page + 1, .last = page, .pages = 1, .direction = 0, .used = clock_};
-  matched_ = oldest;
-  return {};
+  // Among so many, one that began long ago is met by chance, too: it has to be met twice.
+  const bool doubtful = matched_->pages == 1 && clock_ - matched_->used > kLongAgo;
+  if (doubtful) {
+    *matched_ = Stream{.next = page + 1, .last = page, .pages = 2, .direction = matched_->direction, .used = clock_};
+    note(*matched_);
+    return {};
+  }
+  matched_->pages = std::min(std::max(matched_->pages * 2, kFirstPages), largest_pages_);
+  matched_->last = page;
+  matched_->used = clock_;
+  note(*matched_);
+  return {true, matched_->direction < 0, matched_->pages};
+}
+
+Streams::Advice Streams::presume(bool backward, std::uint32_t pages) {
+  matched_->direction = backward ? -1 : 1;
+  matched_->pages = std::min(pages, largest_pages_);
+  note(*matched_);
+  return {true, backward, matched_->pages};
 }
 
 std::uint32_t Streams::active() const {
@@ -46,7 +98,9 @@ std::uint32_t Streams::active() const {
 }
 
 void Streams::continues_at(PageNumber page) {
-  if (matched_ != nullptr) matched_->next = page;
+  if (matched_ == nullptr) return;
+  matched_->next = page;
+  note(*matched_);
 }
 
 }  // namespace farheap::pager

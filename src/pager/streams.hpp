@@ -27,10 +27,15 @@ class Streams {
     std::uint32_t pages = 1;  // to fetch at once, the touched page included
   };
 
-  explicit Streams(std::uint32_t largest_pages) : largest_pages_(largest_pages) {}
+  explicit Streams(std::uint32_t largest_pages) : largest_pages_(largest_pages) {
+    forward_.fill(kNowhere);
+    backward_.fill(kNowhere);
+  }
 
   // A page was touched that was not in view. Tells whether it continues a stream.
   [[nodiscard]] Advice touched(PageNumber page);
+  // What touched() has just begun is taken for a stream at once, with a window of `pages`.
+  [[nodiscard]] Advice presume(bool backward, std::uint32_t pages);
   // How many streams are going on now: what is read ahead must be shared between them.
   [[nodiscard]] std::uint32_t active() const;
   // The stream that touched() matched last will next be noticed at `page` (after what was fetched or read ahead).
@@ -44,11 +49,19 @@ class Streams {
     std::int8_t direction = 0;
     std::uint64_t used = 0;
   };
+  // Where touching goes on with a stream, in 32 bits, for a quick look over all of them: kNowhere if it cannot.
+  static constexpr std::size_t kStreams = 384, kLookedAtTogether = 64;
+  static constexpr std::uint32_t kNowhere = 1u << 31;
   [[nodiscard]] bool continues(Stream& stream, PageNumber page) const;
+  [[nodiscard]] Stream* find(PageNumber page);
+  [[nodiscard]] Stream& least_used();
+  void note(const Stream& stream);
 
   std::uint32_t largest_pages_;
-  std::array<Stream, 64> streams_{};
+  std::array<Stream, kStreams> streams_{};
+  std::array<std::uint32_t, kStreams> forward_, backward_;
   Stream* matched_ = nullptr;
+  std::size_t hand_ = 0;
   std::uint64_t clock_ = 0;
 };
 

@@ -40,8 +40,7 @@ constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 pager::PagerOptions pager_options(const base::Options& options, std::uint64_t capacity_pages) {
   pager::PagerOptions result;
   result.capacity_pages = capacity_pages;
-  result.policy =
-      options.policy == base::EvictionPolicy::kClock ? pager::PolicyKind::kClock : pager::PolicyKind::kS3Fifo;
+  result.policy = options.policy;
   result.block_min_pages = static_cast<std::uint32_t>(options.block_min / kPageBytes);
   result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
   result.read_ahead_pages = options.read_ahead / kPageBytes;

@@ -127,6 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"one_thread", {.pages = 2048, .memory_pages = 500, .seed = 1}, 1},
         Case{"clock", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kClock, .seed = 2}, 3},
+        Case{"period", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kPeriod, .seed = 21}, 3},
         Case{"s3fifo", {.pages = 4096, .memory_pages = 800, .seed = 3}, 3},
         Case{"slow_store", {.pages = 2048, .memory_pages = 400, .faults = {.delay_us = 300}, .seed = 4}, 4},
         Case{"errors",

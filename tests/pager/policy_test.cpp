@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which block leaves first, under both policies: their order step by step, and what becomes of a hot set in a memory
+// Which block leaves first, under each policy: their order step by step, and what becomes of a hot set in a memory
 // of blocks that is swept.
 #include "pager/policy.hpp"
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <vector>
 
 namespace farheap::pager {
@@ -65,7 +66,7 @@ class S3FifoTest : public testing::Test, protected Blocks {
   S3FifoTest() : Blocks(PolicyKind::kS3Fifo) {}
 };
 
-// ---- both
+// ---- all
 
 TEST_P(PolicyTest, NothingLeavesWhereNothingIs) {
   EXPECT_EQ(policy.take_victim(100), 0u);
@@ -136,9 +137,10 @@ TEST_P(PolicyTest, GhostsAreRememberedForAsManyPagesAsMemoryHolds) {
 }
 
 constexpr auto kind_name = [](const testing::TestParamInfo<PolicyKind>& one) {
-  return one.param == PolicyKind::kClock ? "Clock" : "S3Fifo";
+  return one.param == PolicyKind::kClock ? "Clock" : one.param == PolicyKind::kPeriod ? "Period" : "S3Fifo";
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, PolicyTest, testing::Values(PolicyKind::kClock, PolicyKind::kS3Fifo), kind_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, PolicyTest,
+                         testing::Values(PolicyKind::kClock, PolicyKind::kPeriod, PolicyKind::kS3Fifo), kind_name);
 
 // ---- clock
 
@@ -198,6 +200,7 @@ class Memory {
     if (state == PageState::kProbation) {
       const BlockId id = table_.tag(page);
       probation_.remove(id);
+      policy_.touched(page, pages_);
       policy_.proven(id);
       table_.set_state(page, PageState::kPresent);
       return true;
@@ -208,6 +211,7 @@ class Memory {
     table_.set_state(page, PageState::kPresent);
     table_.tag(page) = id;
     policy_.entered(id, ghost, stream);
+    if (stream) policy_.swept(page, pages_);
     return false;
   }
   std::uint64_t sweep(PageNumber first, std::uint64_t count, bool stream) {
@@ -286,6 +290,41 @@ TEST(PolicyInUse, ASweepLargerThanMemoryFindsAPartOfItWhenItComesRound) {
     EXPECT_EQ(clock.sweep(0, kSwept, true), 0u);
   }
   EXPECT_GT(found, kMemory / 2);
+}
+
+// ---- period: memory and sweeps of some dozens of extents
+
+constexpr std::uint64_t kLargeMemory = 40 * kExtentPages;
+constexpr std::uint64_t kLargeSweep = 60 * kExtentPages;
+
+// An oracle finds kLargeMemory pages of each round, as those that it does not keep are kLargeSweep - kLargeMemory.
+TEST(PolicyInUse, ASweepThatComesBackFindsNearlyWhatAnOracleWouldUnderPeriod) {
+  Memory period(PolicyKind::kPeriod, kLargeMemory), clock(PolicyKind::kClock, kLargeMemory);
+  std::uint64_t found = 0;
+  for (int round = 0; round < 12; ++round) {
+    found = period.sweep(0, kLargeSweep, true);
+    EXPECT_EQ(clock.sweep(0, kLargeSweep, true), 0u);
+  }
+  EXPECT_GT(found, kLargeMemory * 2 / 3);
+}
+
+TEST(PolicyInUse, ASweepThatEndedIsForgottenUnderPeriod) {
+  Memory memory(PolicyKind::kPeriod, kLargeMemory);
+  for (int round = 0; round < 12; ++round) memory.sweep(0, kLargeSweep, true);
+  ASSERT_GT(memory.in_memory(0, kLargeSweep), kLargeMemory / 2);
+  constexpr PageNumber kElsewhere = 80 * kExtentPages;
+  constexpr std::uint64_t kHotNow = kLargeMemory * 9 / 10;
+  for (int round = 0; round < 6; ++round) memory.sweep(kElsewhere, kHotNow, false);
+  EXPECT_GT(memory.in_memory(kElsewhere, kHotNow), kHotNow * 9 / 10);
+}
+
+TEST(PolicyInUse, PagesAtRandomAreWhatTheyAreToClockUnderPeriod) {
+  Memory period(PolicyKind::kPeriod, kMemory), clock(PolicyKind::kClock, kMemory);
+  std::mt19937 random(7);
+  for (int i = 0; i < 50'000; ++i) {
+    const PageNumber page = random() % (kMemory * 3 / 2);
+    ASSERT_EQ(period.touch(page), clock.touch(page)) << "touch " << i;
+  }
 }
 
 }  // namespace

@@ -56,12 +56,49 @@ TEST(Streams, ManySweepsAtOnceAreAllFollowed) {
   for (const std::uint32_t one : pages) EXPECT_EQ(one, kLargest);
 }
 
+// What a transform along the slowest axis does: a plane between one touch and the next, and then all of them again, one
+// page further.
+TEST(Streams, HundredsOfSweepsInTurnAreAllFollowed) {
+  Streams streams(kLargest);
+  constexpr PageNumber kPlane = 256;
+  for (PageNumber row = 0; row < 4; ++row) {
+    for (PageNumber plane = 0; plane < 300; ++plane) {
+      EXPECT_EQ(streams.touched(plane * kPlane + row).sequential, row > 1) << "plane " << plane << " row " << row;
+    }
+  }
+}
+
+TEST(Streams, APresumedStreamGoesOnAsOneThatWasSeen) {
+  for (const bool backward : {false, true}) {
+    Streams streams(kLargest);
+    ASSERT_FALSE(streams.touched(5000).sequential);
+    const Streams::Advice presumed = streams.presume(backward, 64);
+    EXPECT_TRUE(presumed.sequential);
+    EXPECT_EQ(presumed.backward, backward);
+    EXPECT_EQ(presumed.pages, 64u);
+    const PageNumber next = backward ? 4936 : 5064;
+    streams.continues_at(next);
+    const Streams::Advice advice = streams.touched(next);
+    EXPECT_TRUE(advice.sequential);
+    EXPECT_EQ(advice.backward, backward);
+    EXPECT_EQ(advice.pages, 128u);
+  }
+}
+
 TEST(Streams, RandomTouchesAreNoStream) {
   Streams streams(kLargest);
   std::mt19937_64 random(3);
   int sequential = 0;
   for (int i = 0; i < 10'000; ++i) sequential += streams.touched(random() % 10'000'000).sequential;
   EXPECT_LT(sequential, 20);
+}
+
+TEST(Streams, RandomTouchesOfAMiddlingTableAreHardlyEverAStream) {
+  Streams streams(kLargest);
+  std::mt19937_64 random(4);
+  int sequential = 0;
+  for (int i = 0; i < 100'000; ++i) sequential += streams.touched(random() % 131'072).sequential;
+  EXPECT_LT(sequential, 1'000) << "each reads pages that nobody asked for";
 }
 
 TEST(Streams, TheFirstPageOfAllMisleadsNobody) {

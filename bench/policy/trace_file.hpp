@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A recorded page trace (docs/formats.md) from a file. Thread-safety: a pure function.
+#pragma once
+
+#include "pager/page_trace.hpp"
+
+namespace farheap::bench {
+
+[[nodiscard]] Result<pager::PageTrace> read_trace_file(const char* path);
+
+}  // namespace farheap::bench
