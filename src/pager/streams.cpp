@@ -91,7 +91,7 @@ Streams::Advice Streams::presume(bool backward, std::uint32_t pages) {
 }
 
 std::uint32_t Streams::active() const {
-  constexpr std::uint64_t kRecent = 256;  // touches
+  constexpr std::uint64_t kRecent = 64;  // touches
   std::uint32_t count = 0;
   for (const Stream& stream : streams_) count += stream.pages > kFirstPages && clock_ - stream.used < kRecent;
   return count;
