@@ -323,7 +323,7 @@ void PagedSegment::pause_eviction() {
 void PagedSegment::make_sure_of_fork() {
   std::unique_lock life(life_);
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed);
-  if (is_paging() || handed_out < kForksFreely || budget_.fits_twice(handed_out)) return;
+  if (is_paging() || handed_out <= kForksFreely || budget_.fits_twice(handed_out)) return;
   if (Status started = start_paging(); !started) give_up(started.error());
 }
 

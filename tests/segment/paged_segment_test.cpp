@@ -358,8 +358,20 @@ TEST_P(PagedSegmentTest, AChildHasTheDataOfTheForkAndWritesItsOwn) {
   close(go[1]);
 }
 
+TEST_P(PagedSegmentTest, AForkAfterWhichTwoCouldGoOverTheBudgetStartsPaging) {
+  grow_to(kRoom / 2);
+  const pid_t child = fork_segment([&] {
+    if (!segment().is_paging()) return 1;
+    return wrong_in_all() == 0 ? 0 : 3;
+  });
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(end_of(child), 0);
+  EXPECT_TRUE(segment().is_paging());
+  EXPECT_EQ(wrong_in_all(), 0u);
+}
+
 TEST_P(PagedSegmentTest, AChildOfThePlainLifeStartsToPageByItself) {
-  grow_to(kPlain);
+  grow_to(kPiece);
   const pid_t child = fork_segment([&] {
     if (segment().is_paging()) return 1;
     grow_to(kMuch);

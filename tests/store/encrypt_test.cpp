@@ -124,8 +124,11 @@ TEST_F(Encrypt, WhatIsNoKeyIsRefused) {
 TEST_F(Encrypt, AChangedByteIsFoundAndNamed) {
   fill(path_);
   const int file = open(path_.c_str(), O_RDWR);
-  const char byte = 'x';
-  ASSERT_EQ(pwrite(file, &byte, 1, 57 * 4096 + 77), 1);  // 51 blocks a group: block 55, behind two side blocks
+  constexpr off_t kAt = 57 * 4096 + 77;  // 51 blocks a group: block 55, behind two side blocks
+  char byte = 0;
+  ASSERT_EQ(pread(file, &byte, 1, kAt), 1);
+  byte ^= 1;  // not a letter: one time in 256 it was there already
+  ASSERT_EQ(pwrite(file, &byte, 1, kAt), 1);
   close(file);
   auto store = reopen();
   for (std::uint64_t block = 0; block < 100; ++block) {
