@@ -37,6 +37,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
 }
 
 void Pager::adopt(PageRun run) {
+  const Still still(*this);
   constexpr std::uint32_t kPages = 64;  // memory filled before the pager came leaves in pieces of 256 KiB
   Lock lock(mutex_);
   while (run.count != 0) {
@@ -119,6 +120,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
   for (PageNumber from = first; from < end;) {
     const PageNumber stop = std::min<PageNumber>((from / kExtentPages + 1) * kExtentPages, end);
     {
+      const Still still(*this);
       Lock lock(mutex_);
       room_.wait(lock, [&] { return !frozen_; });
       if (table_.find(from) != nullptr) {
@@ -136,6 +138,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
 }
 
 void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
+  const Still still(*this);
   Lock lock(mutex_);
   const PageNumber end = std::min(first + count, table_.capacity_pages());
   if (kind == HintKind::kWillNeed) {
@@ -154,7 +157,7 @@ void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
   for (auto run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
        run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
     BlockId last = 0;
-    for (std::uint32_t i = 0; i < run.count && !frozen_; ++i) {
+    for (std::uint32_t i = 0; i < run.count && !frozen_ && !eviction_paused_; ++i) {
       const BlockId id = table_.tag(run.first + i);
       if (id == last || table_.state(run.first + i) != PageState::kPresent || table_.block(id).busy) continue;
       last = id;
@@ -198,6 +201,7 @@ void Pager::end_io() {
 }
 
 bool Pager::is_within_limit() {
+  const Still still(*this);
   Lock lock(mutex_);
   refresh_limit();
   if (resident_ > limit_) wake_evictor();
@@ -205,11 +209,13 @@ bool Pager::is_within_limit() {
 }
 
 void Pager::pause_eviction(bool on) {
+  const Still still(*this);
   Lock lock(mutex_);
   eviction_paused_ = on;
 }
 
 void Pager::freeze() {
+  const Still still(*this);
   fork_lock_ = Lock(mutex_);
   frozen_ = true;
   room_.wait(fork_lock_, [&] { return in_flight_ == 0; });
@@ -231,6 +237,7 @@ void Pager::thaw_in_child() {
   announced_ = 0;
   // The parent's waiting threads are part of these; they are not here.
   fork_lock_.release();
+  new (&leaving_view_) std::mutex;
   new (&mutex_) std::mutex;
   new (&room_) std::condition_variable;
   new (&work_) std::condition_variable;
@@ -238,16 +245,19 @@ void Pager::thaw_in_child() {
 }
 
 std::uint64_t Pager::resident_pages() const {
+  const Still still(*this);
   Lock lock(mutex_);
   return resident_;
 }
 
 std::uint64_t Pager::page_limit() const {
+  const Still still(*this);
   Lock lock(mutex_);
   return limit_;
 }
 
 PageState Pager::state(PageNumber page) const {
+  const Still still(*this);
   Lock lock(mutex_);
   return table_.state(page);
 }

@@ -133,6 +133,17 @@ class Pager {
   // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
   [[nodiscard]] Lock lock_for_fault();
   void let_faults_through(Lock& lock);
+  void wait_for_faults() const;
+  // What a thread of the program holds while it is here, beside the mutex: nothing leaves the view. Its stack may lie
+  // in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
+  // be brought.
+  class Still {
+   public:
+    explicit Still(const Pager& pager);
+
+   private:
+    Lock lock_;
+  };
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
         PageTable table);
 
@@ -164,8 +175,9 @@ class Pager {
   void undo_incoming(const Incoming& incoming);
 
   // pager_evict.cpp
-  void fill_probation(Lock& lock, std::uint64_t wanted_pages);
-  // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list.
+  void fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages);
+  // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list, and this
+  // thread has leaving_view_.
   std::uint32_t take_out(Lock& lock, BlockId id);
   void note_taken(BlockId id, PageRun run, const View::Taken* answers);
   struct Leaving;
@@ -206,8 +218,9 @@ class Pager {
   base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
 
+  mutable std::mutex leaving_view_;  // held by who takes pages out of view, from choosing them on; before mutex_
   mutable std::mutex mutex_;
-  std::atomic<unsigned> faults_at_the_door_ = 0;
+  mutable std::atomic<unsigned> faults_at_the_door_ = 0;
   std::condition_variable room_;  // memory was freed, or a page came to rest
   std::condition_variable work_;  // the evictor has something to do
   std::condition_variable requests_there_;

@@ -68,6 +68,7 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
 }
 
 Pager::Evicted Pager::evict_once() {
+  Lock leaving_view(leaving_view_);
   Lock lock(mutex_);
   refresh_limit();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
@@ -82,7 +83,8 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t excess = std::min(staying - low, kBatchPages);
 
   const std::uint64_t wanted = probation_target() + excess;
-  if (probation_.pages() < wanted) fill_probation(lock, wanted - probation_.pages());
+  if (probation_.pages() < wanted) fill_probation(leaving_view, lock, wanted - probation_.pages());
+  leaving_view.unlock();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
 
   Leaving leaving;
@@ -119,7 +121,7 @@ Pager::Evicted Pager::evict_once() {
   return Evicted::kStoreFull;
 }
 
-void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
+void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages) {
   std::uint64_t taken = 0;
   std::uint32_t since_break = 0;
   std::uint64_t tried = 0;
@@ -133,7 +135,11 @@ void Pager::fill_probation(Lock& lock, std::uint64_t wanted_pages) {
     taken += take_out(lock, id);
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
-      let_faults_through(lock);
+      lock.unlock();
+      leaving_view.unlock();
+      wait_for_faults();
+      leaving_view.lock();
+      lock.lock();
       if (frozen_ || eviction_paused_) break;
     }
   }

@@ -45,10 +45,26 @@ Pager::Lock Pager::lock_for_fault() {
   return lock;
 }
 
+// Not asleep: whoever is woken with a mutex may find his stack gone.
+Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_, std::try_to_lock) {
+  constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
+  if (!lock_.owns_lock()) {
+    pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
+    while (!lock_.try_lock()) sched_yield();
+    pager.faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  [[maybe_unused]] volatile char stack[kStackInUse];
+  stack[0] = 0;  // what lies between is on the same two pages
+}
+
 void Pager::let_faults_through(Lock& lock) {
   lock.unlock();
-  for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
+  wait_for_faults();
   lock.lock();
+}
+
+void Pager::wait_for_faults() const {
+  for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
 }
 
 void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
