@@ -88,14 +88,4 @@ std::uint64_t ProcessMemory::anonymous_bytes() {
   return anonymous_bytes_in(text);
 }
 
-std::uint64_t ProcessMemory::proportional_anonymous_bytes() {
-  char text[4096];
-  if (!read_text("/proc/self/smaps_rollup", text)) return 0;
-  constexpr char kField[] = "Pss_Anon:";
-  const char* at = std::strstr(text, kField);
-  if (at == nullptr) return 0;
-  at += sizeof kField - 1;
-  return next_number(at) * 1024;
-}
-
 }  // namespace farheap::os

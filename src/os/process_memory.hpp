@@ -18,9 +18,6 @@ class ProcessMemory {
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
   [[nodiscard]] std::uint64_t anonymous_bytes();
-  // The same, but a page that n processes share counts for a n-th: Pss_Anon of /proc/self/smaps_rollup. Walks the page
-  // tables: milliseconds.
-  [[nodiscard]] static std::uint64_t proportional_anonymous_bytes();
   // Of any process, and its first touches and copies on write since it was made; zeros if it is gone. About 10 us.
   struct Use {
     std::uint64_t anonymous_bytes = 0;

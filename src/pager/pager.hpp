@@ -15,7 +15,8 @@
 //   the rest         any thread
 //
 // Thread-safety: all calls may be made at the same time; one mutex guards the state, and it is never held while a
-// store is asked or a buffer is filled.
+// store is asked, a buffer is filled or pages are taken out of view. Threads of the program hold a second one, too, so
+// that nothing leaves the view while they are here (see Still).
 #pragma once
 
 #include <array>

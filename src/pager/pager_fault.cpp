@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "pager/pager.hpp"
 
@@ -45,12 +46,15 @@ Pager::Lock Pager::lock_for_fault() {
   return lock;
 }
 
-// Not asleep: whoever is woken with a mutex may find his stack gone.
+// Not asleep on the mutex: whoever is woken with it may find his stack gone. And not always awake: a thread of a
+// real-time priority would keep those from the processor who have it.
 Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_, std::try_to_lock) {
   constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
   if (!lock_.owns_lock()) {
     pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-    while (!lock_.try_lock()) sched_yield();
+    for (int looks = 0; !lock_.try_lock(); ++looks) {
+      looks < kMostYields ? (void)sched_yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
     pager.faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
   }
   [[maybe_unused]] volatile char stack[kStackInUse];

@@ -12,9 +12,8 @@
 
 #include "base/log.hpp"
 #include "os/runtime_threads.hpp"
+#include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
-
-#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
 
 // The C library's list of open streams. Its fork() writes to every one of them in the child, before any handler of
 // ours could run there: none of them may be out of view by then.
@@ -53,17 +52,6 @@ void touch_global_locale() {
   uselocale(before);
 }
 
-// The C library writes to the child's stack, and the child does, before it has handlers. What lies there is not open,
-// or in use, further down.
-void touch_stack(segment::PagedSegment& segment, const void* stack) {
-  constexpr std::size_t kPages = 16;
-  auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(stack) - 1) & ~(base::kPageBytes - 1));
-  for (std::size_t i = 0; i < kPages; ++i, at -= base::kPageBytes) {
-    if (!segment.contains(at) || segment.holding(at, base::kPageBytes) != segment::PagedSegment::Holding::kOpen) return;
-    (void)*reinterpret_cast<volatile std::byte*>(at);
-  }
-}
-
 void renew_threads() {
   base::InsideRuntime inside;
   if (Status renewed = os::renew_threads_in_child(); !renewed) base::stop(renewed.error().message());
@@ -97,7 +85,8 @@ void before_fork_on(const void* stack) {
     touch_name_databases();
     touch_global_locale();
     os::touch_books_of_threads();
-    if (stack != nullptr) touch_stack(*all.segment, stack);
+    // The C library writes to the child's stack, and the child does, before it has handlers.
+    if (stack != nullptr) all.segment->touch_stack(stack);
   }
   lock_break_for_fork();
   all.program->lock_for_fork();

@@ -11,9 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
-
-#define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
 
 using namespace farheap::preload;
 

@@ -31,7 +31,7 @@ constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
-constexpr std::size_t kStackInUseByForks = 8 * kPageBytes;
+constexpr std::size_t kStackPagesInUseByForks = 16;
 // Before a fork, for room: at most so many in vain.
 constexpr unsigned kLookForRoomUs = 200;
 constexpr int kLooksForRoom = 1000;
@@ -56,16 +56,6 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
 os::UserfaultFeatures wanted_features(const base::Options& options) {
   return {.move = !options.disable.has(base::Feature::kMove),
           .kernel_faults = !options.disable.has(base::Feature::kKernelFaults)};
-}
-
-// The stack of this thread may lie in the range, and what is below its end have left: nobody can bring that while this
-// thread holds the locks of a fork. Changes nothing there.
-void touch_stack(const os::Mapping& range, void* from) {
-  auto* const here = static_cast<std::byte*>(from);
-  for (std::byte* at = here; at > here - kStackInUseByForks; at -= kPageBytes) {
-    if (static_cast<std::size_t>(at - range.data()) >= range.size()) return;
-    __atomic_fetch_or(reinterpret_cast<unsigned char*>(at), 0, __ATOMIC_RELAXED);
-  }
 }
 
 }  // namespace
@@ -316,7 +306,18 @@ void PagedSegment::pause_eviction() {
   if (!is_paging()) return;
   if (budget_.next_child_may_stay()) make_room_for_child();
   pager_->pause_eviction(true);
-  touch_stack(range_, __builtin_frame_address(0));
+  touch_stack(__builtin_frame_address(0));
+}
+
+// What is not open is the stack's guard, or not part of it.
+void PagedSegment::touch_stack(const void* end) {
+  if (!contains(end)) return;
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(end) - 1 - range_.data());
+  std::byte* at = range_.data() + offset / kPageBytes * kPageBytes;
+  for (std::size_t i = 0; i < kStackPagesInUseByForks && contains(at); ++i, at -= kPageBytes) {
+    if (holding(at, kPageBytes) != Holding::kOpen) return;
+    (void)*reinterpret_cast<volatile std::byte*>(at);
+  }
 }
 
 // What parent and child copy of what they share asks nobody, unless both page.

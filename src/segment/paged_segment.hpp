@@ -88,6 +88,9 @@ class PagedSegment final : public PageSpace {
   // Around fork(): between the first and one of the others nothing moves. The child gets a segment of its own that
   // shares what is in the store until one of the two writes.
   void pause_eviction();
+  // After it: a stack that ends here may lie in the range, and what is below have left. Nobody can bring that while the
+  // locks of a fork are held.
+  void touch_stack(const void* end);
   void lock_for_fork();
   void unlock_in_parent();
   void unlock_in_child();
