@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-SAMPLE_SECONDS = 0.003
+SAMPLE_SECONDS = 0.003  # no peak is missed; looking so often takes some of the time of what it looks at
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -26,6 +26,7 @@ class Run:
     peak_bytes: int
     timed_out: bool
     kills: int = 0  # by the kernel, for want of memory; known with a group only
+    charged_bytes: int | None = None  # the most that the group was charged, page cache and kernel memory included
     left_behind: int = 0  # processes of the tree that were still there after the end
 
     @property
@@ -73,9 +74,10 @@ def tree_bytes(process):
 
 
 class _Sampler(threading.Thread):
-    def __init__(self, sample):
+    def __init__(self, sample, interval):
         super().__init__(daemon=True)
         self._sample = sample
+        self._interval = interval
         self._stop_now = threading.Event()
         self.peak = 0
 
@@ -85,7 +87,7 @@ class _Sampler(threading.Thread):
                 self.peak = max(self.peak, self._sample())
             except OSError:
                 pass
-            self._stop_now.wait(SAMPLE_SECONDS)
+            self._stop_now.wait(self._interval)
 
     def finish(self):
         self._stop_now.set()
@@ -117,8 +119,9 @@ def _kill_session(session):
     return len(members)
 
 
-def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=None, timeout=None):
-    """`stdin` and `stdout` are paths; without `stdout` the output is kept in memory of the caller."""
+def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=None, timeout=None,
+                 interval=SAMPLE_SECONDS):
+    """Memory is looked at every `interval` seconds. `stdin` and `stdout` are paths; without `stdout` the output is kept in memory of the caller."""
     full = group.joining(command) if group else list(command)
     source = open(stdin, "rb") if stdin else subprocess.DEVNULL
     target = open(stdout, "wb") if stdout else subprocess.PIPE
@@ -127,7 +130,7 @@ def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=
         start = time.monotonic()
         process = subprocess.Popen(full, stdin=source, stdout=target, stderr=subprocess.PIPE, env=env, cwd=cwd,
                                    start_new_session=True)
-        sampler = _Sampler(group.usage if group else lambda: tree_bytes(process.pid))
+        sampler = _Sampler(group.usage if group else lambda: tree_bytes(process.pid), interval)
         sampler.start()
         try:
             output, errors = process.communicate(timeout=timeout)
@@ -148,4 +151,5 @@ def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=
     left = _kill_session(process.pid)
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Run(seconds, status, output or b"", errors or b"", peak, timed_out,
-               kills=group.kills() if group else 0, left_behind=left)
+               kills=group.kills() if group else 0, charged_bytes=group.highest_charge() if group else None,
+               left_behind=left)

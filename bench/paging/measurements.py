@@ -16,13 +16,15 @@ FULL = "full"  # in place of a level: as much memory as the program likes
 WELL, TIMED_OUT, KILLED = "well", "timed out", "killed"
 SLOWER = "slower"  # given up because another setting had been faster: says nothing but that
 
+WATCHED = "farheap, watched"  # a way: the run is not timed, it is for the peak
+
 
 @dataclasses.dataclass
 class Record:
     """One run of a program."""
     program: str
     level: object  # per cent of the plain peak, or FULL
-    way: str  # plain, swap, mlock, farheap
+    way: str  # plain, swap, mlock, farheap, WATCHED
     turn: int
     seconds: float  # of the timed phase; with FULL, of the whole run. Of a run that did not end well: until then
     ended: str
@@ -44,7 +46,8 @@ def setting_key(setting):
 
 class Measurements:
     """`settings`: what must be the same in all parts (sizes, kernel mask). `programs`: name -> facts from the first
-    run: class, peak_bytes, checksum, whole_seconds, real. `optima`: (name, level) -> numbers of trace_optimum."""
+    run: class, peak_bytes, beside_bytes, checksum, whole_seconds, real. `optima`: (name, level) -> numbers of
+    trace_optimum."""
 
     def __init__(self, settings=None, machine="", path=None):
         self.settings = settings or {}
@@ -67,6 +70,11 @@ class Measurements:
 
     def of(self, program, level, way):
         return [one for one in self.records if (one.program, one.level, one.way) == (program, level, way)]
+
+    def peaks(self, program):
+        """Runs under Farheap with too little memory, watched and timed ones."""
+        return [one for one in self.records
+                if one.program == program and one.way in ("farheap", WATCHED) and one.level != FULL]
 
     def levels(self):
         """Those that were measured, the largest first."""
@@ -111,6 +119,8 @@ def load(path):
         data = json.load(lines)
     if data.get("format") != report.FORMAT or data.get("bench") != "paging" or "runs" not in data:
         raise ValueError(f"{path}: no measurements of bench/paging in format {report.FORMAT}")
+    if any("beside_bytes" not in one for one in data["programs"].values()):
+        raise ValueError(f"{path}: measured when control groups were given other limits; begin another file")
     measured = Measurements(data["settings"], data["machine"], path)
     measured.commands = data["commands"]
     measured.programs = data["programs"]

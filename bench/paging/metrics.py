@@ -160,7 +160,7 @@ def program_results(measured, name):
     for level in measured.levels():
         lines += level_results(measured, name, level)
     runs = [one for one in measured.records if one.program == name and one.way == "farheap"]
-    short = [one for one in runs if one.level != FULL]
+    short = measured.peaks(name)
     if short:
         over = [one.peak_bytes - one.budget_bytes for one in short]
         percents = [100 * more / one.budget_bytes for more, one in zip(over, short)]

@@ -11,12 +11,13 @@ import memory_group
 import optimum
 import swap_area
 from farheap_command import complain
-from measurements import FULL, KILLED, SLOWER, TIMED_OUT, WELL, Record
+from measurements import FULL, KILLED, SLOWER, TIMED_OUT, WATCHED, WELL, Record
 from metrics import best_setting
 from report import MIB
 
-SLACK_BYTES = 4 * MIB  # program text, page tables and what else a control group charges besides the heap
+UNKNOWN_BESIDE = 4 * MIB  # what a group is charged besides the heap, where the kernel does not say what it was charged
 ROOM_BYTES = 512 * MIB  # a budget "well above the peak" is twice the peak and this
+SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 LEAST_GIVE_UP = 30.0  # seconds: shorter ones are not given up
 SURELY_SLOWER = 1.25  # times the best setting yet: a further setting need not be run to its end
 PREPARED = re.compile(rb"prepared after ([0-9.]+) s")
@@ -35,6 +36,12 @@ def timed_part(run):
     return max(run.seconds - float(prepared.group(1)), 0.0) if prepared else run.seconds
 
 
+def charged_beside(run):
+    """Page tables, program text and what else the group was charged besides the memory that the program made: as much
+    more than the budget may a group have so that the budget is left for that."""
+    return UNKNOWN_BESIDE if run.charged_bytes is None else max(run.charged_bytes - run.peak_bytes, 0)
+
+
 class Runner:
     """`tool`, `optimum_program`: paths, or None. `groups`: whether there are control groups. `left_out`: the columns
     there cannot be. The measurements are saved after every run."""
@@ -50,14 +57,14 @@ class Runner:
 
     # ---- one run
 
-    def run_once(self, subject, command, limit=None, timeout=None):
+    def run_once(self, subject, command, limit=None, timeout=None, interval=SELDOM):
         timeout = min(timeout or self.options.timeout, self.options.timeout)
         if not self.groups:
             return measured_run.measured_run(command, stdin=subject.stdin, env=subject.env, cwd=subject.cwd,
-                                             timeout=timeout)
+                                             timeout=timeout, interval=interval)
         with memory_group.MemoryGroup(limit) as group:
             return measured_run.measured_run(command, group=group, stdin=subject.stdin, env=subject.env,
-                                             cwd=subject.cwd, timeout=timeout)
+                                             cwd=subject.cwd, timeout=timeout, interval=interval)
 
     def seconds(self, subject, run, way, whole):
         """Raises ValueError for a wrong result."""
@@ -114,7 +121,8 @@ class Runner:
         give_up = self.give_up_after(subject)
         hopeless = min(SURELY_SLOWER * min(rivals) + 1, give_up) if rivals else give_up
         swap_area.write_page_cluster(setting["page_cluster"])
-        run = self.run_once(subject, command, budget + SLACK_BYTES, hopeless)
+        beside = self.measured.programs[subject.name]["beside_bytes"]
+        run = self.run_once(subject, command, budget + beside, hopeless)
         record.budget_bytes = budget
         self.enter(subject, run, record, hopeless < give_up)
 
@@ -142,12 +150,18 @@ class Runner:
             self.limited(subject, level, "mlock", turn, setting, command, budget)
 
     def farheap(self, subject, level, turn, budget):
-        record = self.record(subject, level, "farheap", turn)
+        if turn == 0 and level != FULL:
+            self.farheap_run(subject, level, WATCHED, turn, budget)
+        self.farheap_run(subject, level, "farheap", turn, budget)
+
+    def farheap_run(self, subject, level, way, turn, budget):
+        record = self.record(subject, level, way, turn)
         if not record:
             return
         command = farheap_command.run_command(self.tool, budget, subject.command, store=f"file:{self.options.folder}",
                                               mask=self.options.mask)
-        run = self.run_once(subject, command, timeout=self.give_up_after(subject))
+        interval = measured_run.SAMPLE_SECONDS if way == WATCHED else SELDOM
+        run = self.run_once(subject, command, timeout=self.give_up_after(subject), interval=interval)
         record.budget_bytes = budget
         stats = farheap_command.parse_stats(run.stderr)
         if stats is not None:
@@ -162,15 +176,16 @@ class Runner:
         """With its verifier: gives the peak that budgets are shares of, and the checksum that all runs must have."""
         if subject.name in self.measured.programs:
             return
-        run = self.run_once(subject, subject.command + ([] if subject.real else ["--verify"]))
+        run = self.run_once(subject, subject.command + ([] if subject.real else ["--verify"]),
+                            interval=measured_run.SAMPLE_SECONDS)
         if run.timed_out:
             raise ValueError(f"not done after {self.options.timeout} s")
         checksum = subject.measured(run).checksum
         if run.peak_bytes < 16 * MIB:
             raise ValueError(f"its peak of {run.peak_bytes / MIB:.1f} MiB was not seen: it ended between two looks")
         self.measured.programs[subject.name] = {"class": subject.kind, "peak_bytes": run.peak_bytes,
-                                                "checksum": checksum, "whole_seconds": run.seconds,
-                                                "real": subject.real}
+                                                "beside_bytes": charged_beside(run), "checksum": checksum,
+                                                "whole_seconds": run.seconds, "real": subject.real}
         self.measured.save()
 
     def short_of_memory(self, subject, level):

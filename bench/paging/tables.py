@@ -45,7 +45,7 @@ def seconds(measured, name, level, way):
 
 def level_row(measured, results, name, level):
     facts = measured.programs[name]
-    runs = [one for one in measured.of(name, level, "farheap")]
+    runs = [one for one in measured.peaks(name) if one.level == level]
     over = f"{max(one.peak_bytes - one.budget_bytes for one in runs) / MIB:+.1f} MiB" if runs else "-"
     return [name, facts["class"], f"{level} %", f"{facts['peak_bytes'] * level // 100 / MIB:.0f} MiB",
             *(seconds(measured, name, level, way) for way, _ in WAYS),

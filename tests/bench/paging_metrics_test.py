@@ -24,14 +24,15 @@ import run as bench
 import runner as ways
 import subjects
 import tables
-from measurements import FULL, KILLED, SLOWER, TIMED_OUT, WELL, Record
+from measurements import FULL, KILLED, SLOWER, TIMED_OUT, WATCHED, WELL, Record
 from report import MIB
 
 PEAK = 200 * MIB
 
 
 def a_program(kind="sweeping", peak=PEAK):
-    return {"class": kind, "peak_bytes": peak, "checksum": "c", "whole_seconds": 1.0, "real": False}
+    return {"class": kind, "peak_bytes": peak, "beside_bytes": MIB, "checksum": "c", "whole_seconds": 1.0,
+            "real": False}
 
 
 class Planted:
@@ -232,7 +233,8 @@ class Kept(unittest.TestCase):
                 self.planted().join(different(change))
 
     def test_other_files_are_refused(self):
-        for text in ('{"format":1,"bench":"alloc","results":[]}', '{"format":2,"bench":"paging","runs":[]}'):
+        for text in ('{"format":1,"bench":"alloc","results":[]}', '{"format":2,"bench":"paging","runs":[]}',
+                     '{"format":1,"bench":"paging","runs":[],"programs":{"p":{"peak_bytes":1}}}'):
             pathlib.Path(self.path).write_text(text, encoding="utf-8")
             with self.assertRaises(ValueError):
                 measurements.load(self.path)
@@ -246,7 +248,7 @@ class FakeRunner(ways.Runner):
         self.seconds_of = seconds
         self.ran = []
 
-    def run_once(self, subject, command, limit=None, timeout=None):
+    def run_once(self, subject, command, limit=None, timeout=None, interval=None):
         way = "farheap" if command[0] == "tool" else "mlock" if "--mlock" in command else "swap" if limit else "plain"
         self.ran.append((way, limit, timeout))
         seconds, checksum = self.seconds_of(way, command), "c"
@@ -256,7 +258,8 @@ class FakeRunner(ways.Runner):
             return measured_run.Run(timeout, 137, b"", b"", PEAK, True)
         line = json.dumps({"seconds": seconds, "checksum": checksum, "verified": None})
         stats = json.dumps({"format": 1, "bytes_read": 7, "bytes_written": 9, "peak_bytes": 11})
-        return measured_run.Run(seconds, 0, line.encode(), stats.encode(), PEAK, False)
+        return measured_run.Run(seconds, 0, line.encode(), stats.encode(), PEAK, False,
+                                charged_bytes=PEAK + MIB)
 
 
 class Running(unittest.TestCase):
@@ -291,7 +294,19 @@ class Running(unittest.TestCase):
         shares = [one.setting for one in runner.measured.of("p", 70, "mlock")]
         self.assertEqual(len(shares), 4)
         self.assertEqual({one["page_cluster"] for one in shares}, {0}, "with what was best without locked memory")
-        self.assertIn(("swap", PEAK * 70 // 100 + ways.SLACK_BYTES), {(way, limit) for way, limit, _ in runner.ran})
+        self.assertIn(("swap", PEAK * 70 // 100 + MIB), {(way, limit) for way, limit, _ in runner.ran})
+
+    def test_a_watched_run_tells_the_peak_and_no_time(self):
+        runner = self.runner(lambda way, _: 1.0, columns=["farheap"])
+        self.measure(runner)
+        ways_run = [one.way for one in runner.measured.peaks("p")]
+        self.assertEqual(ways_run.count(WATCHED), 1)
+        self.assertEqual(ways_run.count("farheap"), 3)
+        for one in runner.measured.peaks("p"):
+            one.seconds, one.peak_bytes = (9.0, 2 * PEAK) if one.way == WATCHED else (1.0, PEAK)
+        lines = {line["metric"]: line["value"] for line in metrics.program_results(runner.measured, "p")}
+        self.assertEqual(lines["peak_over_budget_mib"], (2 * PEAK - PEAK * 70 // 100) / MIB)
+        self.assertEqual([one.seconds for one in runner.measured.of("p", 70, "farheap")], [1.0] * 3)
 
     def test_a_setting_that_is_surely_slower_is_not_run_to_its_end(self):
         runner = self.runner(self.by_cluster({3: 20.0, 0: 100.0, 5: 10.0}), columns=["swap"])
@@ -333,7 +348,7 @@ class Running(unittest.TestCase):
         runner = self.runner(lambda way, _: "d" if way == "farheap" else 1.0)
         self.assertIn("WRONG", self.measure(runner))
         self.assertEqual(runner.measured.of("p", 70, "farheap"), [])
-        self.assertEqual(len(runner.wrong), 3 + 5)
+        self.assertEqual(len(runner.wrong), 1 + 3 + 5)
 
     def test_a_program_without_locks_is_told(self):
         runner = self.runner(lambda *_: 1.0)
