@@ -21,11 +21,30 @@ bool is_zero_page(const std::byte* page) {
   return first == 0 && std::memcmp(page, page + sizeof first, base::kPageBytes - sizeof first) == 0;
 }
 
+KnownContents& KnownContents::operator=(KnownContents&& other) noexcept {
+  std::swap(bits_, other.bits_);
+  return *this;
+}
+
+void KnownContents::forget() {
+  if (tag() == kMany) delete[] many();
+  bits_ = {};
+}
+
 void KnownContents::prepare_hashes(std::uint32_t pages) {
+  forget();
   if (pages > 1) {
-    hashes_ = std::make_unique<PageHash[]>(pages);
+    bits_ = {kMany, reinterpret_cast<std::uintptr_t>(new PageHash[pages])};
   } else {
-    hashes_ = PageHash{};
+    bits_ = {kOne, 0};
+  }
+}
+
+void KnownContents::set_hash(std::uint32_t index, PageHash hash) {
+  if (tag() == kMany) {
+    many()[index] = hash;
+  } else {
+    bits_ = {shortened(hash).low | kOne, hash.high};
   }
 }
 
@@ -38,7 +57,7 @@ KnownContents KnownContents::part(std::uint32_t from, std::uint32_t pages) const
   KnownContents result;
   if (kind() != Kind::kHashes) return result;
   result.prepare_hashes(pages);
-  for (std::uint32_t i = 0; i < pages; ++i) result.set_hash(i, at(from + i));
+  for (std::uint32_t i = 0; i < pages; ++i) result.set_hash(i, hash(from + i));
   return result;
 }
 

@@ -9,8 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <variant>
+#include <utility>
 
 namespace farheap::pager {
 
@@ -21,7 +20,9 @@ struct PageHash {
 [[nodiscard]] PageHash hash_page(const std::byte* page);
 [[nodiscard]] bool is_zero_page(const std::byte* page);
 
-// What is known of the pages of one block before the program could write to them.
+// What is known of the pages of one block before the program could write to them. In 16 bytes, because under random
+// access there is one for each page in memory: the two lowest bits tell what the rest is, so that the hash of a single
+// page, which needs no memory of its own, is one of 126 bits.
 class KnownContents {
  public:
   enum class Kind : std::uint8_t {
@@ -29,30 +30,33 @@ class KnownContents {
     kHashes,   // they are in the store, with these hashes
   };
 
+  KnownContents() = default;
+  KnownContents(KnownContents&& other) noexcept { *this = std::move(other); }
+  KnownContents& operator=(KnownContents&& other) noexcept;
+  ~KnownContents() { forget(); }
+
   // Requires: `bytes` holds `pages` pages.
   void set_hashes(const std::byte* bytes, std::uint32_t pages);
   void prepare_hashes(std::uint32_t pages);
-  void set_hash(std::uint32_t index, PageHash hash) { at(index) = hash; }
-  void forget() { hashes_ = std::monostate{}; }
+  void set_hash(std::uint32_t index, PageHash hash);
+  void forget();
   // What is known of pages [from, from + pages), for a block that is split off.
   [[nodiscard]] KnownContents part(std::uint32_t from, std::uint32_t pages) const;
 
-  [[nodiscard]] Kind kind() const { return hashes_.index() == 0 ? Kind::kNothing : Kind::kHashes; }
+  [[nodiscard]] Kind kind() const { return tag() == kNothing ? Kind::kNothing : Kind::kHashes; }
   // True only if page `index` of the block still has the contents that the store has.
   [[nodiscard]] bool is_stored(std::uint32_t index, PageHash now) const {
-    return kind() == Kind::kHashes && at(index) == now;
+    return kind() == Kind::kHashes && shortened(hash(index)) == shortened(now);
   }
 
  private:
-  using Many = std::unique_ptr<PageHash[]>;
-  [[nodiscard]] PageHash& at(std::uint32_t index) {
-    const Many* many = std::get_if<Many>(&hashes_);
-    return many != nullptr ? (*many)[index] : std::get<PageHash>(hashes_);
-  }
-  [[nodiscard]] const PageHash& at(std::uint32_t index) const { return const_cast<KnownContents*>(this)->at(index); }
+  static constexpr std::uint64_t kNothing = 0, kOne = 1, kMany = 2, kTagBits = 3;
+  [[nodiscard]] static PageHash shortened(PageHash hash) { return {hash.low & ~kTagBits, hash.high}; }
+  [[nodiscard]] std::uint64_t tag() const { return bits_.low & kTagBits; }
+  [[nodiscard]] PageHash* many() const { return reinterpret_cast<PageHash*>(bits_.high); }  // Requires: kMany
+  [[nodiscard]] PageHash hash(std::uint32_t index) const { return tag() == kMany ? many()[index] : bits_; }
 
-  // Single pages, the common case under random access, need no memory of their own.
-  std::variant<std::monostate, PageHash, Many> hashes_;
+  PageHash bits_;
 };
 
 }  // namespace farheap::pager

@@ -46,24 +46,25 @@ enum class PageState : std::uint8_t {
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
 using BlockId = std::uint32_t;  // 0: none
-enum class Queue : std::uint8_t { kNone, kSmall, kMain, kStream, kKeep, kProbation };
+enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbation };
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
 struct Block {
   std::uint32_t first = 0;       // a page number: segments have at most 2^32 pages (16 TiB)
   BlockId older = 0, newer = 0;  // in its queue
-  std::uint16_t count = 0;       // pages it was made with; all in one extent
-  std::uint16_t pages = 0;       // pages it still has
-  Queue queue = Queue::kNone;
-  bool busy = false;    // its staging is being read by the writer: it may not be taken out again yet
-  bool marker = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
-  bool leave_first = false;
-  bool guessed = false;  // fetched as neighbours of a missed page, and not touched yet
-  bool wanted = false;   // touched while it was taken out of view, or dropped
-  KnownContents known;   // as the store (or a fresh page) has it
+  std::uint32_t count : 10 = 0;  // pages it was made with; all in one extent
+  std::uint32_t pages : 10 = 0;  // pages it still has
+  Queue queue : 3 = Queue::kNone;
+  bool busy : 1 = false;    // its staging is being read by the writer: it may not be taken out again yet
+  bool marker : 1 = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
+  bool leave_first : 1 = false;
+  bool guessed : 1 = false;  // fetched as neighbours of a missed page, and not touched yet
+  bool wanted : 1 = false;   // touched while it was taken out of view, or dropped
+  KnownContents known;       // as the store (or a fresh page) has it
 };
-static_assert(sizeof(Block) == 48);  // under random access there is one for each page in memory
+static_assert(sizeof(Block) == 32);  // under random access there is one for each page in memory
+static_assert(kExtentPages < 1 << 10);
 
 // 2 MiB of pages. Exists from the first touch on.
 struct Extent {

@@ -29,6 +29,7 @@
 
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
+#include "pager/leaving.hpp"
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
@@ -181,14 +182,15 @@ class Pager {
   // thread has leaving_view_.
   std::uint32_t take_out(Lock& lock, BlockId id);
   void note_taken(BlockId id, PageRun run, const View::Taken* answers);
-  struct Leaving;
-  std::vector<BlockId> choose_leaving(std::uint64_t pages);
+  void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen);
   void examine(Leaving& leaving);
   void settle(Lock& lock, Leaving& leaving, bool written);
   void sort_out(Leaving& leaving, bool written);
   void let_go(Lock& lock, Leaving& leaving);
   void refresh_limit();
+  // What is kept free, so that a fault finds room: as much as bursts of faults have needed lately.
   [[nodiscard]] std::uint64_t reserve_pages() const;
+  void raise_reserve();  // somebody had to wait
   [[nodiscard]] std::uint64_t probation_target() const;
 
   // pager_read_ahead.cpp
@@ -235,8 +237,11 @@ class Pager {
   std::deque<ReadAhead> requests_;
   std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
   std::uint64_t limit_ = 0;
+  static constexpr std::uint64_t kMostReserve = 2048;
+  std::uint64_t reserve_ = kMostReserve;  
   std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
   std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
+  Leaving this_round_;
   std::uint64_t in_flight_ = 0;
   std::uint32_t waiting_for_room_ = 0;
   bool evictor_waits_ = false;

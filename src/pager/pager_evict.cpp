@@ -18,31 +18,15 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
+// A round in which nobody had to wait for room takes this part of the reserve; under 64 pages, none.
+constexpr std::uint64_t kReserveDecay = 64;
 }  // namespace
 
-// What is about to leave: blocks, and what became of each of their pages.
-struct Pager::Leaving {
-  struct Page {
-    PageNumber page;
-    BlockId block;
-    PageHash hash;
-    enum : std::uint8_t { kClean, kZero, kDirty } found;
-  };
-  std::vector<BlockId> blocks;
-  std::vector<Page> pages;
-  std::vector<Backing::Write> writes;
-  std::uint64_t dirty_pages = 0;
+std::uint64_t Pager::reserve_pages() const {
+  return std::min(reserve_, std::clamp<std::uint64_t>(limit_ / 256, 32, kMostReserve));
+}
 
-  // Pages of one block that follow each other and whose staging places are given back.
-  struct Part {
-    PageRun run;
-    std::size_t from;  // of `pages`
-    bool back;         // touched meanwhile, and in view again
-  };
-  std::vector<Part> parts;
-};
-
-std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 256, 32, 2048); }
+void Pager::raise_reserve() { reserve_ = std::min(reserve_pages() * 5 / 4, kMostReserve); }
 
 std::uint64_t Pager::probation_target() const { return limit_ * probation_share_.percent() / 100; }
 
@@ -87,13 +71,15 @@ Pager::Evicted Pager::evict_once() {
   leaving_view.unlock();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
 
-  Leaving leaving;
-  leaving.blocks = choose_leaving(excess);
+  Leaving& leaving = this_round_;
+  leaving.clear();
+  choose_leaving(excess, leaving.blocks);
   stuck_rounds_ = leaving.blocks.empty() ? stuck_rounds_ + 1 : 0;
   if (stuck_rounds_ != 0) {
     room_.notify_all();
     return Evicted::kIdle;
   }
+  reserve_ -= reserve_ / kReserveDecay;
   begin_io();
   lock.unlock();
   examine(leaving);
@@ -165,7 +151,8 @@ std::uint32_t Pager::take_out(Lock& lock, BlockId id) {
   }
   lock.lock();
   for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
-  if (std::exchange(block.wanted, false)) view_.wake({first, block.count});
+  if (block.wanted) view_.wake({first, block.count});
+  block.wanted = false;
   end_io();
   const std::uint32_t taken = block.pages;
   if (taken != 0) {
@@ -202,8 +189,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
   }
 }
 
-std::vector<BlockId> Pager::choose_leaving(std::uint64_t pages) {
-  std::vector<BlockId> chosen;
+void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
   std::uint64_t sum = 0;
   while (sum < pages && probation_.oldest() != 0) {
     const BlockId id = probation_.oldest();
@@ -218,27 +204,24 @@ std::vector<BlockId> Pager::choose_leaving(std::uint64_t pages) {
     chosen.push_back(id);
   }
   leaving_ += sum;
-  return chosen;
 }
 
 // Outside the mutex: the pages are kWriting, so their staging places do not change (a page touched meanwhile is
 // copied back, not moved).
 void Pager::examine(Leaving& leaving) {
-  for (const BlockId id : leaving.blocks) {
-    const Block& block = table_.block(id);
-    // The tags tell which pages are this block's; those of a busy block change only by discard(), which waits.
-    for (PageNumber page = block.first; page < block.first + block.count; ++page) {
-      leaving.pages.push_back({page, id, {}, Leaving::Page::kDirty});
+  {
+    Lock lock(mutex_);
+    // Of busy blocks, that only discard() takes pages from, and it waits. What is in view again was touched meanwhile.
+    for (const BlockId id : leaving.blocks) {
+      const Block& block = table_.block(id);
+      for (PageNumber page = block.first; page < block.first + block.count; ++page) {
+        const PageState state = table_.state(page);
+        const bool came_along = state == PageState::kWriting || state == PageState::kPresent;
+        if (came_along && table_.tag(page) == id) leaving.pages.push_back({page, id, {}, Leaving::Page::kDirty});
+      }
     }
   }
   std::sort(leaving.pages.begin(), leaving.pages.end(), [](auto& a, auto& b) { return a.page < b.page; });
-  Lock lock(mutex_);
-  std::erase_if(leaving.pages, [&](const Leaving::Page& one) {
-    const PageState state = table_.state(one.page);
-    const bool mine = table_.tag(one.page) == one.block;
-    return !mine || (state != PageState::kWriting && !(state == PageState::kPresent && table_.block(one.block).busy));
-  });
-  lock.unlock();
   for (Leaving::Page& one : leaving.pages) {
     const std::byte* bytes = view_.staging(one.page);
     const Block& block = table_.block(one.block);
@@ -268,9 +251,8 @@ void Pager::examine(Leaving& leaving) {
 void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   sort_out(leaving, written);
   lock.unlock();
-  std::vector<PageRun> runs;
-  for (const auto& part : leaving.parts) runs.push_back(part.run);
-  view_.drop_staging(runs);
+  for (const auto& part : leaving.parts) leaving.runs.push_back(part.run);
+  view_.drop_staging(leaving.runs);
   lock.lock();
   let_go(lock, leaving);
   leaving_ = 0;  // one evictor at a time

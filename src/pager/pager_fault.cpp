@@ -216,6 +216,7 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
   if (room() == 0) {
     const auto since = std::chrono::steady_clock::now();
     ++waiting_for_room_;
+    raise_reserve();
     while (room() == 0) {
       wake_evictor();
       room_.wait_for(lock, std::chrono::milliseconds(20));

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A round of the evictor, between choosing blocks and giving their memory back.
+//
+// Thread-safety: the evictor's own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pager/page_table.hpp"
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+// What is about to leave: blocks, and what became of each of their pages.
+// One object for all rounds: what it has allocated once, it keeps.
+struct Leaving {
+  struct Page {
+    PageNumber page;
+    BlockId block;
+    PageHash hash;
+    enum : std::uint8_t { kClean, kZero, kDirty } found;
+  };
+  std::vector<BlockId> blocks;
+  std::vector<Page> pages;
+  std::vector<Backing::Write> writes;
+  std::uint64_t dirty_pages = 0;
+
+  // Pages of one block that follow each other and whose staging places are given back.
+  struct Part {
+    PageRun run;
+    std::size_t from;  // of `pages`
+    bool back;         // touched meanwhile, and in view again
+  };
+  std::vector<Part> parts;
+  std::vector<PageRun> runs;  // the same, as the view wants them
+
+  void clear() {
+    blocks.clear();
+    pages.clear();
+    writes.clear();
+    parts.clear();
+    runs.clear();
+    dirty_pages = 0;
+  }
+};
+
+}  // namespace farheap::pager
