@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-// A round in which nobody had to wait for room takes this part of the reserve; under 64 pages, none.
+// Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in bursts.
 constexpr std::uint64_t kReserveDecay = 64;
 }  // namespace
 
@@ -79,7 +79,7 @@ Pager::Evicted Pager::evict_once() {
     room_.notify_all();
     return Evicted::kIdle;
   }
-  reserve_ -= reserve_ / kReserveDecay;
+  reserve_ = announced_ != 0 ? kMostReserve : reserve_ - reserve_ / kReserveDecay;
   begin_io();
   lock.unlock();
   examine(leaving);
