@@ -39,11 +39,11 @@ constexpr unsigned kSlowCallsPerLook = 16;
 
 }  // namespace
 
-Heap::Heap(segment::PageSpace& space) noexcept
+Heap::Heap(segment::PageSpace& space, std::size_t most_waiting) noexcept
     : map_(space.base(), space.capacity_bytes()),
       id_(g_last_heap_id.fetch_add(1) + 1),
       pool_(space),
-      large_(space, map_) {
+      large_(space, map_, most_waiting) {
   arenas_ = arena_count(kMostArenas);
   bins_ = static_cast<Bin*>(metadata_.obtain(sizeof(Bin) * arenas_ * kClassCount));
   bool aligned = reinterpret_cast<std::uintptr_t>(space.base()) % kChunkBytes == 0 &&
