@@ -8,6 +8,7 @@
 #include <new>
 
 #include "heap/heap.hpp"
+#include "os/robust_list.hpp"
 
 namespace farheap::heap {
 
@@ -163,6 +164,9 @@ void Heap::thread_exit() noexcept {
   retire(*cache);
 }
 
-void Heap::on_thread_end(void* cache) noexcept { static_cast<ThreadCache*>(cache)->heap->thread_exit(); }
+void Heap::on_thread_end(void* cache) noexcept {
+  static_cast<ThreadCache*>(cache)->heap->thread_exit();
+  os::touch_robust_list();
+}
 
 }  // namespace farheap::heap
