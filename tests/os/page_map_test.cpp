@@ -122,13 +122,10 @@ TEST(ProcessMemory, FollowsWhatIsTouchedAndDropped) {
   EXPECT_LT(memory.anonymous_bytes(), before + (8u << 20));
 }
 
-TEST(PageMap, WhatIsInMemoryIsFoundWithoutIt) {
-  auto range = Mapping::reserve(1000 * 4096, Access::kReadWrite);
-  ASSERT_TRUE(range.has_value());
-  for (std::size_t i = 0; i < 1000; i += 3) range->data()[i * 4096] = std::byte{1};
-  std::vector<PageEntry> entries(1000);
-  ASSERT_TRUE(find_in_memory(range->data(), entries));
-  for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(entries[i].present, i % 3 == 0) << i;
+TEST_F(PageMap, WhatIsInMemoryIsFoundWithoutIt) {
+  std::vector<PageEntry> entries(kPages);
+  ASSERT_TRUE(find_in_memory(range_.data(), entries));
+  for (std::size_t i = 0; i < kPages; ++i) EXPECT_EQ(entries[i].present, i % 3 == 0) << i;
 }
 
 }  // namespace
