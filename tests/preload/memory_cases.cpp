@@ -286,8 +286,8 @@ CASE(usable_size_is_usable) {
   }
 }
 
-// The kernel marks them when their owner has ended, where nobody can serve a fault any more: what was out of view stayed
-// locked for ever.
+// The kernel marks them when their owner has ended, where nobody can serve a fault any more: what was out of view
+// stayed locked for ever.
 CASE(robust_locks_of_a_thread_that_ended) {
   constexpr std::size_t kLocks = 1000;
   constexpr std::size_t kApart = 3 * kPage;
