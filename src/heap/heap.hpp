@@ -37,7 +37,8 @@ class Heap {
  public:
   // Never calls malloc; may be placement-constructed before main.
   // Requires: the space outlives the heap, and its base and capacity are multiples of 2 MiB.
-  explicit Heap(segment::PageSpace& space) noexcept;
+  // Of large objects that were freed, `most_waiting` bytes keep their memory for the next ones.
+  explicit Heap(segment::PageSpace& space, std::size_t most_waiting = 8 * base::kMiB) noexcept;
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   // Objects are not given back to the space. Requires: no other thread uses the heap, now or later.

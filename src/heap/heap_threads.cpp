@@ -8,6 +8,7 @@
 #include <new>
 
 #include "heap/heap.hpp"
+#include "os/robust_list.hpp"
 
 namespace farheap::heap {
 
@@ -39,11 +40,11 @@ constexpr unsigned kSlowCallsPerLook = 16;
 
 }  // namespace
 
-Heap::Heap(segment::PageSpace& space) noexcept
+Heap::Heap(segment::PageSpace& space, std::size_t most_waiting) noexcept
     : map_(space.base(), space.capacity_bytes()),
       id_(g_last_heap_id.fetch_add(1) + 1),
       pool_(space),
-      large_(space, map_) {
+      large_(space, map_, most_waiting) {
   arenas_ = arena_count(kMostArenas);
   bins_ = static_cast<Bin*>(metadata_.obtain(sizeof(Bin) * arenas_ * kClassCount));
   bool aligned = reinterpret_cast<std::uintptr_t>(space.base()) % kChunkBytes == 0 &&
@@ -163,6 +164,9 @@ void Heap::thread_exit() noexcept {
   retire(*cache);
 }
 
-void Heap::on_thread_end(void* cache) noexcept { static_cast<ThreadCache*>(cache)->heap->thread_exit(); }
+void Heap::on_thread_end(void* cache) noexcept {
+  static_cast<ThreadCache*>(cache)->heap->thread_exit();
+  os::touch_robust_list();
+}
 
 }  // namespace farheap::heap

@@ -10,7 +10,6 @@
 namespace farheap::heap {
 
 static constexpr std::size_t kLargestWaiting = 2 * base::kMiB;
-static constexpr std::size_t kWaitingLimit = 8 * base::kMiB;
 
 // The best fit that wastes no more than a quarter.
 std::byte* LargeRuns::take_waiting(std::size_t bytes, std::size_t alignment, std::size_t& got) noexcept {
@@ -59,12 +58,12 @@ void LargeRuns::give_back(void* object) noexcept {
   auto* at = static_cast<std::byte*>(object);
   std::size_t bytes = pages * base::kPageBytes;
   live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (bytes > kLargestWaiting) {
+  if (bytes > std::min(kLargestWaiting, most_waiting_)) {
     space_.give_back(at, bytes);
     return;
   }
   std::unique_lock lock(mutex_);
-  while (waiting_count_ == kWaiting || waiting_bytes_ + bytes > kWaitingLimit) {
+  while (waiting_count_ == kWaiting || waiting_bytes_ + bytes > most_waiting_) {
     Waiting oldest = waiting_[0];
     std::move(waiting_ + 1, waiting_ + waiting_count_, waiting_);
     --waiting_count_;

@@ -18,7 +18,9 @@ namespace farheap::heap {
 
 class LargeRuns {
  public:
-  LargeRuns(segment::PageSpace& space, HeapMap& map) noexcept : space_(space), map_(map) {}
+  // Of what was given back, `most_waiting` bytes stay in memory for the next that asks.
+  LargeRuns(segment::PageSpace& space, HeapMap& map, std::size_t most_waiting) noexcept
+      : space_(space), map_(map), most_waiting_(most_waiting) {}
 
   struct Run {
     std::byte* at = nullptr;  // nullptr: the space is full
@@ -53,6 +55,7 @@ class LargeRuns {
 
   segment::PageSpace& space_;
   HeapMap& map_;
+  const std::size_t most_waiting_;
   std::atomic<std::size_t> live_bytes_{0};
   std::atomic<std::size_t> offset_limit_{0};
   std::mutex mutex_;                // guards all below

@@ -9,9 +9,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "base/units.hpp"
+#include "os/own_descriptors.hpp"
 #include "os/small_file.hpp"
 #include "os/uffd_abi.hpp"
 
@@ -24,7 +26,12 @@ int userfault_by_system_call(int more_flags) {
   return static_cast<int>(syscall(SYS_userfaultfd, kDescriptorFlags | more_flags));
 }
 
+std::atomic<int> g_device{-1};
+
 int userfault_by_device() {
+  const int kept = g_device.load();
+  const int made = kept < 0 ? -1 : ioctl(kept, abi::kDeviceNew, kDescriptorFlags);
+  if (made >= 0) return made;
   const int device = open(abi::kDevicePath, O_RDWR | O_CLOEXEC);
   if (device < 0) return -1;
   const int descriptor = ioctl(device, abi::kDeviceNew, kDescriptorFlags);
@@ -140,6 +147,18 @@ Result<int> open_userfault_descriptor(bool kernel_faults) {
   return fail(
       errno_error(opened.refusal, "cannot have a userfaultfd", "userfaultfd(2) and /dev/userfaultfd",
                   "let an administrator run: sysctl vm.unprivileged_userfaultfd=1; `farheap doctor` says more"));
+}
+
+void keep_userfault_device() {
+  if (g_device.load() >= 0) return;
+  const int device = open(abi::kDevicePath, O_RDWR | O_CLOEXEC);
+  if (device < 0) return;
+  const int kept = keep_descriptor(device);
+  if (kept != device) {
+    g_device.store(kept);
+  } else {
+    release_descriptor(kept);  // it would be one of the few that the program may have
+  }
 }
 
 MachineLimits detect_machine_limits() {

@@ -45,6 +45,8 @@ struct KernelFeatures {
 // A userfaultfd before UFFDIO_API, O_CLOEXEC and O_NONBLOCK. With `kernel_faults` only one that serves faults of
 // system calls too; the error then names the grant that is missing.
 [[nodiscard]] Result<int> open_userfault_descriptor(bool kernel_faults);
+// While this process may: so that it gets userfaultfds, and its forked children, when it has given up its rights.
+void keep_userfault_device();
 
 enum class OvercommitMode : std::uint8_t { kHeuristic = 0, kAlways = 1, kNever = 2 };
 enum class HugePageMode : std::uint8_t { kNever, kMadvise, kAlways };

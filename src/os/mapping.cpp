@@ -29,6 +29,9 @@ const char* remedy_for_addresses() {
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     return "RLIMIT_AS is set: `ulimit -v unlimited` before the program starts (a hard limit only root can raise)";
   }
+  if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return "RLIMIT_DATA is set: `ulimit -d unlimited` before the program starts (a hard limit only root can raise)";
+  }
   char mode = '0';
   const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
   if (file >= 0) {

@@ -2,6 +2,7 @@
 #include "os/page_map.hpp"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,16 @@ bool read_page_map(const void* at, std::span<PageEntry> entries) {
       entries[done].present = (raw[i] & (kPresent | kSwapped)) != 0;
       entries[done].exclusive = (raw[i] & kExclusive) != 0;
     }
+  }
+  return true;
+}
+
+bool find_in_memory(const void* at, std::span<PageEntry> entries) {
+  unsigned char in_memory[512];
+  for (std::size_t done = 0; done < entries.size();) {
+    const std::size_t count = std::min<std::size_t>(entries.size() - done, 512);
+    if (syscall(SYS_mincore, static_cast<const char*>(at) + done * 4096, count * 4096, in_memory) != 0) return false;
+    for (std::size_t i = 0; i < count; ++i, ++done) entries[done] = {(in_memory[i] & 1) != 0, false};
   }
   return true;
 }

@@ -21,4 +21,8 @@ struct PageEntry {
 // took them for absent would lose them.
 [[nodiscard]] bool read_page_map(const void* at, std::span<PageEntry> entries);
 
+// For a process that may not read it (one that has changed its user): which pages are in memory for sure. Of the others
+// nothing is known. False if that cannot be had either.
+[[nodiscard]] bool find_in_memory(const void* at, std::span<PageEntry> entries);
+
 }  // namespace farheap::os

@@ -15,6 +15,7 @@
 namespace farheap::os {
 
 Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
+  if (wanted.kernel_faults) keep_userfault_device();
   auto probe = open_userfault_descriptor(wanted.kernel_faults);
   if (!probe) return fail(std::move(probe.error()));
   uffdio_api api{};

@@ -20,25 +20,29 @@ constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those
 constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
 
-std::byte* make_buffer(std::uint32_t pages) {
-  auto mapping = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
-  if (!mapping) base::stop(mapping.error().message());
-  return (new os::Mapping(std::move(*mapping)))->data();  // as long as the thread, which is as long as the process
-}
-
 }  // namespace
 
 FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page,
                      FaultLoopOptions options)
     : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {}
 
+// All in one piece: in a forked child the parent's go, whose threads are not there.
+Status FaultLoop::make_buffers() {
+  const std::size_t pages =
+      std::size_t{options_.most_handlers + 1} * options_.buffer_pages + std::size_t{kMostInFlight} * kFlightPages;
+  auto made = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
+  if (!made) return fail(std::move(made.error()));
+  buffers_ = std::move(*made);
+  return {};
+}
+
 Status FaultLoop::start() {
+  if (Status made = make_buffers(); !made) return made;
   // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
   // holds whose fault it is that we should serve.
   handlers_ = 1;
   handlers_made_ = 0;
   reads_ = backing_.reads_in_flight(kMostInFlight);
-  if (reads_ && flight_buffers_ == nullptr) flight_buffers_ = make_buffer(kMostInFlight * kFlightPages);
   flights_.resize(reads_ ? kMostInFlight : 0);
   free_numbers_.clear();
   for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
@@ -76,7 +80,7 @@ void* FaultLoop::evictor(void* loop) {
 
 void* FaultLoop::reader(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
-  std::byte* buffer = make_buffer(self.options_.buffer_pages);
+  std::byte* const buffer = self.buffer_of(self.options_.most_handlers);
   for (;;) self.pager_.read_ahead_once(buffer, 1000);
 }
 
@@ -102,8 +106,12 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   handlers_.notify_all();
 }
 
+std::byte* FaultLoop::buffer_of(unsigned thread) const {
+  return buffers_.data() + std::size_t{thread} * options_.buffer_pages * base::kPageBytes;
+}
+
 std::byte* FaultLoop::flight_buffer(unsigned number) const {
-  return flight_buffers_ + std::size_t{number} * kFlightPages * base::kPageBytes;
+  return buffer_of(options_.most_handlers + 1) + std::size_t{number} * kFlightPages * base::kPageBytes;
 }
 
 bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
@@ -165,7 +173,7 @@ FaultLoop::Long FaultLoop::lead() {
 void FaultLoop::handle() {
   const unsigned number = handlers_made_++;
   for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
-  std::byte* buffer = make_buffer(options_.buffer_pages);
+  std::byte* const buffer = buffer_of(number);
   for (;;) {
     Long fault;
     {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "os/mapping.hpp"
 #include "os/userfault.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
@@ -58,6 +59,8 @@ class FaultLoop {
   [[nodiscard]] Long lead();
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
+  [[nodiscard]] Status make_buffers();
+  [[nodiscard]] std::byte* buffer_of(unsigned thread) const;  // the last is the reader's
   [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
@@ -69,6 +72,7 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
+  os::Mapping buffers_;             // one for each handler, one for the reader, and those of reads in flight
   std::mutex turn_;                 // guards all down to free_numbers_
   std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;
@@ -78,7 +82,6 @@ class FaultLoop {
     Clock::time_point since;
   };
   std::vector<Flight> flights_;  // by number
-  std::byte* flight_buffers_ = nullptr;
   std::vector<unsigned> free_numbers_;
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;

@@ -36,7 +36,7 @@ static void drop(std::byte* at, std::size_t bytes) {
 static void make_ours_alone(std::byte* at, std::size_t pages) {
   os::PageEntry entries[512];
   pages = std::min<std::size_t>(pages, 512);
-  if (!os::read_page_map(at, {entries, pages})) return;
+  if (!os::read_page_map(at, {entries, pages}) && !os::find_in_memory(at, {entries, pages})) return;
   std::size_t there = 0;
   while (there < pages && entries[there].present) ++there;
   if (there != 0) syscall(SYS_madvise, at, there * kPageBytes, MADV_POPULATE_WRITE);
@@ -135,8 +135,9 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
   for (std::uint32_t at = 0; at < run.count; at += 512) {
     const PageRun part{run.first + at, std::min<std::uint32_t>(run.count - at, 512)};
     const std::size_t bytes = part.count * kPageBytes;
-    if (userfault_.write_protect(view_at(part.first), bytes, true) != 0 ||
-        !os::read_page_map(view_at(part.first), {entries, part.count})) {
+    const bool watched = userfault_.write_protect(view_at(part.first), bytes, true) == 0;
+    const bool all_known = watched && os::read_page_map(view_at(part.first), {entries, part.count});
+    if (!all_known && !(watched && os::find_in_memory(view_at(part.first), {entries, part.count}))) {
       userfault_.write_protect(view_at(part.first), bytes, false);
       continue;
     }
@@ -147,8 +148,10 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
       const PageRun same{part.first + i, end - i};
       if (entries[i].present) {
         copy_out(same, answers.subspan(at + i, same.count));
-      } else {
+      } else if (all_known) {
         std::fill_n(answers.begin() + at + i, same.count, Taken::kGone);
+      } else {
+        userfault_.write_protect(view_at(same.first), same.count * kPageBytes, false);
       }
       i = end;
     }

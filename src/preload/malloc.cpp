@@ -83,13 +83,8 @@ FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
   return or_enomem(CURRENT_HEAP.allocate_aligned(bytes, alignment));
 }
 
-FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {
-  if (!is_power_of_two(alignment)) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  return memalign(alignment, bytes);
-}
+// As the GNU library before 2.38; later ones refuse what is no power of two.
+FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 
 FARHEAP_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;

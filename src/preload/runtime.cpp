@@ -27,6 +27,8 @@ std::atomic<Runtime*> g_runtime{nullptr};
 namespace {
 
 constexpr std::size_t kArenaBytes = 64 * base::kGiB;  // of addresses
+// Each process of a family has it. A store's buffers of megabytes would stay, one of each size.
+constexpr std::size_t kMostWaiting = 256 * base::kKiB;
 
 alignas(Runtime) unsigned char g_place[sizeof(Runtime)];
 alignas(heap::Heap) unsigned char g_program_place[sizeof(heap::Heap)];
@@ -100,7 +102,7 @@ void forget_preload() { unsetenv("LD_PRELOAD"); }
 
 }  // namespace
 
-Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space) {
+Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space, kMostWaiting) {
   if (!arena.usable()) give_up_without_arena(errno);
 }
 

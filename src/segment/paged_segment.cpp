@@ -270,7 +270,8 @@ void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
   for (const pager::PageNumber end = first + pages; first < end; first += kAtOnce) {
     const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - first);
     // Unknown pages are no loss: they stay in view, outside of the budget.
-    if (!os::read_page_map(range_.data() + first * kPageBytes, {entries, count})) break;
+    const std::byte* const at = range_.data() + first * kPageBytes;
+    if (!os::read_page_map(at, {entries, count}) && !os::find_in_memory(at, {entries, count})) break;
     for (std::size_t i = 0; i < count;) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;

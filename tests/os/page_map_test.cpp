@@ -122,5 +122,11 @@ TEST(ProcessMemory, FollowsWhatIsTouchedAndDropped) {
   EXPECT_LT(memory.anonymous_bytes(), before + (8u << 20));
 }
 
+TEST_F(PageMap, WhatIsInMemoryIsFoundWithoutIt) {
+  std::vector<PageEntry> entries(kPages);
+  ASSERT_TRUE(find_in_memory(range_.data(), entries));
+  for (std::size_t i = 0; i < kPages; ++i) EXPECT_EQ(entries[i].present, i % 3 == 0) << i;
+}
+
 }  // namespace
 }  // namespace farheap::os

@@ -25,6 +25,12 @@ class LimitedAddresses(unittest.TestCase):
             for text in ("RLIMIT_AS is set", "ulimit -v unlimited", "1 process did not run", "farheap doctor"):
                 self.assertIn(text, done.stderr)
 
+    def test_a_limit_on_data_is_named(self):
+        done = run(f"ulimit -d {1 << 20}; /bin/echo ran; exit 7")
+        self.assertEqual((done.returncode, done.stdout), (7, ""), done.stderr)
+        for text in ("RLIMIT_DATA is set", "ulimit -d unlimited", "1 process did not run"):
+            self.assertIn(text, done.stderr)
+
     def test_a_program_that_becomes_one_that_cannot_start(self):
         done = run(f"ulimit -v {1 << 30}; exec /bin/echo ran")
         self.assertEqual((done.returncode, done.stdout), (71, ""), done.stderr)

@@ -2,8 +2,11 @@
 //
 // The allocation functions while pages come and go.
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <barrier>
@@ -175,6 +178,15 @@ CASE(aligned_allocations) {
   at = itself;
   CHECK(posix_memalign(&at, 3, 8) == EINVAL && at == itself);
   CHECK(posix_memalign(&at, 4, 8) == EINVAL && at == itself);
+  // Of no power of two: rounded up, as the library does that a program of today is built for.
+  void* const odd = memalign(48, 100);
+  CHECK(odd != nullptr && reinterpret_cast<std::uintptr_t>(odd) % 64 == 0);
+  free(odd);
+  if (strverscmp(gnu_get_libc_version(), "2.38") < 0) {
+    void* const rounded = aligned_alloc(48, 100);
+    CHECK(rounded != nullptr && reinterpret_cast<std::uintptr_t>(rounded) % 64 == 0);
+    free(rounded);
+  }
 }
 
 CASE(very_many_small_objects) {
@@ -272,4 +284,37 @@ CASE(usable_size_is_usable) {
     CHECK_FILLED(all[next], malloc_usable_size(all[next]), bytes);
     ++next;
   }
+}
+
+// The kernel marks them when their owner has ended, where nobody can serve a fault any more: what was out of view
+// stayed locked for ever.
+CASE(robust_locks_of_a_thread_that_ended) {
+  constexpr std::size_t kLocks = 1000;
+  constexpr std::size_t kApart = 3 * kPage;
+  char* at = static_cast<char*>(malloc(kLocks * kApart));
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  const auto lock = [&](std::size_t i) { return reinterpret_cast<pthread_mutex_t*>(at + i * kApart); };
+  for (std::size_t i = 0; i < kLocks; ++i) CHECK(pthread_mutex_init(lock(i), &robust) == 0);
+  std::thread([&] {
+    for (std::size_t i = 0; i < kLocks; ++i) CHECK(pthread_mutex_lock(lock(i)) == 0);
+    push_out();
+  }).join();
+  for (std::size_t i = 0; i < kLocks; ++i) CHECK(pthread_mutex_trylock(lock(i)) == EOWNERDEAD);
+}
+
+// A lock that its owner unmapped with the memory it lay in is the kernel's to pass by, and was to be touched.
+CASE(robust_lock_in_memory_that_has_gone) {
+  void* at = mmap(nullptr, kMebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(at != MAP_FAILED);
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  std::thread([&] {
+    push_out();
+    auto* const lock = static_cast<pthread_mutex_t*>(at);
+    CHECK(pthread_mutex_init(lock, &robust) == 0 && pthread_mutex_lock(lock) == 0);
+    CHECK(munmap(at, kMebibyte) == 0);
+  }).join();
 }

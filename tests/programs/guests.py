@@ -55,8 +55,6 @@ class WithAllocator(Guest):
     def __init__(self, case, allocator):
         super().__init__(f"{case}_with_{allocator}")
         self._words = [f"guest_with_{allocator}", case]
-        if case == "allocates_and_forks":  # what parent and child share counts twice for a while
-            self.shared_bytes = 32 << 20
 
     def _command(self, size):
         executable, case = self._words

@@ -25,9 +25,7 @@ class Server(programs.Program):
 class PostgresServer(Server):
     """It refuses to be root, so it runs in a user namespace as somebody else; its memory is root's all the same."""
 
-    # 4 MiB (`postgres -C shared_memory_size`). The rest is what its eight processes have beyond the run's own count of
-    # them at its peak: up to 6 MiB were seen.
-    shared_bytes = 10 << 20
+    shared_bytes = 4 << 20  # postgres -C shared_memory_size
 
     def missing(self):
         if not os.access(f"{POSTGRES}/postgres", os.X_OK):
