@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
+constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation, at the least, where all victims are foreseen
 }  // namespace
 
 // What is about to leave: blocks, and what became of each of their pages.
@@ -44,7 +45,13 @@ struct Pager::Leaving {
 
 std::uint64_t Pager::reserve_pages() const { return std::clamp<std::uint64_t>(limit_ / 256, 32, 2048); }
 
-std::uint64_t Pager::probation_target() const { return limit_ * probation_share_.percent() / 100; }
+// Probation asks whether a page is in use. Of one that is foreseen to be needed last there is nothing to ask: the more
+// victims are such, the less memory is given to it.
+std::uint64_t Pager::probation_target() const {
+  const std::uint64_t most = probation_share_.percent();
+  const std::uint64_t least = std::min<std::uint64_t>(most, kForeseenPercent);
+  return limit_ * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
+}
 
 void Pager::refresh_limit() {
   limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
