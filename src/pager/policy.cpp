@@ -7,8 +7,8 @@ namespace farheap::pager {
 
 namespace {
 // Parts of memory, counted in pages that left.
-constexpr std::uint64_t kGap = 16;         // what is seen again sooner is the same sweep
-constexpr std::uint64_t kVisit = 16;       // what was seen within so much, a sweep may still be in
+constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was seen within so much: seen again, it is
+                                           // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
 }  // namespace
@@ -69,7 +69,7 @@ void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
   if (kind_ != PolicyKind::kPeriod) return;
   Extent& extent = table_.extent(page);
   const std::uint32_t gap = left_ - extent.seen;
-  if (extent.seen != 0 && gap > memory_pages / kGap) {
+  if (extent.seen != 0 && gap > memory_pages / kVisit) {
     if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
     extent.period = gap;
   }
