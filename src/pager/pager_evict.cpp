@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation, at the least, where all victims are foreseen
+constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
 }  // namespace
 
 // What is about to leave: blocks, and what became of each of their pages.

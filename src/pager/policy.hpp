@@ -124,10 +124,10 @@ class Policy {
   PageTable& table_;
   BlockList small_, main_, stream_, keep_;
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
-  std::uint32_t left_ = 1;  // never 0: that is "not at all"
-  std::vector<PageNumber> periodic_;  // first pages of the extents that have a period
-  std::vector<Ranked> ranked_;        // of them, those with something to take; the last is needed last
-  std::uint64_t periodic_pages_ = 0;  // in view, when they were ranked
+  std::uint32_t left_ = 1;                         // never 0: that is "not at all"
+  std::vector<PageNumber> periodic_;               // first pages of the extents that have a period
+  std::vector<Ranked> ranked_;                     // of them, those with something to take; the last is needed last
+  std::uint64_t periodic_pages_ = 0;               // in view, when they were ranked
   std::uint64_t foreseen_pages_ = 0, victim_pages_ = 0;  // that left, halved at each ranking
   std::uint32_t ranked_at_ = 0;
   bool sparing_ = true;  // until the next ranking; not if everything would be spared
