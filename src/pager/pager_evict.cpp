@@ -20,6 +20,7 @@ constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is l
 constexpr int kStuckWaitMs = 5;
 // Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in bursts.
 constexpr std::uint64_t kReserveDecay = 64;
+constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
 }  // namespace
 
 std::uint64_t Pager::reserve_pages() const {
@@ -28,7 +29,13 @@ std::uint64_t Pager::reserve_pages() const {
 
 void Pager::raise_reserve() { reserve_ = std::min(reserve_pages() * 5 / 4, kMostReserve); }
 
-std::uint64_t Pager::probation_target() const { return limit_ * probation_share_.percent() / 100; }
+// Probation asks whether a page is in use. Of one that is foreseen to be needed last there is nothing to ask: the more
+// victims are such, the less memory is given to it.
+std::uint64_t Pager::probation_target() const {
+  const std::uint64_t most = probation_share_.percent();
+  const std::uint64_t least = std::min<std::uint64_t>(most, kForeseenPercent);
+  return limit_ * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
+}
 
 void Pager::refresh_limit() {
   limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);

@@ -7,8 +7,8 @@ namespace farheap::pager {
 
 namespace {
 // Parts of memory, counted in pages that left.
-constexpr std::uint64_t kGap = 32;         // what is seen again sooner is the same sweep
-constexpr std::uint64_t kVisit = 16;       // what was seen within so much, a sweep may still be in
+constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was seen within so much: seen again, it is
+                                           // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
 }  // namespace
@@ -69,11 +69,11 @@ void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
   if (kind_ != PolicyKind::kPeriod) return;
   Extent& extent = table_.extent(page);
   const std::uint32_t gap = left_ - extent.seen;
-  if (extent.seen != 0 && gap > memory_pages / kGap) {
+  if (extent.seen != 0 && gap > memory_pages / kVisit) {
     if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
     extent.period = gap;
   }
-  extent.seen = left_ + (left_ == 0);
+  extent.seen = left_;
   extent.watched = false;
 }
 
@@ -84,6 +84,8 @@ void Policy::touched(PageNumber page, std::uint64_t memory_pages) {
 void Policy::rank(std::uint64_t memory_pages) {
   ranked_at_ = left_;
   sparing_ = true;
+  foreseen_pages_ /= 2;
+  victim_pages_ /= 2;
   ranked_.clear();
   periodic_pages_ = 0;
   std::erase_if(periodic_, [&](PageNumber first) {
@@ -113,9 +115,10 @@ BlockId Policy::block_in_extent(PageNumber first) const {
 }
 
 BlockId Policy::take_latest_needed() {
-  // What has no period and has been let alone for one round of the list is taken to be needed after another one.
-  const std::uint64_t round = main_.pages() - std::min(periodic_pages_, main_.pages());
-  while (!ranked_.empty() && ranked_.back().distance > round) {
+  // What has no period and was let alone for a while is taken to be needed after as long again: half a round of the
+  // list, as its blocks are half a round old in the middle.
+  const std::uint64_t others = main_.pages() - std::min(periodic_pages_, main_.pages());
+  while (!ranked_.empty() && ranked_.back().distance > others / 2) {
     if (const BlockId id = block_in_extent(ranked_.back().first)) {
       main_.remove(id);
       return id;
@@ -127,7 +130,18 @@ BlockId Policy::take_latest_needed() {
 
 BlockId Policy::take_by_period(std::uint64_t memory_pages) {
   if (left_ - ranked_at_ > memory_pages / kRanking) rank(memory_pages);
-  if (const BlockId id = take_latest_needed()) return id;
+  if (const BlockId id = take_latest_needed()) {
+    foreseen_pages_ += table_.block(id).pages;
+    victim_pages_ += table_.block(id).pages;
+    return id;
+  }
+  const BlockId id = take_by_clock();
+  if (id != 0) victim_pages_ += table_.block(id).pages;
+  return id;
+}
+
+// The hand: it spares what has a period, unless everything has.
+BlockId Policy::take_by_clock() {
   const std::uint64_t all = main_.pages();
   std::uint64_t spared = 0;
   while (const BlockId id = take_oldest(main_)) {

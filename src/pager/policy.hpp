@@ -46,10 +46,11 @@ class BlockList {
 //         of 2 MiB it is known when a sweep was last seen there and how long after the one before (the period; time
 //         is counted in pages that left). The extent whose next sweep is furthest away leaves first, as a whole, so
 //         that requests stay large; but not one that a sweep may still be in. Blocks of the other extents leave as
-//         under clock, and when their last round was shorter than that distance, those of the extents leave. What is
-//         in view is swept unseen: so the clock's hand, when it spares a block for its period, takes one page of its
-//         extent out of view, whose next touch tells. An extent where nobody came for one and a half periods is like
-//         any other, so a pattern that ended is forgotten after that time.
+//         under clock, and when half a round of theirs is shorter than that distance, those of the extents leave. So
+//         what was in view all the time stays, and the rest of a sweep passes by. What is in view is swept unseen: so
+//         the clock's hand, when it spares a block for its period, takes one page of its extent out of view, whose
+//         next touch tells. An extent where nobody came for one and a half periods is like any other, so a pattern
+//         that ended is forgotten after that time.
 //
 // s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
 //         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
@@ -85,6 +86,10 @@ class Policy {
   // The next to leave, taken off its list; 0 when there is none. `memory_pages`: all the pages there is room for.
   [[nodiscard]] BlockId take_victim(std::uint64_t memory_pages);
   [[nodiscard]] static std::uint64_t stream_share(std::uint64_t memory_pages) { return memory_pages / 10; }
+  // How many of the latest victims were chosen because a sweep will need them last, not because they were old.
+  [[nodiscard]] std::uint64_t foreseen_percent() const {
+    return victim_pages_ == 0 ? 0 : foreseen_pages_ * 100 / victim_pages_;
+  }
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);
@@ -110,6 +115,7 @@ class Policy {
   };
   void rank(std::uint64_t memory_pages);
   [[nodiscard]] BlockId take_latest_needed();
+  [[nodiscard]] BlockId take_by_clock();
   [[nodiscard]] BlockId block_in_extent(PageNumber first) const;
   // The block's first page, as a block of its own.
   [[nodiscard]] BlockId page_to_watch(BlockId id);
@@ -118,10 +124,11 @@ class Policy {
   PageTable& table_;
   BlockList small_, main_, stream_, keep_;
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
-  std::uint32_t left_ = 0;
-  std::vector<PageNumber> periodic_;  // first pages of the extents that have a period
-  std::vector<Ranked> ranked_;        // of them, those with something to take; the last is needed last
-  std::uint64_t periodic_pages_ = 0;  // in view, when they were ranked
+  std::uint32_t left_ = 1;                         // never 0: that is "not at all"
+  std::vector<PageNumber> periodic_;               // first pages of the extents that have a period
+  std::vector<Ranked> ranked_;                     // of them, those with something to take; the last is needed last
+  std::uint64_t periodic_pages_ = 0;               // in view, when they were ranked
+  std::uint64_t foreseen_pages_ = 0, victim_pages_ = 0;  // that left, halved at each ranking
   std::uint32_t ranked_at_ = 0;
   bool sparing_ = true;  // until the next ranking; not if everything would be spared
 };

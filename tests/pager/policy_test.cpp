@@ -219,6 +219,7 @@ class Memory {
     for (PageNumber page = first; page < first + count; ++page) found += touch(page, stream);
     return found;
   }
+  [[nodiscard]] std::uint64_t foreseen_percent() const { return policy_.foreseen_percent(); }
   [[nodiscard]] std::uint64_t in_memory(PageNumber first, std::uint64_t count) const {
     std::uint64_t found = 0;
     for (PageNumber page = first; page < first + count; ++page) {
@@ -306,6 +307,47 @@ TEST(PolicyInUse, ASweepThatComesBackFindsNearlyWhatAnOracleWouldUnderPeriod) {
     EXPECT_EQ(clock.sweep(0, kLargeSweep, true), 0u);
   }
   EXPECT_GT(found, kLargeMemory * 2 / 3);
+}
+
+class PeriodTest : public testing::Test, protected Blocks {
+ protected:
+  PeriodTest() : Blocks(PolicyKind::kPeriod) {}
+  static constexpr std::uint64_t kPages = 1600;
+  void leave(std::uint64_t pages) {
+    for (std::uint64_t i = 0; i < pages; ++i) (void)policy.stamp();
+  }
+};
+
+// The time was 0 then, which meant "never seen" and became 1: the next sweep was 2^32 - 1 later.
+TEST_F(PeriodTest, SweepsBeforeAnythingHasLeftMakeNoPeriod) {
+  policy.swept(0, kPages);
+  policy.swept(0, kPages);
+  EXPECT_EQ(table.extent(0).period, 0u);
+  leave(kPages / 2);
+  policy.swept(0, kPages);
+  EXPECT_EQ(table.extent(0).period, kPages / 2);
+}
+
+// A thirtieth of memory later a sweep's last plane touches the extent once more: that is no period of a thirtieth.
+TEST_F(PeriodTest, ASecondLookOfTheSameSweepLeavesThePeriodAsItWas) {
+  policy.swept(0, kPages);
+  leave(kPages);
+  policy.swept(0, kPages);
+  ASSERT_EQ(table.extent(0).period, kPages);
+  leave(kPages / 20);
+  policy.swept(0, kPages);
+  EXPECT_EQ(table.extent(0).period, kPages);
+}
+
+TEST(PolicyInUse, VictimsAreForeseenWhereSweepsComeBackAndNotAtRandom) {
+  Memory swept(PolicyKind::kPeriod, kLargeMemory), at_random(PolicyKind::kPeriod, kLargeMemory);
+  for (int round = 0; round < 12; ++round) swept.sweep(0, kLargeSweep, true);
+  EXPECT_GT(swept.foreseen_percent(), 80u);
+  std::mt19937 random(11);
+  for (std::uint64_t i = 0; i < 4 * kLargeSweep; ++i) at_random.touch(random() % kLargeSweep);
+  EXPECT_EQ(at_random.foreseen_percent(), 0u);
+  for (std::uint64_t i = 0; i < 4 * kLargeSweep; ++i) swept.touch(random() % kLargeSweep);
+  EXPECT_LT(swept.foreseen_percent(), 10u) << "a pattern that ended";
 }
 
 TEST(PolicyInUse, ASweepThatEndedIsForgottenUnderPeriod) {
