@@ -11,8 +11,9 @@
 
 namespace farheap::os {
 
-// Rings that this process has set up and not closed. The one thing that orders a ring's end in one thread before another
-// ring's beginning, perhaps at the same address, in another: liburing's own system calls are seen by no sanitizer.
+// Rings that this process has set up and not closed. The one thing that orders a ring's end in one thread before
+// another ring's beginning, perhaps at the same address, in another: liburing's own system calls are seen by no
+// sanitizer.
 inline std::atomic<int> g_open_rings{0};
 
 // Its answers do not interrupt their thread: who looks for them finds them (no interrupt to another processor). Its

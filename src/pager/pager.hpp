@@ -238,7 +238,7 @@ class Pager {
   std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
   std::uint64_t limit_ = 0;
   static constexpr std::uint64_t kMostReserve = 2048;
-  std::uint64_t reserve_ = kMostReserve;  
+  std::uint64_t reserve_ = kMostReserve;
   std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
   std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
   Leaving this_round_;

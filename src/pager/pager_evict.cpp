@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-// Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in bursts.
+// Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in
+// bursts.
 constexpr std::uint64_t kReserveDecay = 64;
 constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
 }  // namespace
