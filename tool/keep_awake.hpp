@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The thread that keeps a processor awake while the faults of a run beat (base/pulse.hpp). Only for processors that
-// nobody else wants: it runs at the lowest priority that Linux has (SCHED_IDLE), or not at all.
+// Keeps processors awake while the faults of a run beat (base/pulse.hpp). On small machines, and where we may, by a
+// request to the kernel's power management that idle processors answer at once (PM QoS, /dev/cpu_dma_latency; Linux
+// Documentation/power/pm_qos_interface.rst): they poll in the idle loop, and who wakes a thread there needs no interrupt.
+// Otherwise by a thread that spins on a processor that nobody else wants, at the lowest priority that Linux has
+// (SCHED_IDLE): in the tool's own address space, so that it takes no part in the program's TLB flushes.
 #pragma once
 
 #include <thread>
@@ -9,6 +12,22 @@
 #include "base/pulse.hpp"
 
 namespace farheap::tool {
+
+// Nothing is asked before hold(). The kernel forgets the request with the process.
+class LatencyRequest {
+ public:
+  explicit LatencyRequest(const char* device);
+  ~LatencyRequest();
+  LatencyRequest(const LatencyRequest&) = delete;
+  LatencyRequest& operator=(const LatencyRequest&) = delete;
+  [[nodiscard]] bool is_open() const { return device_ >= 0; }
+  void hold() { write(0); }
+  void release();
+
+ private:
+  void write(int microseconds) const;
+  int device_;
+};
 
 class KeepAwake {
  public:
@@ -19,6 +38,7 @@ class KeepAwake {
   KeepAwake& operator=(const KeepAwake&) = delete;
 
  private:
+  void keep();
   base::Pulse& pulse_;
   std::thread thread_;
 };

@@ -2,14 +2,14 @@
 //
 // The beat of the faults of a run. While faults follow each other closely, the program and the handler wake each
 // other tens of thousands of times a second, and each time one of the two processors has just gone to sleep: in a
-// virtual machine that adds 20 to 30 us to a fault. A keeper, a thread of the lowest priority in the `farheap run`
-// process (its own address space, so that it takes no part in the program's TLB flushes), keeps one processor from
-// sleeping for as long as faults beat, as a kernel with halt polling does.
+// virtual machine that adds 20 to 30 us to a fault. A keeper, a thread of `farheap run` (tool/keep_awake.hpp), sees to
+// it that they stay awake for as long as faults beat.
 //
 // Lives in the run page: shared by processes. Thread-safety: beat() from any thread of any process; one keeper.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace farheap::base {
@@ -18,10 +18,15 @@ class Pulse {
  public:
   // A fault has arrived; `now_ns` on the monotonic clock. Wakes the keeper when several followed each other closely.
   void beat(std::int64_t now_ns);
-  // The keeper's whole life: spins while faults beat, sleeps while they do not, returns after stop().
-  void keep_awake();
+  // The keeper's: sleeps until faults follow each other closely. False after stop().
+  [[nodiscard]] bool wait_for_beats();
+  // Whether the last fault was so lately that the next is to be expected; false after stop().
+  [[nodiscard]] bool beats(std::chrono::nanoseconds rest = kBeat) const;
   void stop();
   [[nodiscard]] bool keeper_sleeps() const { return sleeping_.load() != 0; }
+
+  // As long as Linux's haltpoll would poll before it lets a processor sleep.
+  static constexpr std::chrono::nanoseconds kBeat{200'000};
 
  private:
   std::atomic<std::int64_t> last_ns_{0};

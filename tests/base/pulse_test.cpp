@@ -26,7 +26,9 @@ class PulseTest : public testing::Test {
   }
   Pulse pulse_;
   std::chrono::nanoseconds time_ = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(1);
-  std::thread keeper_{[this] { pulse_.keep_awake(); }};
+  std::thread keeper_{[this] {
+    while (pulse_.wait_for_beats()) std::this_thread::yield();
+  }};
 };
 
 TEST_F(PulseTest, FaultsThatFollowEachOtherWakeTheKeeper) {
@@ -57,7 +59,7 @@ TEST_F(PulseTest, TheKeeperSleepsAgainWhenFaultsEnd) {
 TEST(PulseAloneTest, StopBeforeTheKeeperHasBegun) {
   Pulse pulse;
   pulse.stop();
-  pulse.keep_awake();  // returns
+  EXPECT_FALSE(pulse.wait_for_beats());
 }
 
 }  // namespace
