@@ -16,9 +16,6 @@ namespace farheap::tool {
 
 namespace {
 
-constexpr const char* kDevice = "/dev/cpu_dma_latency";
-// The request holds for all processors: where there are more, too many would poll for the two that matter.
-constexpr long kMostPolling = 8;
 constexpr int kNoRequest = 2'000'000'000;  // us; the kernel's own default
 constexpr int kPauses = 64;                // between two looks at the clock
 // Asking wakes all idle processors once: not for every pause of a program.
@@ -45,7 +42,7 @@ void LatencyRequest::write(int microseconds) const {
   base::log(base::LogLevel::kInfo, "processors are not kept awake: {}", std::strerror(errno));
 }
 
-KeepAwake::KeepAwake(base::Pulse& pulse) : pulse_(pulse) {
+KeepAwake::KeepAwake(base::Pulse& pulse, const char* device) : pulse_(pulse), device_(device) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return;  // the only one never sleeps while faults beat
   std::error_code why;
   thread_ = start_quietly([this] { keep(); }, why);
@@ -55,7 +52,7 @@ KeepAwake::KeepAwake(base::Pulse& pulse) : pulse_(pulse) {
 void KeepAwake::keep() {
   const sched_param none{};
   if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return;
-  LatencyRequest request(sysconf(_SC_NPROCESSORS_ONLN) <= kMostPolling ? kDevice : "");
+  LatencyRequest request(sysconf(_SC_NPROCESSORS_ONLN) <= kMostPolling ? device_ : "");
   while (pulse_.wait_for_beats()) {
     if (!request.is_open()) {
       spin_while_it_beats(pulse_);

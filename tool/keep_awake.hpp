@@ -2,9 +2,9 @@
 //
 // Keeps processors awake while the faults of a run beat (base/pulse.hpp). On small machines, and where we may, by a
 // request to the kernel's power management that idle processors answer at once (PM QoS, /dev/cpu_dma_latency; Linux
-// Documentation/power/pm_qos_interface.rst): they poll in the idle loop, and who wakes a thread there needs no interrupt.
-// Otherwise by a thread that spins on a processor that nobody else wants, at the lowest priority that Linux has
-// (SCHED_IDLE): in the tool's own address space, so that it takes no part in the program's TLB flushes.
+// Documentation/power/pm_qos_interface.rst): they poll in the idle loop, and who wakes a thread there needs no
+// interrupt. Otherwise by a thread that spins on a processor that nobody else wants, at the lowest priority that Linux
+// has (SCHED_IDLE): in the tool's own address space, so that it takes no part in the program's TLB flushes.
 #pragma once
 
 #include <thread>
@@ -31,8 +31,12 @@ class LatencyRequest {
 
 class KeepAwake {
  public:
-  // The pulse outlives this object.
-  explicit KeepAwake(base::Pulse& pulse);
+  static constexpr const char* kDevice = "/dev/cpu_dma_latency";
+  // The request holds for all processors: where there are more, too many would poll for the two that matter.
+  static constexpr long kMostPolling = 8;
+
+  // The pulse and the string outlive this object.
+  explicit KeepAwake(base::Pulse& pulse, const char* device = kDevice);
   ~KeepAwake();
   KeepAwake(const KeepAwake&) = delete;
   KeepAwake& operator=(const KeepAwake&) = delete;
@@ -40,6 +44,7 @@ class KeepAwake {
  private:
   void keep();
   base::Pulse& pulse_;
+  const char* device_;
   std::thread thread_;
 };
 

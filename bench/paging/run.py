@@ -63,6 +63,8 @@ def make_parser():
     parser.add_argument("--window", type=int, default=4, help="MiB that a recording cannot see into (default: 4)")
     parser.add_argument("--folder", default="/var/tmp", help="where swap file and store are (default: /var/tmp)")
     parser.add_argument("--swap-size", type=int, default=1536, help="MiB of swap (default: 1536)")
+    parser.add_argument("--swap-awake", action="store_true",
+                        help="under kernel swap idle processors poll, as farheap asks them to (/dev/cpu_dma_latency)")
     parser.add_argument("--mask-6.1", dest="mask", action="store_true", help="as on a Linux 6.1")
     parser.add_argument("--json", metavar="FILE", help="write what was measured and the results there")
     parser.add_argument("--resume", metavar="FILE", help="as --json, and do not run again what is in it")
@@ -144,6 +146,8 @@ def measure_all(runner, subjects):
 def begin(options, arguments):
     """The measurements to add to: those of the file to resume, or none."""
     settings = {"quick": options.quick, "mask": options.mask}
+    if options.swap_awake:
+        settings["swap_awake"] = True
     begun = measurements.Measurements(settings, report.machine(options.folder), options.resume or options.json)
     begun.commands.append(" ".join(["run.py", *arguments]))
     if options.resume and os.path.exists(options.resume):

@@ -5,6 +5,7 @@ run again."""
 import re
 import sys
 
+import awake_processors
 import farheap_command
 import measured_run
 import memory_group
@@ -122,7 +123,8 @@ class Runner:
         hopeless = min(SURELY_SLOWER * min(rivals) + 1, give_up) if rivals else give_up
         swap_area.write_page_cluster(setting["page_cluster"])
         beside = self.measured.programs[subject.name]["beside_bytes"]
-        run = self.run_once(subject, command, budget + beside, hopeless)
+        with awake_processors.awake_processors(self.options.swap_awake):
+            run = self.run_once(subject, command, budget + beside, hopeless)
         record.budget_bytes = budget
         self.enter(subject, run, record, hopeless < give_up)
 

@@ -83,7 +83,7 @@ using Log = LogLevel;
   X(Size, read_ahead, "4M", false, "How far ahead of a sweep to read, for each stream. 0: not at all")                 \
   X(Threads, handlers, "4", false, "Threads that serve faults, at the most")                                           \
   X(Switch, keep_awake, "on", false,                                                                                   \
-    "While faults follow each other closely, keep a processor that is free from falling asleep")                       \
+    "While faults follow each other closely, keep processors that are free from falling asleep")                        \
   X(Percent, probation, "10", false,                                                                                   \
     "Largest share of the budget for pages that are out of the program's view but still in memory")                    \
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \

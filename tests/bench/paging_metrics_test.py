@@ -272,7 +272,7 @@ class Running(unittest.TestCase):
     def runner(self, seconds, measured=None, **changes):
         options = types.SimpleNamespace(columns=["swap", "mlock", "farheap", "enough"], runs=3, quick=False,
                                         levels=[70], timeout=600, give_up=60, page_clusters=[3, 0, 5],
-                                        mlock_shares=[50, 80], folder="/nowhere", mask=False)
+                                        mlock_shares=[50, 80], folder="/nowhere", mask=False, swap_awake=False)
         vars(options).update(changes)
         return FakeRunner(options, measured or measurements.Measurements(), seconds)
 
