@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <latch>
 #include <random>
 #include <thread>
 #include <vector>
@@ -18,9 +19,10 @@
 namespace farheap::heap {
 namespace {
 
-void churn(Heap& heap, const std::atomic<bool>& stop, unsigned seed) {
+void churn(Heap& heap, std::latch& started, const std::atomic<bool>& stop, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<void*> objects(2000);
+  started.count_down();
   while (!stop) {
     void*& object = objects[random() % objects.size()];
     heap.free(object);
@@ -60,8 +62,15 @@ TEST(HeapFork, TheChildUsesTheHeapInTheMiddleOfAStorm) {
   segment::PlainSpace space(4 * base::kGiB);
   Heap heap(space);
   std::atomic<bool> stop{false};
+  constexpr unsigned kThreads = 3;
+  // The storm is in this heap only: a thread inside malloc() at the fork would leave the child a locked one, because
+  // the sanitizers' malloc() of GCC 12 does not look after its locks.
+  std::latch started(kThreads);
   std::vector<std::thread> threads;
-  for (unsigned seed = 0; seed < 3; ++seed) threads.emplace_back([&, seed] { churn(heap, stop, seed); });
+  for (unsigned seed = 0; seed < kThreads; ++seed) {
+    threads.emplace_back([&, seed] { churn(heap, started, stop, seed); });
+  }
+  started.wait();
   for (int round = 0; round < 15; ++round) {
     auto* inherited = static_cast<unsigned char*>(heap.allocate(5000));
     std::memset(inherited, 0x77, 5000);

@@ -19,6 +19,13 @@ struct Ring {
   io_uring ring{};
   explicit Ring(unsigned flags) { CHECK(io_uring_queue_init(kDepth, &ring, flags) == 0); }
   ~Ring() { io_uring_queue_exit(&ring); }
+  // With a kernel thread, requests can be complete before the kernel has said that their entries are free again.
+  io_uring_sqe* entry() {
+    for (;;) {
+      if (io_uring_sqe* free = io_uring_get_sqe(&ring)) return free;
+      CHECK(io_uring_sqring_wait(&ring) >= 0);
+    }
+  }
   // So many requests, each of which must move a whole piece.
   void submit_and_check(unsigned count) {
     CHECK(io_uring_submit_and_wait(&ring, count) == static_cast<int>(count));
@@ -37,11 +44,11 @@ std::size_t scattered(std::size_t i, std::size_t count) { return i * 41 % count;
 template <class Put, class Get>
 void through_the_ring(Ring& ring, const Pieces& from, Put put, Get get) {
   for (std::size_t first = 0; first + kDepth <= from.count(); first += kDepth) {
-    for (unsigned i = 0; i < kDepth; ++i) put(io_uring_get_sqe(&ring.ring), scattered(first + i, from.count()));
+    for (unsigned i = 0; i < kDepth; ++i) put(ring.entry(), scattered(first + i, from.count()));
     ring.submit_and_check(kDepth);
   }
   for (std::size_t first = 0; first + kDepth <= from.count(); first += kDepth) {
-    for (unsigned i = 0; i < kDepth; ++i) get(io_uring_get_sqe(&ring.ring), scattered(first + i, from.count()));
+    for (unsigned i = 0; i < kDepth; ++i) get(ring.entry(), scattered(first + i, from.count()));
     ring.submit_and_check(kDepth);
   }
 }
@@ -97,15 +104,14 @@ CASE(io_uring_with_registered_buffers) {
   for (std::size_t first = 0; first + kDepth <= data.count(); first += kDepth) {
     for (unsigned i = 0; i < kDepth; ++i) {
       memcpy(pool[i].iov_base, data.piece(first + i), kPiece);
-      io_uring_prep_write_fixed(io_uring_get_sqe(&ring.ring), file, pool[i].iov_base, kPiece, (first + i) * kPiece,
+      io_uring_prep_write_fixed(ring.entry(), file, pool[i].iov_base, kPiece, (first + i) * kPiece,
                                 static_cast<int>(i));
     }
     ring.submit_and_check(kDepth);
   }
   for (std::size_t first = 0; first + kDepth <= data.count(); first += kDepth) {
     for (unsigned i = 0; i < kDepth; ++i) {
-      io_uring_prep_read_fixed(io_uring_get_sqe(&ring.ring), file, pool[i].iov_base, kPiece, (first + i) * kPiece,
-                               static_cast<int>(i));
+      io_uring_prep_read_fixed(ring.entry(), file, pool[i].iov_base, kPiece, (first + i) * kPiece, static_cast<int>(i));
     }
     ring.submit_and_check(kDepth);
     for (unsigned i = 0; i < kDepth; ++i) {
