@@ -121,6 +121,15 @@ class PageTable {
   // The first run of pages in `state`, belonging to `owner` unless that is 0, at or after `from` and before `end`;
   // count 0 when there is none. Runs never cross an extent.
   [[nodiscard]] PageRun next_run(PageNumber from, PageNumber end, PageState state, BlockId owner = 0) const;
+  // Every such run, in their order. `visit` may change the states of the run it is given, and let go of the pager's
+  // mutex: the next run is looked for when it has returned.
+  template <class Visit>
+  void for_each_run(PageNumber from, PageNumber end, PageState state, BlockId owner, Visit visit) const {
+    for (PageRun run = next_run(from, end, state, owner); run.count != 0; run = next_run(from, end, state, owner)) {
+      from = run.first + run.count;
+      visit(run);
+    }
+  }
 
  private:
   PageTable() = default;

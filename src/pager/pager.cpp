@@ -153,24 +153,46 @@ void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
     if (Extent* extent = table_.find(page)) extent->hint = static_cast<std::uint8_t>(kind);
   }
-  if (kind == HintKind::kStream) return;
-  for (auto run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
-       run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
+  if (kind == HintKind::kKeep) keep(first, end);
+  if (kind == HintKind::kDoneWith) put_out(lock, first, end);
+}
+
+void Pager::keep(PageNumber first, PageNumber end) {
+  table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
     BlockId last = 0;
-    for (std::uint32_t i = 0; i < run.count && !frozen_ && !eviction_paused_; ++i) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
       const BlockId id = table_.tag(run.first + i);
-      if (id == last || table_.state(run.first + i) != PageState::kPresent || table_.block(id).busy) continue;
+      if (id != last && !table_.block(id).busy) policy_.keep(id);
       last = id;
-      if (kind == HintKind::kKeep) {
-        policy_.keep(id);
-      } else if (table_.block(id).first >= first && table_.block(id).first + table_.block(id).count <= end) {
-        table_.block(id).leave_first = true;
-        policy_.remove(id);
-        take_out(lock, id);
-        last = 0;  // the mutex was let go: the number may be another block's
-      }
     }
-  }
+  });
+}
+
+void Pager::put_out(Lock& lock, PageNumber first, PageNumber end) {
+  const auto until = [&](auto condition) {
+    room_.wait(lock, [&] { return frozen_ || eviction_paused_ || condition(); });
+    return !frozen_ && !eviction_paused_;
+  };
+  // What is on its way in is to leave, too.
+  table_.for_each_run(first, end, PageState::kFilling, 0, [&](PageRun run) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      until([&] { return table_.state(run.first + i) != PageState::kFilling; });
+    }
+  });
+  table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const PageNumber page = run.first + i;
+      const auto is_there = [&] { return table_.state(page) == PageState::kPresent; };
+      // One that was touched while it was written may leave when that is done.
+      if (!until([&] { return !is_there() || !table_.block(table_.tag(page)).busy; }) || !is_there()) continue;
+      const BlockId id = table_.tag(page);
+      const Block& block = table_.block(id);
+      if (block.first < first || block.first + block.count > end) continue;  // not all of it is done with
+      table_.block(id).leave_first = true;
+      policy_.remove(id);
+      take_out(lock, id);
+    }
+  });
   wake_evictor();
 }
 

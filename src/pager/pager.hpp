@@ -207,6 +207,8 @@ class Pager {
   // pager.cpp
   void discard_in_extent(Lock& lock, PageNumber first, PageNumber end);
   void drop_from_memory(PageRun run, PageState state);
+  void keep(PageNumber first, PageNumber end);
+  void put_out(Lock& lock, PageNumber first, PageNumber end);
   void leave_block(BlockId id, std::uint32_t pages);
   void begin_io() { ++in_flight_; }
   void end_io();

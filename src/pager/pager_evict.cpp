@@ -146,11 +146,10 @@ std::uint32_t Pager::take_out(Lock& lock, BlockId id) {
   const PageNumber first = block.first, end = first + block.count;
   std::array<PageRun, kExtentPages / 2> runs;  // the least gap is a page
   std::size_t count = 0;
-  for (auto run = table_.next_run(first, end, PageState::kPresent, id); run.count != 0;
-       run = table_.next_run(run.first + run.count, end, PageState::kPresent, id)) {
+  table_.for_each_run(first, end, PageState::kPresent, id, [&](PageRun run) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
     runs[count++] = run;
-  }
+  });
   begin_io();
   lock.unlock();
   View::Taken answers[kExtentPages];
@@ -204,10 +203,9 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     probation_.remove(id);
     Block& block = table_.block(id);
     block.busy = true;
-    for (auto run = table_.next_run(block.first, block.first + block.count, PageState::kProbation, id); run.count != 0;
-         run = table_.next_run(run.first + run.count, block.first + block.count, PageState::kProbation, id)) {
+    table_.for_each_run(block.first, block.first + block.count, PageState::kProbation, id, [&](PageRun run) {
       for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);
-    }
+    });
     sum += block.pages;
     chosen.push_back(id);
   }

@@ -193,18 +193,16 @@ void Pager::rescue(BlockId id) {
   Block& block = table_.block(id);
   const PageNumber end = block.first + block.count;
   if (block.queue == Queue::kProbation) probation_.remove(id);
-  for (auto run = table_.next_run(block.first, end, PageState::kProbation, id); run.count != 0;
-       run = table_.next_run(run.first + run.count, end, PageState::kProbation, id)) {
+  table_.for_each_run(block.first, end, PageState::kProbation, id, [&](PageRun run) {
     view_.put_back(run);
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
-  }
-  for (auto run = table_.next_run(block.first, end, PageState::kWriting, id); run.count != 0;
-       run = table_.next_run(run.first + run.count, end, PageState::kWriting, id)) {
+  });
+  table_.for_each_run(block.first, end, PageState::kWriting, id, [&](PageRun run) {
     // The writer still reads the staging place: for a while there are two copies.
     view_.copy_back(run);
     resident_ += run.count;
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
-  }
+  });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id);
   room_.notify_all();
