@@ -121,7 +121,8 @@ def _kill_session(session):
 
 def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=None, timeout=None,
                  interval=SAMPLE_SECONDS):
-    """Memory is looked at every `interval` seconds. `stdin` and `stdout` are paths; without `stdout` the output is kept in memory of the caller."""
+    """Memory is looked at every `interval` seconds. `stdin` and `stdout` are paths; without `stdout` the output is kept
+    in memory of the caller."""
     full = group.joining(command) if group else list(command)
     source = open(stdin, "rb") if stdin else subprocess.DEVNULL
     target = open(stdout, "wb") if stdout else subprocess.PIPE

@@ -71,10 +71,13 @@ class Measurements:
     def of(self, program, level, way):
         return [one for one in self.records if (one.program, one.level, one.way) == (program, level, way)]
 
+    def under_farheap(self, program):
+        """All runs, watched and timed ones."""
+        return [one for one in self.records if one.program == program and one.way in ("farheap", WATCHED)]
+
     def peaks(self, program):
-        """Runs under Farheap with too little memory, watched and timed ones."""
-        return [one for one in self.records
-                if one.program == program and one.way in ("farheap", WATCHED) and one.level != FULL]
+        """Those with too little memory."""
+        return [one for one in self.under_farheap(program) if one.level != FULL]
 
     def levels(self):
         """Those that were measured, the largest first."""

@@ -159,7 +159,7 @@ def program_results(measured, name):
     lines = [report.result(name, "peak_plain", measured.programs[name]["peak_bytes"] / MIB, "MiB")]
     for level in measured.levels():
         lines += level_results(measured, name, level)
-    runs = [one for one in measured.records if one.program == name and one.way == "farheap"]
+    runs = measured.under_farheap(name)
     short = measured.peaks(name)
     if short:
         over = [one.peak_bytes - one.budget_bytes for one in short]

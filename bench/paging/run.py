@@ -22,6 +22,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
+import awake_processors
 import farheap_command
 import measured_run
 import measurements
@@ -105,6 +106,8 @@ def left_out(options, tool, optimum_program, build):
     """Says loudly which columns there will not be. Returns them, and whether there are control groups."""
     why_no_group = memory_group.unavailable()
     why_no_swap = why_no_group or swap_area.unavailable(options.folder)
+    if options.swap_awake:
+        why_no_swap = why_no_swap or awake_processors.unavailable()
     missing = set()
     if tool is None:
         complain(f"LEFT OUT: every column of farheap: there is no tool in {build} (build it, or say --build DIR)")

@@ -30,17 +30,33 @@ bool touch(std::uintptr_t lock, long to_word) {
   return syscall(SYS_madvise, first, end - first, MADV_POPULATE_WRITE) == 0;
 }
 
+// nullptr where the thread has none.
+robust_list_head* own_list() {
+  robust_list_head* head = nullptr;
+  std::size_t bytes = 0;
+  return syscall(SYS_get_robust_list, 0, &head, &bytes) == 0 ? head : nullptr;
+}
+
 }  // namespace
 
 void touch_robust_list() {
-  const robust_list_head* head = nullptr;
-  std::size_t bytes = 0;
-  if (syscall(SYS_get_robust_list, 0, &head, &bytes) != 0 || head == nullptr) return;
+  const robust_list_head* head = own_list();
+  if (head == nullptr) return;
   std::uintptr_t lock = address_of(head->list.next);
   for (int left = ROBUST_LIST_LIMIT; left > 0; --left) {  // where the kernel gives up, too
     if (lock == address_of(&head->list) || !touch(lock, head->futex_offset)) return;
     lock = address_of(reinterpret_cast<const robust_list*>(lock)->next);
   }
+}
+
+RobustListAside::RobustListAside() : head_(own_list()) {
+  if (head_ == nullptr) return;
+  first_ = head_->list.next;
+  head_->list.next = &head_->list;
+}
+
+RobustListAside::~RobustListAside() {
+  if (head_ != nullptr) head_->list.next = first_;
 }
 
 }  // namespace farheap::os

@@ -4,15 +4,17 @@
 // cannot be told from any other, and would be copied away under it: what the device then writes would be lost. So the
 // device writes to memory of the arena, and the program's pages are written by the processor.
 // Where the kernel moves pages it refuses pinned ones by itself, and nothing is done here.
-// Not covered: vectored and asynchronous direct reads (docs/limits.md).
+// Not covered: asynchronous direct reads (docs/limits.md).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/units.hpp"
 #include "preload/runtime.hpp"
@@ -23,38 +25,59 @@ using namespace farheap::preload;
 
 namespace {
 
-bool needs_detour(int file, const void* into) {
+bool needs_detour(int file, std::span<const iovec> pieces) {
   if (farheap::base::t_inside_runtime) return false;
   Runtime* made = g_runtime.load(std::memory_order_acquire);
-  if (made == nullptr || !made->segment->contains(into) || !made->segment->copies_pages()) return false;
+  if (made == nullptr || !made->segment->copies_pages()) return false;
+  const auto is_paged = [&](const iovec& piece) { return made->segment->contains(piece.iov_base); };
+  if (std::ranges::none_of(pieces, is_paged)) return false;
   const int flags = fcntl(file, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0;
 }
 
-// Piece by piece, until one comes up short as the whole would have.
+// Step by step, until one comes up short as the whole would have. `read_into` takes where to, how much, and how much
+// came before.
 template <class Read>
-ssize_t read_by_detour(std::byte* into, size_t bytes, Read read_into) {
-  constexpr size_t kPiece = farheap::base::kMiB;
+ssize_t read_by_detour(std::span<const iovec> pieces, Read read_into) {
+  constexpr size_t kStep = farheap::base::kMiB;
   farheap::heap::Heap& arena = g_runtime.load()->arena;
-  void* detour = arena.allocate_aligned(std::min(bytes, kPiece), farheap::base::kPageBytes);
+  size_t longest = 0;
+  for (const iovec& piece : pieces) longest = std::max(longest, piece.iov_len);
+  void* detour = arena.allocate_aligned(std::min(longest, kStep), farheap::base::kPageBytes);
   if (detour == nullptr) {
     errno = ENOMEM;
     return -1;
   }
   size_t done = 0;
   ssize_t size = 0;
-  do {
-    const size_t piece = std::min(kPiece, bytes - done);
-    size = read_into(detour, piece, done);
-    if (size <= 0) break;
-    memcpy(into + done, detour, static_cast<size_t>(size));
-    done += static_cast<size_t>(size);
-    if (static_cast<size_t>(size) < piece) break;
-  } while (done < bytes);
+  const auto comes_whole = [&](const iovec& piece) {
+    for (size_t at = 0; at < piece.iov_len;) {
+      const size_t step = std::min(kStep, piece.iov_len - at);
+      size = read_into(detour, step, done);
+      if (size <= 0) return false;
+      memcpy(static_cast<std::byte*>(piece.iov_base) + at, detour, static_cast<size_t>(size));
+      done += static_cast<size_t>(size);
+      at += static_cast<size_t>(size);
+      if (static_cast<size_t>(size) < step) return false;
+    }
+    return true;
+  };
+  (void)std::ranges::all_of(pieces, comes_whole);
   const int why = errno;
   arena.free(detour);
   errno = why;
   return done != 0 ? static_cast<ssize_t>(done) : size;
+}
+
+// `next` reads into pieces, from so many bytes behind the start of the whole.
+template <class Next>
+ssize_t read_vectored(Next next, int file, const iovec* pieces, int count) {
+  const std::span all(pieces, count > 0 && count <= IOV_MAX ? static_cast<size_t>(count) : 0);
+  if (!needs_detour(file, all)) return next(pieces, count, 0);
+  return read_by_detour(all, [&](void* at, size_t size, size_t done) {
+    const iovec one{at, size};
+    return next(&one, 1, static_cast<off64_t>(done));
+  });
 }
 
 }  // namespace
@@ -62,19 +85,68 @@ ssize_t read_by_detour(std::byte* into, size_t bytes, Read read_into) {
 // Cancellation points stay what they are only in the C library's own functions, so those are called.
 FARHEAP_EXPORT ssize_t read(int file, void* into, size_t bytes) {
   static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t)>(dlsym(RTLD_NEXT, "read"));
-  if (!needs_detour(file, into)) return next(file, into, bytes);
-  return read_by_detour(static_cast<std::byte*>(into), bytes,
-                        [&](void* at, size_t size, size_t) { return next(file, at, size); });
+  const iovec whole{into, bytes};
+  if (!needs_detour(file, {&whole, 1})) return next(file, into, bytes);
+  return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t) { return next(file, at, size); });
 }
 
 FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offset) {
   static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t, off64_t)>(dlsym(RTLD_NEXT, "pread64"));
-  if (!needs_detour(file, into)) return next(file, into, bytes, offset);
-  return read_by_detour(static_cast<std::byte*>(into), bytes, [&](void* at, size_t size, size_t done) {
+  const iovec whole{into, bytes};
+  if (!needs_detour(file, {&whole, 1})) return next(file, into, bytes, offset);
+  return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t done) {
     return next(file, at, size, offset + static_cast<off64_t>(done));
   });
 }
 
 FARHEAP_EXPORT ssize_t pread(int file, void* into, size_t bytes, off_t offset) {
   return pread64(file, into, bytes, offset);
+}
+
+// What programs built with _FORTIFY_SOURCE call: `room` bytes are known to be there. The C library's own says what is
+// wrong, and ends the program.
+FARHEAP_EXPORT ssize_t __read_chk(int file, void* into, size_t bytes, size_t room) {
+  static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t, size_t)>(dlsym(RTLD_NEXT, "__read_chk"));
+  return bytes > room ? next(file, into, bytes, room) : read(file, into, bytes);
+}
+
+FARHEAP_EXPORT ssize_t __pread64_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {
+  static const auto next =
+      reinterpret_cast<ssize_t (*)(int, void*, size_t, off64_t, size_t)>(dlsym(RTLD_NEXT, "__pread64_chk"));
+  return bytes > room ? next(file, into, bytes, offset, room) : pread64(file, into, bytes, offset);
+}
+
+FARHEAP_EXPORT ssize_t __pread_chk(int file, void* into, size_t bytes, off_t offset, size_t room) {
+  return __pread64_chk(file, into, bytes, offset, room);
+}
+
+FARHEAP_EXPORT ssize_t readv(int file, const iovec* pieces, int count) {
+  static const auto next = reinterpret_cast<ssize_t (*)(int, const iovec*, int)>(dlsym(RTLD_NEXT, "readv"));
+  return read_vectored([&](const iovec* some, int number, off64_t) { return next(file, some, number); }, file, pieces,
+                       count);
+}
+
+FARHEAP_EXPORT ssize_t preadv64(int file, const iovec* pieces, int count, off64_t offset) {
+  static const auto next = reinterpret_cast<ssize_t (*)(int, const iovec*, int, off64_t)>(dlsym(RTLD_NEXT, "preadv64"));
+  return read_vectored(
+      [&](const iovec* some, int number, off64_t done) { return next(file, some, number, offset + done); }, file,
+      pieces, count);
+}
+
+FARHEAP_EXPORT ssize_t preadv(int file, const iovec* pieces, int count, off_t offset) {
+  return preadv64(file, pieces, count, offset);
+}
+
+FARHEAP_EXPORT ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  static const auto next =
+      reinterpret_cast<ssize_t (*)(int, const iovec*, int, off64_t, int)>(dlsym(RTLD_NEXT, "preadv64v2"));
+  // From -1 on is where the file stands, which moves by itself.
+  const auto from = [&](off64_t done) { return offset == -1 ? offset : offset + done; };
+  return read_vectored(
+      [&](const iovec* some, int number, off64_t done) { return next(file, some, number, from(done), flags); }, file,
+      pieces, count);
+}
+
+FARHEAP_EXPORT ssize_t preadv2(int file, const iovec* pieces, int count, off_t offset, int flags) {
+  return preadv64v2(file, pieces, count, offset, flags);
 }

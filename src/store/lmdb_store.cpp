@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "os/robust_list.hpp"
 #include "store/batch.hpp"
 #include "store/kinds.hpp"
 
@@ -39,18 +40,25 @@ struct CloseEnvironment {
 };
 using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 
-struct AbortTransaction {
-  void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
-};
-using Transaction = std::unique_ptr<MDB_txn, AbortTransaction>;
+// Aborted when it goes out of scope.
+class Transaction {
+ public:
+  int begin(MDB_env* env, unsigned flags) {
+    MDB_txn* txn = nullptr;
+    const int error = mdb_txn_begin(env, nullptr, flags, &txn);
+    txn_.reset(txn);
+    return error;
+  }
+  int commit() { return mdb_txn_commit(txn_.release()); }
+  [[nodiscard]] MDB_txn* get() const { return txn_.get(); }
 
-int begin(MDB_env* env, unsigned flags, Transaction& into) {
-  MDB_txn* txn = nullptr;
-  const int error = mdb_txn_begin(env, nullptr, flags, &txn);
-  into.reset(txn);
-  return error;
-}
-int commit(Transaction& txn) { return mdb_txn_commit(txn.release()); }
+ private:
+  struct Abort {
+    void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
+  };
+  os::RobustListAside aside_;  // LMDB's locks are robust ones, held until the transaction ends
+  std::unique_ptr<MDB_txn, Abort> txn_;
+};
 
 MDB_val value_of(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 
@@ -100,7 +108,7 @@ class LmdbStore final : public Store {
 
   Status set_up() {
     Transaction txn;
-    int error = begin(env_.get(), 0, txn);
+    int error = txn.begin(env_.get(), 0);
     if (error == 0) error = mdb_dbi_open(txn.get(), "blocks", MDB_CREATE | MDB_INTEGERKEY, &blocks_);
     if (error == 0) error = mdb_dbi_open(txn.get(), "counters", MDB_CREATE, &counters_);
     if (error == 0) error = mdb_dbi_open(txn.get(), "meta", MDB_CREATE, &meta_);
@@ -123,7 +131,7 @@ class LmdbStore final : public Store {
                   fmt::format("it holds blocks of {} bytes, not of {}", block_bytes, limits_.block_bytes),
                   "open it with the block size it was made with");
     }
-    if (error == 0) error = commit(txn);
+    if (error == 0) error = txn.commit();
     if (error != 0) return fail(lmdb_error(error, kWhat, describe()));
     return {};
   }
@@ -142,7 +150,7 @@ class LmdbStore final : public Store {
   Status get(std::span<Get> batch) override {
     if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
     Transaction txn;
-    const int error = begin(env_.get(), MDB_RDONLY, txn);
+    const int error = txn.begin(env_.get(), MDB_RDONLY);
     for (auto& entry : batch) entry.outcome = error == 0 ? get_one(txn.get(), entry) : outcome_of(error);
     return summary(batch, *this, error == 0 ? "" : mdb_strerror(error));
   }
@@ -150,7 +158,7 @@ class LmdbStore final : public Store {
   Status put(std::span<Put> batch) override {
     if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
     Transaction txn;
-    int error = begin(env_.get(), 0, txn);
+    int error = txn.begin(env_.get(), 0);
     std::int64_t more = 0;
     for (auto& entry : batch) {
       if (error == 0) error = put_one(txn.get(), entry, more);
@@ -166,7 +174,7 @@ class LmdbStore final : public Store {
     if (count == 0) return {};
     const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
     Transaction txn;
-    int error = begin(env_.get(), 0, txn);
+    int error = txn.begin(env_.get(), 0);
     std::int64_t more = 0;
     if (error == 0) error = erase_range(txn.get(), first, last, more);
     if (error == 0) error = count_present(txn.get(), more);
@@ -177,7 +185,7 @@ class LmdbStore final : public Store {
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
     Transaction txn;
-    int error = begin(env_.get(), delta == 0 ? MDB_RDONLY : 0, txn);
+    int error = txn.begin(env_.get(), delta == 0 ? MDB_RDONLY : 0);
     std::uint64_t value = 0;
     if (error == 0) error = read_number(txn.get(), counters_, counter, value);
     value += static_cast<std::uint64_t>(delta);
@@ -199,7 +207,7 @@ class LmdbStore final : public Store {
   Result<StoreUsage> usage() override {
     Transaction txn;
     StoreUsage usage;
-    int error = begin(env_.get(), MDB_RDONLY, txn);
+    int error = txn.begin(env_.get(), MDB_RDONLY);
     if (error == 0) error = read_number(txn.get(), meta_, "present", usage.blocks);
     MDB_stat stat{};
     if (error == 0) error = mdb_stat(txn.get(), blocks_, &stat);
@@ -222,7 +230,7 @@ class LmdbStore final : public Store {
 
   // LMDB says EIO when only a part of what it wrote fitted on the disk.
   int commit_and_explain(Transaction& txn) {
-    const int error = commit(txn);
+    const int error = txn.commit();
     return error == EIO && is_disk_full() ? ENOSPC : error;
   }
 

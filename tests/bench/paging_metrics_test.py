@@ -304,8 +304,10 @@ class Running(unittest.TestCase):
         self.assertEqual(ways_run.count("farheap"), 3)
         for one in runner.measured.peaks("p"):
             one.seconds, one.peak_bytes = (9.0, 2 * PEAK) if one.way == WATCHED else (1.0, PEAK)
+            one.kills = int(one.way == WATCHED)
         lines = {line["metric"]: line["value"] for line in metrics.program_results(runner.measured, "p")}
         self.assertEqual(lines["peak_over_budget_mib"], (2 * PEAK - PEAK * 70 // 100) / MIB)
+        self.assertEqual(lines["oom_kills"], 1, "a watched run that was killed was killed")
         self.assertEqual([one.seconds for one in runner.measured.of("p", 70, "farheap")], [1.0] * 3)
 
     def test_a_setting_that_is_surely_slower_is_not_run_to_its_end(self):

@@ -2,58 +2,28 @@
 //
 // A child sees the memory as of the fork and writes its own copy; nobody sees a byte of the other's.
 #include <errno.h>
-#include <linux/sched.h>
 #include <locale.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <random>
 #include <thread>
 #include <vector>
 
-#include "cases.hpp"
+#include "forks.hpp"
 
 extern char** environ;
 
 using namespace cases;
-
-namespace {
-
-constexpr std::size_t kShared = 48 * kMebibyte;
-
-// What both sides of a fork do: find what was there, write something else, find that.
-void verify_and_rewrite(void* at, std::size_t bytes, std::uint64_t was, std::uint64_t now) {
-  CHECK_FILLED(at, bytes, was);
-  fill(at, bytes, now);
-  CHECK_FILLED(at, bytes, now);
-}
-
-template <class Body>
-int in_child(Body body) {
-  fflush(stdout);
-  const int child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
-    body();
-    _exit(0);
-  }
-  return child;
-}
-
-}  // namespace
 
 CASE(fork_parent_and_child_rewrite) {
   void* at = malloc(kShared);
@@ -75,19 +45,6 @@ CASE(twenty_forks_in_a_row) {
     verify_and_rewrite(at, kShared, i, i + 1);
     CHECK(status_of(child) == 0);
   }
-}
-
-// As many as the budget can hold: each process keeps 6.5 to 7.5 MiB, whatever it is (docs/limits.md).
-CASE(many_children_at_once) {
-  void* at = malloc(kShared);
-  fill(at, kShared, 1);
-  int children[3];
-  for (std::uint64_t i = 0; i < std::size(children); ++i) {
-    children[i] = in_child([&] { verify_and_rewrite(at, kShared, 1, 10 + i); });
-  }
-  verify_and_rewrite(at, kShared, 1, 5);
-  for (int child : children) CHECK(status_of(child) == 0);
-  CHECK_FILLED(at, kShared, 5);
 }
 
 // The runtime read a number in the child before pages could come in, and asked the thread's locale how.
@@ -123,46 +80,6 @@ CASE(wiping_on_fork_is_refused) {
     CHECK(errno == EINVAL);
   }
   CHECK_FILLED(at, kMebibyte, 1);
-}
-
-CASE(grandchild) {
-  void* at = malloc(kShared);
-  fill(at, kShared, 1);
-  const int child = in_child([&] {
-    verify_and_rewrite(at, kShared, 1, 2);
-    const int grandchild = in_child([&] { verify_and_rewrite(at, kShared, 2, 3); });
-    verify_and_rewrite(at, kShared, 2, 4);
-    CHECK(status_of(grandchild) == 0);
-    CHECK_FILLED(at, kShared, 4);
-  });
-  verify_and_rewrite(at, kShared, 1, 5);
-  CHECK(status_of(child) == 0);
-  CHECK_FILLED(at, kShared, 5);
-}
-
-// The parent goes first: what the child refers to in the store must stay.
-CASE(orphan) {
-  int ends[2], done[2];
-  CHECK(pipe(ends) == 0 && pipe(done) == 0);
-  void* at = malloc(kShared);
-  fill(at, kShared, 1);
-  const int child = in_child([&] {
-    verify_and_rewrite(at, kShared, 1, 2);
-    in_child([&] {
-      char gone;
-      close(done[1]);
-      CHECK(read(done[0], &gone, 1) == 0);  // until the parent has ended
-      verify_and_rewrite(at, kShared, 2, 3);
-      CHECK(write(ends[1], "+", 1) == 1);
-    });
-  });
-  close(done[1]);
-  CHECK(status_of(child) == 0);
-  close(ends[1]);
-  verify_and_rewrite(at, kShared, 1, 4);
-  char answer = 0;
-  CHECK(read(ends[0], &answer, 1) == 1 && answer == '+');
-  CHECK_FILLED(at, kShared, 4);
 }
 
 CASE(fork_while_threads_allocate_and_page) {
@@ -361,259 +278,6 @@ CASE(fork_on_a_stack_from_the_heap) {
   CHECK(write(ends[1], "x", 1) == 1);
   void* result = nullptr;
   CHECK(pthread_join(idle, &result) == 0 && result != nullptr);
-}
-
-namespace {
-
-// All that is mapped. A heap that grows changes nothing of it: its addresses are reserved.
-std::size_t mapped_bytes() {
-  FILE* file = fopen("/proc/self/statm", "re");
-  CHECK(file != nullptr);
-  std::size_t pages = 0;
-  CHECK(fscanf(file, "%zu", &pages) == 1);
-  fclose(file);
-  return pages * kPage;
-}
-
-}  // namespace
-
-// Every generation kept the buffers of its ancestors' threads, two megabytes each as far as they were used.
-CASE(generations_of_children_keep_no_buffers) {
-  void* at = malloc(kShared);
-  fill(at, kShared, 0);
-  int ends[2];
-  CHECK(pipe(ends) == 0);
-  fflush(stdout);
-  const int first = fork();
-  CHECK(first >= 0);
-  if (first == 0) {
-    const std::size_t mapped = mapped_bytes();
-    for (std::uint64_t generation = 1; generation <= 16; ++generation) {
-      verify_and_rewrite(at, kShared, generation - 1, generation);
-      if (fork() != 0) _exit(0);  // the child goes on alone
-    }
-    verify_and_rewrite(at, kShared, 16, 17);
-    CHECK(mapped_bytes() < mapped + 8 * kMebibyte);
-    CHECK(write(ends[1], "w", 1) == 1);
-    _exit(0);
-  }
-  CHECK(status_of(first) == 0);
-  close(ends[1]);
-  char answer = 0;
-  CHECK(read(ends[0], &answer, 1) == 1 && answer == 'w');
-  CHECK_FILLED(at, kShared, 0);
-}
-
-// A child that ended holds nothing any more: were its part of the store kept, the parent would have to write to
-// another place after each of these forks, until there is none left. More children than a family has names for at once
-// (128); not many more, because each costs a sweep of 40 MiB out and in again.
-CASE(hundreds_of_children_one_after_another) {
-  constexpr std::size_t kBytes = 2 * kMebibyte;
-  void* at = malloc(kBytes);
-  void* sweep = malloc(40 * kMebibyte);
-  for (std::uint64_t i = 0; i < 200; ++i) {
-    fill(at, kBytes, i);
-    for (std::size_t k = 0; k < 40 * kMebibyte; k += kPage) static_cast<char*>(sweep)[k] = static_cast<char>(i);
-    CHECK(status_of(in_child([] {})) == 0);
-    CHECK_FILLED(at, kBytes, i);
-  }
-}
-
-namespace {
-
-// What files without a name take on disk: under a run, the store.
-std::size_t bytes_in_nameless_files() {
-  std::size_t sum = 0;
-  for (int file = 3; file < 1024; ++file) {
-    struct stat about{};
-    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0) {
-      sum = std::max(sum, static_cast<std::size_t>(about.st_blocks) * 512);
-    }
-  }
-  return sum;
-}
-
-}  // namespace
-
-// What a child referred to in the store was kept until the whole family had ended: each fork followed by rewriting made
-// the store larger.
-CASE(five_hundred_forks_and_the_store_stays_small) {
-  constexpr std::size_t kWindow = 4 * kMebibyte;
-  char* at = static_cast<char*>(malloc(kShared));
-  std::uint64_t seeds[kShared / kWindow] = {};
-  for (std::size_t place = 0; place < kShared / kWindow; ++place) fill(at + place * kWindow, kWindow, 0);
-  for (std::uint64_t i = 1; i <= 500; ++i) {
-    const std::size_t place = i % (kShared / kWindow);
-    char* window = at + place * kWindow;
-    fflush(stdout);
-    const int child = fork();
-    if (child == 0) {
-      CHECK(*reinterpret_cast<std::uint64_t*>(window) == word(seeds[place], 0));
-      if (i % 8 == 0) fill(at, kWindow, 7);
-      if (i % 3 == 0) kill(getpid(), SIGKILL);
-      if (i % 7 == 0) execl("/bin/sh", "sh", "-c", "exit 0", nullptr);
-      _exit(0);
-    }
-    fill(window, kWindow, i);
-    seeds[place] = i;
-    CHECK(status_of(child) == (i % 3 == 0 ? 128 + SIGKILL : 0));
-  }
-  for (std::size_t place = 0; place < kShared / kWindow; ++place) {
-    CHECK_FILLED(at + place * kWindow, kWindow, seeds[place]);
-  }
-  CHECK(bytes_in_nameless_files() <= 4 * kShared);
-}
-
-namespace {
-
-// Memory in pieces, each filled from a seed of its own that is kept outside of the heap.
-class Family {
- public:
-  static constexpr std::size_t kPiece = 128 << 10, kPieces = 384;
-  // So many at once that what each of them keeps at the least fits the budget: five.
-  static constexpr std::size_t kMostChildren = 2;
-
-  Family() {
-    for (std::size_t one = 0; one < kPieces; ++one) fill(piece(one), kPiece, seeds_[one]);
-  }
-
-  void live(std::uint64_t seed, std::size_t depth, int steps) {
-    random_.seed(seed);
-    std::vector<int> children;
-    for (int step = 0; step < steps; ++step) {
-      const std::size_t one = next() % kPieces;
-      if (const auto what = next() % 16; what == 0 && depth < kMostChildren) {
-        if (children.size() == kMostChildren - depth) wait_for(children);
-        children.push_back(have_child(depth, steps / 2));
-      } else if (what < 8) {
-        CHECK_FILLED(piece(one), kPiece, seeds_[one]);
-      } else {
-        seeds_[one] = next();
-        fill(piece(one), kPiece, seeds_[one]);
-      }
-    }
-    while (!children.empty()) wait_for(children);
-    for (std::size_t one = 0; one < kPieces; ++one) CHECK_FILLED(piece(one), kPiece, seeds_[one]);
-  }
-
- private:
-  char* piece(std::size_t number) { return memory_ + number * kPiece; }
-  std::uint64_t next() { return random_() >> 8; }
-  static void wait_for(std::vector<int>& children) {
-    const int status = status_of(children.front());
-    CHECK(status == 0 || status == 7 || status == 128 + SIGKILL);
-    children.erase(children.begin());
-  }
-  // Most go on as the parent does; some become another program, some are killed in the middle of what they do.
-  int have_child(std::size_t depth, int steps) {
-    const std::uint64_t fate = next() % 8, seed = next();
-    return in_child([&] {
-      if (fate == 0) execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
-      live(seed, depth + 1, fate == 1 ? steps / 4 : steps);
-      if (fate == 1) kill(getpid(), SIGKILL);
-    });
-  }
-
-  char* memory_ = static_cast<char*>(malloc(kPieces * kPiece));
-  std::mt19937_64 random_;
-  std::uint64_t seeds_[kPieces] = {};
-};
-
-}  // namespace
-
-// Children, grandchildren and another thread of the first of them change and check what they shared, in two thirds of
-// the memory that one of them needs.
-CASE(families_at_random) {
-  static Family family;
-  static std::atomic<bool> stop{false};
-  std::thread beside([] {
-    for (std::uint64_t round = 1; !stop; ++round) {
-      void* own = malloc(kMebibyte);
-      fill(own, kMebibyte, round);
-      CHECK_FILLED(own, kMebibyte, round);
-      free(own);
-    }
-  });
-  family.live(20261122, 0, 80);
-  stop = true;
-  beside.join();
-}
-
-namespace {
-
-struct ForChild {
-  void* at;
-  std::uint64_t was, now;
-};
-
-int rewrite_in_child(void* data) {
-  const auto& mine = *static_cast<const ForChild*>(data);
-  verify_and_rewrite(mine.at, kShared, mine.was, mine.now);
-  return 17;
-}
-
-// Not through the C library at all.
-long fork_by_hand() {
-  long result = SYS_fork;
-  asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
-  return result;
-}
-
-}  // namespace
-
-// The C library runs no handlers for these; in the child, pages that had left read as zeros.
-CASE(forks_without_handlers) {
-  void* at = malloc(kShared);
-  fill(at, kShared, 1);
-  std::uint64_t was = 1;
-  const auto beside = [&](long child) {
-    CHECK(child >= 0);
-    if (child == 0) _exit(rewrite_in_child(new ForChild{at, was, was + 1}));
-    verify_and_rewrite(at, kShared, was, was + 2);
-    was += 2;
-    CHECK(status_of(static_cast<int>(child)) == 17);
-  };
-  clone_args args{};
-  args.exit_signal = SIGCHLD;
-  beside(_Fork());
-  beside(syscall(SYS_fork));
-  beside(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-  beside(syscall(SYS_clone3, &args, sizeof args));
-  beside(fork());
-  CHECK_FILLED(at, kShared, was);
-}
-
-CASE(clone_with_a_stack_in_the_heap) {
-  constexpr std::size_t kStack = 512 << 10;
-  auto* stack = static_cast<std::byte*>(malloc(kStack));
-  fill(stack, kStack, 5);
-  void* at = malloc(kShared);
-  fill(at, kShared, 1);  // by now the stack has left
-  for (int i = 0; i < 3; ++i) {
-    auto* data = new ForChild{at, 1, 2};
-    const int child = clone(rewrite_in_child, stack + kStack, SIGCHLD, data);
-    CHECK(child > 0);
-    CHECK_FILLED(at, kShared, 1);
-    CHECK(status_of(child) == 17);
-    CHECK_FILLED(stack, kStack - 64, 5);
-  }
-}
-
-// It may end, but it must not go on with zeros.
-CASE(a_fork_that_nobody_sees_is_no_silent_loss) {
-  void* at = malloc(kLarge);
-  fill(at, kLarge, 1);
-  const long child = fork_by_hand();
-  CHECK(child >= 0);
-  if (child == 0) {
-    signal(SIGSEGV, SIG_DFL);
-    _exit(first_wrong(at, kLarge, 1) == -1 ? 17 : 18);
-  }
-  const int status = status_of(static_cast<int>(child));
-  CHECK(status == 17 || status == 128 + SIGSEGV);
-  CHECK_FILLED(at, kLarge, 1);
-  const int seen = in_child([&] { CHECK_FILLED(at, kLarge, 1); });
-  CHECK(status_of(seen) == 0);
 }
 
 CASE(fork_with_memory_from_sbrk) {

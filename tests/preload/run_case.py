@@ -24,21 +24,20 @@ MODES = {
     # What leaves stays in the process and counts: over the budget, and every process has its own copy.
     "mem": ("mem:", []),
 }
-PATIENCE_SECONDS = 100
 CHECK_FAILED = 3  # of preload_cases
 
 
-def run(command, environment):
+def run(command, environment, patience):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                env=environment, start_new_session=True)
     try:
-        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        output, errors = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         output, errors = process.communicate()
         show("it printed", output)
         show("it complained", errors)
-        sys.exit(f"FAILED: still running after {PATIENCE_SECONDS} s: {' '.join(command)}")
+        sys.exit(f"FAILED: still running after {patience} s: {' '.join(command)}")
     return process.returncode, output, errors
 
 
@@ -63,12 +62,13 @@ def main():
     parser.add_argument("--over", action="store_true", help="it may go over its budget: it locks memory")
     parser.add_argument("--stays-plain", action="store_true", help="it need not come near its budget")
     parser.add_argument("--peak", type=int, help="MiB: what the report must show, within 8 MiB; all stays plain")
+    parser.add_argument("--patience", type=int, default=100, help="seconds, after which it hangs")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     wanted = parser.parse_args()
     program = wanted.program[1:] if wanted.program[:1] == ["--"] else wanted.program
 
     environment = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
-    plain = run(program, environment)
+    plain = run(program, environment, wanted.patience)
     folder = tempfile.mkdtemp(prefix="farheap-preload-", dir="/var/tmp")
     try:
         store, settings = MODES[wanted.mode]
@@ -76,7 +76,7 @@ def main():
                    "--store", store.format(folder=folder)]
         for setting in settings:
             command += ["--set", setting]
-        paged = run(command + ["--"] + program, environment)
+        paged = run(command + ["--"] + program, environment, wanted.patience)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

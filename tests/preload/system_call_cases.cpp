@@ -41,6 +41,14 @@ void* buffer(std::uint64_t seed) {
   return at;
 }
 
+// The whole file into pieces that lie apart, in one call. It stands at its start.
+using ReadPieces = ssize_t (*)(int, const iovec*, int);
+constexpr ReadPieces kReadPieces[] = {
+    [](int file, const iovec* pieces, int count) { return readv(file, pieces, count); },
+    [](int file, const iovec* pieces, int count) { return preadv(file, pieces, count, 0); },
+    [](int file, const iovec* pieces, int count) { return preadv2(file, pieces, count, 0, 0); },
+    [](int file, const iovec* pieces, int count) { return preadv2(file, pieces, count, -1, 0); }};
+
 void through_a_file(int flags) {
   const int file = scratch_file(flags);
   if (file < 0 && errno == EINVAL) {
@@ -54,12 +62,15 @@ void through_a_file(int flags) {
   for (std::size_t done = 0; done < kBuffer; done += kMebibyte) {
     CHECK(pwrite(file, from + done, kMebibyte, static_cast<off_t>(done)) == static_cast<ssize_t>(kMebibyte));
   }
-  push_out();
-  // One call, in pieces that lie apart.
   std::vector<iovec> pieces;
   for (std::size_t done = 0; done < kBuffer; done += kBuffer / 64) pieces.push_back({to + done, kBuffer / 64});
-  CHECK(preadv(file, pieces.data(), 64, 0) == static_cast<ssize_t>(kBuffer));
-  CHECK_FILLED(to, kBuffer, 1);
+  for (const ReadPieces read_pieces : kReadPieces) {
+    fill(to, kBuffer, 2);
+    push_out();
+    CHECK(lseek(file, 0, SEEK_SET) == 0);
+    CHECK(read_pieces(file, pieces.data(), 64) == static_cast<ssize_t>(kBuffer));
+    CHECK_FILLED(to, kBuffer, 1);
+  }
   push_out();
   CHECK_FILLED(to, kBuffer, 1);
   CHECK_FILLED(from, kBuffer, 1);
