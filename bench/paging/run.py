@@ -66,6 +66,8 @@ def make_parser():
     parser.add_argument("--swap-size", type=int, default=1536, help="MiB of swap (default: 1536)")
     parser.add_argument("--swap-awake", action="store_true",
                         help="under kernel swap idle processors poll, as farheap asks them to (/dev/cpu_dma_latency)")
+    parser.add_argument("--host-as-is", action="store_true",
+                        help="with enough memory: do not first have a hypervisor give back free memory that it took")
     parser.add_argument("--mask-6.1", dest="mask", action="store_true", help="as on a Linux 6.1")
     parser.add_argument("--json", metavar="FILE", help="write what was measured and the results there")
     parser.add_argument("--resume", metavar="FILE", help="as --json, and do not run again what is in it")
@@ -151,6 +153,8 @@ def begin(options, arguments):
     settings = {"quick": options.quick, "mask": options.mask}
     if options.swap_awake:
         settings["swap_awake"] = True
+    if options.host_as_is:
+        settings["host_as_is"] = True
     begun = measurements.Measurements(settings, report.machine(options.folder), options.resume or options.json)
     begun.commands.append(" ".join(["run.py", *arguments]))
     if options.resume and os.path.exists(options.resume):

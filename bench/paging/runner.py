@@ -7,6 +7,7 @@ import sys
 
 import awake_processors
 import farheap_command
+import host_memory
 import measured_run
 import memory_group
 import optimum
@@ -103,9 +104,15 @@ class Runner:
             return None
         return Record(subject.name, level, way, turn, 0.0, WELL, setting or {})
 
+    def prepare_host(self, subject, level):
+        """Before a run with enough memory: what differs between the ways are the programs, not their host."""
+        if level == FULL and not self.options.host_as_is:
+            host_memory.bring_back(self.measured.programs[subject.name]["peak_bytes"] + ROOM_BYTES)
+
     def plain(self, subject, level, turn):
         record = self.record(subject, level, "plain", turn)
         if record:
+            self.prepare_host(subject, level)
             self.enter(subject, self.run_once(subject, subject.command), record)
 
     def give_up_after(self, subject):
@@ -162,6 +169,7 @@ class Runner:
             return
         command = farheap_command.run_command(self.tool, budget, subject.command, store=f"file:{self.options.folder}",
                                               mask=self.options.mask)
+        self.prepare_host(subject, level)
         interval = measured_run.SAMPLE_SECONDS if way == WATCHED else SELDOM
         run = self.run_once(subject, command, timeout=self.give_up_after(subject), interval=interval)
         record.budget_bytes = budget
