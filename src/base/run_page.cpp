@@ -63,9 +63,12 @@ RunSlot& RunPage::claim(std::int32_t pid) {
   return take_free_slot(pid);
 }
 
-RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_bytes) {
+RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_bytes, std::uint64_t inherited_bytes) {
   RunSlot& slot = take_free_slot(-parent);
-  if (slot.pid.load() == -parent) slot.promised_bytes.store(promised_bytes);
+  if (slot.pid.load() == -parent) {
+    slot.promised_bytes.store(promised_bytes);
+    slot.inherited_bytes.store(inherited_bytes);
+  }
   return slot;
 }
 

@@ -67,8 +67,9 @@ struct RunPage {
   // This process's slot, freed slots and those of dead processes taken over. Never null: the last slot is
   // shared when all are taken.
   RunSlot& claim(std::int32_t pid);
-  // A slot for a child about to be forked, so that what it will share counts from the beginning.
-  RunSlot& claim_for_child(std::int32_t parent, std::uint64_t promised_bytes);
+  // A slot for a child about to be forked, so that what it will share counts from the beginning, and it is never taken
+  // for a program of its own.
+  RunSlot& claim_for_child(std::int32_t parent, std::uint64_t promised_bytes, std::uint64_t inherited_bytes);
   // In the child: that slot, or another if it came too late.
   RunSlot& be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid);
   void release(RunSlot& slot);

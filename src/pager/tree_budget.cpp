@@ -43,8 +43,8 @@ bool TreeBudget::next_child_may_stay() const {
 }
 
 void TreeBudget::expect_child() {
-  const std::uint64_t may_have = std::max(memory_.anonymous_bytes(), slot_->promised_bytes.load());
-  last_child_ = &run_page_.claim_for_child(pid_, may_have);
+  const std::uint64_t own = memory_.anonymous_bytes();
+  last_child_ = &run_page_.claim_for_child(pid_, std::max(own, slot_->promised_bytes.load()), own);
 }
 
 void TreeBudget::renew_in_child() {

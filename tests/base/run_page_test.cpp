@@ -127,10 +127,11 @@ TEST_F(RunPageTest, ManyAreBornAtOnceEachInASlotOfItsOwn) {
   for (int i = 0; i < kFamilies; ++i) {
     families.emplace_back([&, parent = alive[2 * i], child = alive[2 * i + 1], mark = 1000U + i] {
       for (int round = 0; round < 2000; ++round) {
-        RunSlot& expected = page_->claim_for_child(parent, mark);
+        RunSlot& expected = page_->claim_for_child(parent, mark, mark + 1);
         (void)page_->others(expected);
         RunSlot& born = page_->be_born(expected, parent, child);
-        mixed_up += &born != &expected || born.pid != child || born.promised_bytes != mark;
+        mixed_up +=
+            &born != &expected || born.pid != child || born.promised_bytes != mark || born.inherited_bytes != mark + 1;
         page_->release(born);
       }
     });

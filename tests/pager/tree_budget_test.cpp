@@ -2,6 +2,7 @@
 #include "pager/tree_budget.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,6 +146,28 @@ TEST_F(SharedBudgetTest, NoRoomIsGivenTwice) {
   while (wait(&status) > 0) EXPECT_EQ(status, 0);
   EXPECT_LE(shared_->most_pages.load() * base::kPageBytes, kBudget);
   EXPECT_GE(shared_->most_pages.load() * base::kPageBytes, kBudget / 2) << "it was not needed: this tests nothing";
+}
+
+// A child that had its process number, but had not looked at its memory yet, was taken for another program: the next
+// fork made no room, and the family went over its budget on a busy machine.
+TEST_F(SharedBudgetTest, AChildThatIsJustBornIsNoProgramOfItsOwn) {
+  TreeBudget budget(shared_->run_page);
+  budget.expect_child();
+  EXPECT_TRUE(budget.next_child_may_stay()) << "not born";
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  base::RunSlot* const expected =
+      std::ranges::find(shared_->run_page.slots, -getpid(), [](const base::RunSlot& slot) { return slot.pid.load(); });
+  ASSERT_NE(expected, std::end(shared_->run_page.slots));
+  (void)shared_->run_page.be_born(*expected, getpid(), child);
+  EXPECT_TRUE(budget.next_child_may_stay()) << "born";
+  expected->inherited_bytes = 0;  // as after an exec
+  EXPECT_FALSE(budget.next_child_may_stay()) << "another program";
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 }  // namespace
