@@ -62,7 +62,9 @@ ssize_t read_by_detour(std::span<const iovec> pieces, Read read_into) {
     }
     return true;
   };
-  (void)std::ranges::all_of(pieces, comes_whole);
+  for (const iovec& piece : pieces) {
+    if (!comes_whole(piece)) break;
+  }
   const int why = errno;
   arena.free(detour);
   errno = why;
