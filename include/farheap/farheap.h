@@ -17,7 +17,7 @@ extern "C" {
 
 typedef enum farheap_hint_kind {
   FARHEAP_WILL_NEED = 1, /* bring it in soon, without waiting */
-  FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept */
+  FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept; waits for what is just read or written of it */
   FARHEAP_STREAM = 3,    /* used once from low to high addresses: read ahead, evict behind */
   FARHEAP_KEEP = 4       /* evict only when nothing else is left */
 } farheap_hint_kind;
