@@ -22,12 +22,13 @@ using base::kPageBytes;
 // The system call itself: inside a program that runs on Farheap, madvise() is Farheap's own.
 static bool try_drop(std::byte* at, std::size_t bytes) { return syscall(SYS_madvise, at, bytes, MADV_DONTNEED) == 0; }
 
-// Pages that the program has locked stay; all that is known of them is that they read as zeros from now on.
-static void drop(std::byte* at, std::size_t bytes) {
-  if (try_drop(at, bytes)) return;
-  for (std::size_t done = 0; done < bytes; done += kPageBytes) {
-    if (!try_drop(at + done, kPageBytes)) std::memset(at + done, 0, kPageBytes);
-  }
+// Staging is locked for a moment while the program calls mlockall(). Its pages go all the same: a page that stayed
+// would be taken for what is put there next.
+static void drop_staged(std::byte* at, std::size_t bytes) {
+  constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
+  if (try_drop(at, bytes) || syscall(SYS_madvise, at, bytes, kDontNeedLocked) == 0) return;
+  if (syscall(SYS_munlock, at, bytes) == 0 && try_drop(at, bytes)) return;
+  base::stop(fmt::format("cannot drop what has left, at {}: errno {}", static_cast<void*>(at), errno));
 }
 
 // A page that a forked process shares, or once shared (the kernel does not look whether the other is still there), is
@@ -179,7 +180,7 @@ void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
       answers[i] = Taken::kTaken;
       continue;
     }
-    if (one != 0) drop(staging_at(run.first + i), kPageBytes);
+    if (one != 0) drop_staged(staging_at(run.first + i), kPageBytes);
     userfault_.write_protect(page, kPageBytes, false);
   }
 }
@@ -224,7 +225,7 @@ void KernelView::put_back(PageRun run) {
     tries = 0;
     // Shared with a forked process: copy, one page.
     put(view_at(run.first) + at, staging_at(run.first) + at, kPageBytes);
-    drop(staging_at(run.first) + at, kPageBytes);
+    drop_staged(staging_at(run.first) + at, kPageBytes);
     at += kPageBytes;
   }
 }
@@ -243,7 +244,7 @@ void KernelView::drop_staging(std::span<const PageRun> runs) {
     const std::size_t many = runs.size() > 1 && drops_at_once_.load(std::memory_order_relaxed) ? drop_many(runs) : 0;
     runs = runs.subspan(many);
     if (runs.empty()) return;
-    drop(staging_at(runs[0].first), runs[0].count * kPageBytes);  // locked, or the kernel has no such call
+    drop_staged(staging_at(runs[0].first), runs[0].count * kPageBytes);  // locked, or the kernel has no such call
     runs = runs.subspan(1);
   }
 }
@@ -263,7 +264,14 @@ std::size_t KernelView::drop_many(std::span<const PageRun> runs) {
   return dropped;
 }
 
-void KernelView::drop_view(PageRun run) { drop(view_at(run.first), run.count * kPageBytes); }
+// Pages that the program has locked stay; all that is known of them is that they read as zeros from now on.
+void KernelView::drop_view(PageRun run) {
+  if (try_drop(view_at(run.first), run.count * kPageBytes)) return;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    std::byte* const page = view_at(run.first + i);
+    if (!try_drop(page, kPageBytes)) std::memset(page, 0, kPageBytes);
+  }
+}
 void KernelView::mend(PageNumber page) {
   alignas(kPageBytes) static const std::byte zeros[kPageBytes]{};
   put_in({page, 1}, zeros);  // where there is a page, it stays

@@ -288,6 +288,20 @@ TEST_P(KernelViewTest, StagedBytesAreFoundAtTheTouch) {
   EXPECT_EQ(faults_, faults + 1);
 }
 
+// While the program called mlockall(), pages that had left were overwritten with zeros in staging instead of dropped;
+// what was staged there next was taken to be there already, and the program read zeros.
+TEST_P(KernelViewTest, LockedStagingIsDroppedAndTakesWhatIsPutThereNext) {
+  const std::vector<std::byte> old(kPageBytes, std::byte{1}), next(kPageBytes, std::byte{2});
+  const PageRun page{5, 1};
+  std::lock_guard lock(mutex_);
+  view_->stage(page, old.data());
+  ASSERT_EQ(mlock(view_->staging(page.first), kPageBytes), 0);
+  view_->drop_staging({&page, 1});
+  ASSERT_EQ(munlock(view_->staging(page.first), kPageBytes), 0);
+  view_->stage(page, next.data());
+  EXPECT_EQ(std::memcmp(view_->staging(page.first), next.data(), kPageBytes), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest, testing::Bool(),
                          [](const auto& one) { return one.param ? "Move" : "NoMove"; });
 
