@@ -14,7 +14,7 @@ namespace {
 // The kernel's counters lag by some pages a processor, and threads of the program grow their stacks between looks.
 std::uint64_t slack_bytes(std::uint64_t budget) { return std::max(budget / 400, base::kMiB / 2); }
 // However greedy the others: with less than this a process makes no headway.
-constexpr std::uint64_t kLeastPages = 512;
+constexpr std::uint64_t kLeastPages = 1024;
 // By how much a limit rises beyond what is asked for, and sinks when others are short of room.
 std::uint64_t step_bytes(std::uint64_t budget) { return std::clamp(budget / 128, base::kMiB / 4, 16 * base::kMiB); }
 constexpr std::chrono::milliseconds kYieldEvery{5};

@@ -268,11 +268,15 @@ class Running(unittest.TestCase):
         before = ways.swap_area.write_page_cluster
         ways.swap_area.write_page_cluster = self.clusters.append
         self.addCleanup(setattr, ways.swap_area, "write_page_cluster", before)
+        self.brought_back = []
+        self.addCleanup(setattr, ways.host_memory, "bring_back", ways.host_memory.bring_back)
+        ways.host_memory.bring_back = self.brought_back.append
 
     def runner(self, seconds, measured=None, **changes):
         options = types.SimpleNamespace(columns=["swap", "mlock", "farheap", "enough"], runs=3, quick=False,
                                         levels=[70], timeout=600, give_up=60, page_clusters=[3, 0, 5],
-                                        mlock_shares=[50, 80], folder="/nowhere", mask=False, swap_awake=False)
+                                        mlock_shares=[50, 80], folder="/nowhere", mask=False, swap_awake=False,
+                                        host_as_is=False)
         vars(options).update(changes)
         return FakeRunner(options, measured or measurements.Measurements(), seconds)
 
@@ -295,6 +299,14 @@ class Running(unittest.TestCase):
         self.assertEqual(len(shares), 4)
         self.assertEqual({one["page_cluster"] for one in shares}, {0}, "with what was best without locked memory")
         self.assertIn(("swap", PEAK * 70 // 100 + MIB), {(way, limit) for way, limit, _ in runner.ran})
+
+    def test_the_host_gives_memory_back_before_each_run_with_enough_of_it_and_before_no_other(self):
+        runner = self.runner(lambda way, _: 1.0)
+        self.measure(runner)
+        whole = runner.measured.of("p", measurements.FULL, "plain") + runner.measured.of("p", measurements.FULL, "farheap")
+        self.assertEqual(self.brought_back, [PEAK + ways.ROOM_BYTES] * len(whole))
+        self.measure(self.runner(lambda way, _: 1.0, host_as_is=True))
+        self.assertEqual(len(self.brought_back), len(whole))
 
     def test_a_watched_run_tells_the_peak_and_no_time(self):
         runner = self.runner(lambda way, _: 1.0, columns=["farheap"])
