@@ -14,10 +14,10 @@ namespace farheap::os {
 // Brings the locks that this thread holds into view, to be written to. To be called when it is about to end.
 void touch_robust_list();
 
-// While it lives, the thread's list is empty. Who takes a robust lock links it to the one taken before, which is written
-// to: a lock of the program's may be out of view, and a thread of the program inside the pager cannot wait for the pager.
-// All locks taken meanwhile must have been given back at the end. Should the thread be killed meanwhile, those that wait
-// in other processes for locks of its own are not told.
+// While it lives, the thread's list is empty. Who takes a robust lock links it to the one taken before, which is
+// written to: a lock of the program's may be out of view, and a thread of the program inside the pager cannot wait for
+// the pager. All locks taken meanwhile must have been given back at the end. Should the thread be killed meanwhile,
+// those that wait in other processes for locks of its own are not told.
 class RobustListAside {
  public:
   RobustListAside();
