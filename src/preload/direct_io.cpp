@@ -5,7 +5,6 @@
 // device writes to memory of the arena, and the program's pages are written by the processor.
 // Where the kernel moves pages it refuses pinned ones by itself, and nothing is done here.
 // Not covered: asynchronous direct reads (docs/limits.md).
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include <span>
 
 #include "base/units.hpp"
+#include "preload/next_function.hpp"
 #include "preload/runtime.hpp"
 
 #define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
@@ -24,6 +24,19 @@
 using namespace farheap::preload;
 
 namespace {
+
+// Cancellation points stay what they are only in the C library's own functions, so those are called.
+constinit NextFunction<ssize_t(int, void*, size_t)> g_read("read");
+constinit NextFunction<ssize_t(int, void*, size_t, off64_t)> g_pread("pread64");
+constinit NextFunction<ssize_t(int, void*, size_t, size_t)> g_read_chk("__read_chk");
+constinit NextFunction<ssize_t(int, void*, size_t, off64_t, size_t)> g_pread_chk("__pread64_chk");
+constinit NextFunction<ssize_t(int, const iovec*, int)> g_readv("readv");
+constinit NextFunction<ssize_t(int, const iovec*, int, off64_t)> g_preadv("preadv64");
+constinit NextFunction<ssize_t(int, const iovec*, int, off64_t, int)> g_preadv2("preadv64v2");
+
+__attribute__((constructor)) void start() {
+  look_up(g_read, g_pread, g_read_chk, g_pread_chk, g_readv, g_preadv, g_preadv2);
+}
 
 bool needs_detour(int file, std::span<const iovec> pieces) {
   if (farheap::base::t_inside_runtime) return false;
@@ -84,20 +97,17 @@ ssize_t read_vectored(Next next, int file, const iovec* pieces, int count) {
 
 }  // namespace
 
-// Cancellation points stay what they are only in the C library's own functions, so those are called.
 FARHEAP_EXPORT ssize_t read(int file, void* into, size_t bytes) {
-  static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t)>(dlsym(RTLD_NEXT, "read"));
   const iovec whole{into, bytes};
-  if (!needs_detour(file, {&whole, 1})) return next(file, into, bytes);
-  return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t) { return next(file, at, size); });
+  if (!needs_detour(file, {&whole, 1})) return g_read(file, into, bytes);
+  return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t) { return g_read(file, at, size); });
 }
 
 FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offset) {
-  static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t, off64_t)>(dlsym(RTLD_NEXT, "pread64"));
   const iovec whole{into, bytes};
-  if (!needs_detour(file, {&whole, 1})) return next(file, into, bytes, offset);
+  if (!needs_detour(file, {&whole, 1})) return g_pread(file, into, bytes, offset);
   return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t done) {
-    return next(file, at, size, offset + static_cast<off64_t>(done));
+    return g_pread(file, at, size, offset + static_cast<off64_t>(done));
   });
 }
 
@@ -107,31 +117,26 @@ FARHEAP_EXPORT ssize_t pread(int file, void* into, size_t bytes, off_t offset) {
 
 // What programs built with _FORTIFY_SOURCE call: `room` bytes are known to be there. The C library's own says what is
 // wrong, and ends the program.
-FARHEAP_EXPORT ssize_t __read_chk(int file, void* into, size_t bytes, size_t room) {
-  static const auto next = reinterpret_cast<ssize_t (*)(int, void*, size_t, size_t)>(dlsym(RTLD_NEXT, "__read_chk"));
-  return bytes > room ? next(file, into, bytes, room) : read(file, into, bytes);
+FARHEAP_EXPORT ssize_t __read_chk(int file, void* into, size_t bytes, size_t room) {  // NOLINT
+  return bytes > room ? g_read_chk(file, into, bytes, room) : read(file, into, bytes);
 }
 
-FARHEAP_EXPORT ssize_t __pread64_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {
-  static const auto next =
-      reinterpret_cast<ssize_t (*)(int, void*, size_t, off64_t, size_t)>(dlsym(RTLD_NEXT, "__pread64_chk"));
-  return bytes > room ? next(file, into, bytes, offset, room) : pread64(file, into, bytes, offset);
+FARHEAP_EXPORT ssize_t __pread64_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {  // NOLINT
+  return bytes > room ? g_pread_chk(file, into, bytes, offset, room) : pread64(file, into, bytes, offset);
 }
 
-FARHEAP_EXPORT ssize_t __pread_chk(int file, void* into, size_t bytes, off_t offset, size_t room) {
+FARHEAP_EXPORT ssize_t __pread_chk(int file, void* into, size_t bytes, off_t offset, size_t room) {  // NOLINT
   return __pread64_chk(file, into, bytes, offset, room);
 }
 
 FARHEAP_EXPORT ssize_t readv(int file, const iovec* pieces, int count) {
-  static const auto next = reinterpret_cast<ssize_t (*)(int, const iovec*, int)>(dlsym(RTLD_NEXT, "readv"));
-  return read_vectored([&](const iovec* some, int number, off64_t) { return next(file, some, number); }, file, pieces,
-                       count);
+  return read_vectored([&](const iovec* some, int number, off64_t) { return g_readv(file, some, number); }, file,
+                       pieces, count);
 }
 
 FARHEAP_EXPORT ssize_t preadv64(int file, const iovec* pieces, int count, off64_t offset) {
-  static const auto next = reinterpret_cast<ssize_t (*)(int, const iovec*, int, off64_t)>(dlsym(RTLD_NEXT, "preadv64"));
   return read_vectored(
-      [&](const iovec* some, int number, off64_t done) { return next(file, some, number, offset + done); }, file,
+      [&](const iovec* some, int number, off64_t done) { return g_preadv(file, some, number, offset + done); }, file,
       pieces, count);
 }
 
@@ -140,13 +145,11 @@ FARHEAP_EXPORT ssize_t preadv(int file, const iovec* pieces, int count, off_t of
 }
 
 FARHEAP_EXPORT ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
-  static const auto next =
-      reinterpret_cast<ssize_t (*)(int, const iovec*, int, off64_t, int)>(dlsym(RTLD_NEXT, "preadv64v2"));
   // From -1 on is where the file stands, which moves by itself.
   const auto from = [&](off64_t done) { return offset == -1 ? offset : offset + done; };
   return read_vectored(
-      [&](const iovec* some, int number, off64_t done) { return next(file, some, number, from(done), flags); }, file,
-      pieces, count);
+      [&](const iovec* some, int number, off64_t done) { return g_preadv2(file, some, number, from(done), flags); },
+      file, pieces, count);
 }
 
 FARHEAP_EXPORT ssize_t preadv2(int file, const iovec* pieces, int count, off_t offset, int flags) {

@@ -2,7 +2,6 @@
 //
 // Forks that pass the C library's handlers by: _Fork(), clone() and syscall(). And what else a program may ask of the
 // kernel through syscall() that is about the heap or the runtime's descriptors.
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -11,12 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/next_function.hpp"
 #include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
 
 using namespace farheap::preload;
 
 namespace {
+
+using CloneBody = int (*)(void*);
+constinit NextFunction<pid_t()> g_fork("_Fork");
+constinit NextFunction<int(CloneBody, void*, int, void*, ...)> g_clone("clone");
+
+__attribute__((constructor)) void start() { look_up(g_fork, g_clone); }
 
 // The parent would wait for the child with the locks of the fork, and the child for them.
 constexpr uint64_t kWaits = CLONE_VFORK;
@@ -69,23 +75,19 @@ T as(long value) {
 }  // namespace
 
 FARHEAP_EXPORT pid_t _Fork() noexcept {
-  static const auto next = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_NEXT, "_Fork"));
-  return forked([] { return next(); });
+  return forked([] { return g_fork(); });
 }
 
 // These two take a variable number of words; on x86-64 they come as if all were there.
-using CloneBody = int (*)(void*);
 extern "C" __attribute__((visibility("default"))) int farheap_clone(CloneBody, void*, int, void*, void*, void*,
                                                                     void*) asm("clone");
 int farheap_clone(CloneBody body, void* stack, int flags, void* argument, void* parent, void* tls, void* child) {
-  using Clone = int (*)(CloneBody, void*, int, void*, ...);
-  static const auto next = reinterpret_cast<Clone>(dlsym(RTLD_NEXT, "clone"));
   if ((flags & CLONE_VM) != 0 || stack == nullptr || body == nullptr) {
-    return next(body, stack, flags, argument, parent, tls, child);
+    return g_clone(body, stack, flags, argument, parent, tls, child);
   }
   Start start{body, argument};
   const int without_wait = flags & ~static_cast<int>(kWaits);
-  return forked([&] { return next(begin_child, stack, without_wait, &start, parent, tls, child); }, stack);
+  return forked([&] { return g_clone(begin_child, stack, without_wait, &start, parent, tls, child); }, stack);
 }
 
 extern "C" __attribute__((visibility("default"))) long farheap_syscall(long, long, long, long, long, long,

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <atomic>
 #include <cstring>
-#include <memory>
 #include <string>
 #ifdef FARHEAP_HAVE_ZSTD
 #include <zstd.h>
@@ -31,15 +32,33 @@ bool is_in_build(Codec codec) {
 }
 
 #ifdef FARHEAP_HAVE_ZSTD
-// A context is large and slow to make: each thread keeps its own.
-ZSTD_CCtx* zstd_writer() {
-  thread_local std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
-  return context.get();
-}
-ZSTD_DCtx* zstd_reader() {
-  thread_local std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-  return context.get();
-}
+// Contexts are large and slow to make, so they are kept for the next call. Not for each thread: the C library notes the
+// destructor of a thread_local object under the loader's lock, which a program holds in a constructor of dlopen() while
+// it waits for the page that is to be unpacked.
+template <class Context, Context* (*make)(), std::size_t (*free)(Context*)>
+class Contexts {
+ public:
+  // nullptr without memory.
+  [[nodiscard]] Context* take() {
+    for (auto& spare : spares_) {
+      if (Context* found = spare.exchange(nullptr, std::memory_order_acquire)) return found;
+    }
+    return make();
+  }
+  void give_back(Context* context) {
+    for (auto& spare : spares_) {
+      Context* none = nullptr;
+      if (spare.compare_exchange_strong(none, context, std::memory_order_release)) return;
+    }
+    free(context);
+  }
+
+ private:
+  std::array<std::atomic<Context*>, 16> spares_{};
+};
+
+constinit Contexts<ZSTD_CCtx, ZSTD_createCCtx, ZSTD_freeCCtx> g_writers;
+constinit Contexts<ZSTD_DCtx, ZSTD_createDCtx, ZSTD_freeDCtx> g_readers;
 #endif
 
 std::size_t pack_body(Codec codec, [[maybe_unused]] int level, [[maybe_unused]] std::span<const std::byte> block,
@@ -47,9 +66,10 @@ std::size_t pack_body(Codec codec, [[maybe_unused]] int level, [[maybe_unused]] 
   switch (codec) {
 #ifdef FARHEAP_HAVE_ZSTD
     case Codec::kZstd: {
-      auto* context = zstd_writer();
+      auto* context = g_writers.take();
       if (context == nullptr) return 0;
       const auto size = ZSTD_compressCCtx(context, into.data(), into.size(), block.data(), block.size(), level);
+      g_writers.give_back(context);
       return ZSTD_isError(size) ? 0 : size;
     }
 #endif
@@ -73,9 +93,11 @@ bool unpack_body(Codec codec, [[maybe_unused]] std::span<const std::byte> body,
   switch (codec) {
 #ifdef FARHEAP_HAVE_ZSTD
     case Codec::kZstd: {
-      auto* context = zstd_reader();
-      return context != nullptr &&
-             ZSTD_decompressDCtx(context, block.data(), block.size(), body.data(), body.size()) == block.size();
+      auto* context = g_readers.take();
+      if (context == nullptr) return false;
+      const auto size = ZSTD_decompressDCtx(context, block.data(), block.size(), body.data(), body.size());
+      g_readers.give_back(context);
+      return size == block.size();
     }
 #endif
 #ifdef FARHEAP_HAVE_LZ4

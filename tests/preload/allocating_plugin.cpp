@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A library that is opened late: it allocates in its constructor and has variables of its own in every thread.
+// A library that is opened late: it allocates in its constructor, reads there what it wrote (the loader's lock is held
+// the while), and has variables of its own in every thread.
 #include <cstdint>
 #include <cstdlib>
 
@@ -20,6 +21,9 @@ __attribute__((constructor)) void opened() {
   const std::size_t words = (wish != nullptr ? std::strtoull(wish, nullptr, 10) : 1) << 17;
   g_words = static_cast<std::uint64_t*>(std::malloc(words * 8));
   for (std::size_t i = 0; i < words; ++i) g_words[i] = word(12, i);
+  for (std::size_t i = 0; i < words; ++i) {
+    if (g_words[i] != word(12, i)) std::abort();
+  }
 }
 __attribute__((destructor)) void closed() { std::free(g_words); }
 

@@ -227,7 +227,8 @@ CASE(plugins_then_forks_and_threads) {
   }
 }
 
-// Paging starts inside dlopen(): the plugin's constructor allocates much.
+// Paging starts inside dlopen(): the plugin's constructor allocates much, and reads it. Nothing that brings pages may
+// want the loader's lock (looking a function up, the first of a thread_local object).
 CASE(paging_starts_in_a_plugin) {
   CHECK(setenv("PLUGIN_MEBIBYTES", "80", 1) == 0);
   const PluginCall call = call_of(open_plugin(0));
