@@ -123,7 +123,8 @@ Result<Filled> make_live(const CoreArguments& arguments, const base::Options& op
   if (!live) return fail(live.error());
   const auto store = open_kept_store(*live, options);
   if (!store) return fail(store.error());
-  const auto stopped = StoppedProcess::stop(arguments.process);
+  const auto stopped =
+      StoppedProcess::stop(arguments.process, store::parse_uri(live->store, store::vocabulary())->place);
   if (!stopped) return fail(stopped.error());
   const auto notes = find_live_notes(arguments.process);  // as they are now
   if (!notes) return fail(notes.error());

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -27,7 +28,8 @@ using base::kPageBytes;
 
 constexpr char kWhat[] = "cannot make a core";
 constexpr char kRemedy[] = "be the user of the process, or root; `sysctl kernel.yama.ptrace_scope` may forbid it, too";
-constexpr auto kAtMost = std::chrono::minutes(2);
+constexpr std::chrono::milliseconds kAtMost = std::chrono::minutes(1);
+constexpr auto kOneTry = std::chrono::seconds(1);
 constexpr auto kMoment = std::chrono::milliseconds(10);
 
 std::string subject(pid_t process) { return fmt::format("process {}", process); }
@@ -51,19 +53,53 @@ class Memory {
   int file_;
 };
 
-// 'R', 'S', 'T', ...; 0 if it is gone.
-char state_of(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
+// 'R', 'S', 'T', ... of a process or a thread; 0 if it is gone.
+char state_in(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "stat");
   std::string line;
   std::getline(file, line);
   const auto name_end = line.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
 }
 
-// Waits until it is true, but not for ever.
+std::filesystem::path folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
+
+// Calls visit(path) for what is in the folder, until it says false.
+template <class Visit>
+bool for_all_in(const std::filesystem::path& folder, Visit visit) {
+  std::error_code gone;
+  for (auto at = std::filesystem::directory_iterator(folder, gone);
+       !gone && at != std::filesystem::directory_iterator(); at.increment(gone)) {
+    if (!visit(at->path())) return false;
+  }
+  return true;
+}
+
+bool all_threads_stopped(pid_t process) {
+  return for_all_in(folder_of(process) / "task", [](const std::filesystem::path& thread) {
+    return std::strchr("TtZX", state_in(thread)) != nullptr;  // the zero of one that is gone is found, too
+  });
+}
+
+// By which those who write to a store exclude others (store/side_table.hpp).
+bool holds_locks_in(pid_t process, const std::string& place) {
+  const auto is_free = [&](const std::filesystem::path& descriptor) {
+    std::error_code gone;
+    const std::string path = std::filesystem::read_symlink(descriptor, gone);
+    if (gone || !path.starts_with(place)) return true;
+    std::ifstream facts(folder_of(process) / "fdinfo" / descriptor.filename());
+    for (std::string line; std::getline(facts, line);) {
+      if (line.find("OFDLCK") != std::string::npos) return false;
+    }
+    return true;
+  };
+  return !for_all_in(folder_of(process) / "fd", is_free);
+}
+
+// Waits until it is true, but not for longer.
 template <class Condition>
-bool becomes(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + kAtMost;
+bool becomes(Condition condition, std::chrono::milliseconds at_most = kAtMost) {
+  const auto end = std::chrono::steady_clock::now() + at_most;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(kMoment);
@@ -102,12 +138,23 @@ Result<CoreNotes> find_live_notes(pid_t process) {
   return no_notes(subject(process));
 }
 
-Result<StoppedProcess> StoppedProcess::stop(pid_t process) {
-  const bool was_stopped = state_of(process) == 'T';
-  if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
-  StoppedProcess stopped(was_stopped ? 0 : process);
-  if (becomes([&] { return std::strchr("TtZX", state_of(process)) != nullptr; })) return stopped;
-  return fail(ErrorCode::kUnavailable, kWhat, subject(process), "it does not stop", "try again");
+Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& place) {
+  const bool was_stopped = state_in(folder_of(process)) == 'T';
+  const auto is_at_rest = [&] {
+    return becomes([&] { return all_threads_stopped(process); }, kOneTry) && !holds_locks_in(process, place);
+  };
+  const auto end = std::chrono::steady_clock::now() + kAtMost;
+  do {
+    if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+    StoppedProcess stopped(was_stopped ? 0 : process);
+    if (is_at_rest()) return stopped;
+    if (was_stopped) {
+      return fail(ErrorCode::kUnavailable, kWhat, subject(process), "it was stopped while it wrote to its store",
+                  fmt::format("let it go on: kill -CONT {}", process));
+    }
+  } while (std::this_thread::sleep_for(kMoment), std::chrono::steady_clock::now() < end);
+  return fail(ErrorCode::kUnavailable, kWhat, subject(process),
+              "whenever it was stopped it wrote to its store, or a system call of it waited for a page", "try again");
 }
 
 StoppedProcess::~StoppedProcess() {

@@ -20,10 +20,12 @@ namespace farheap::tool {
 // As find_notes(), of a running process.
 [[nodiscard]] Result<CoreNotes> find_live_notes(pid_t process);
 
-// Stopped by SIGSTOP until the end of scope; one that was stopped before stays so.
+// Stopped by SIGSTOP until the end of scope; one that was stopped before stays so. Stopped at rest: none of its threads
+// holds a lock of the store at `place`, which readers might wait for, or waits for a page, which nobody would bring. So
+// it may be stopped several times.
 class StoppedProcess {
  public:
-  [[nodiscard]] static Result<StoppedProcess> stop(pid_t process);
+  [[nodiscard]] static Result<StoppedProcess> stop(pid_t process, const std::string& place);
   StoppedProcess(StoppedProcess&& other) noexcept : process_(std::exchange(other.process_, 0)) {}
   StoppedProcess& operator=(StoppedProcess&&) = delete;
   ~StoppedProcess();

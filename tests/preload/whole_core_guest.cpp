@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Fills 96 MiB of words that can be told from each other, looks at some of them again, forks if it is told to (the
-// child changes what it shares with its parent), and aborts.
+// child changes what it shares with its parent), and aborts. Or waits, or goes on changing the second half.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +40,12 @@ int main(int count, char** words) {
   if (count > 1 && std::strcmp(words[1], "wait") == 0) {
     dprintf(1, "ready %d\n", getpid());
     for (;;) pause();
+  }
+  if (count > 1 && std::strcmp(words[1], "write") == 0) {
+    dprintf(1, "ready %d\n", getpid());
+    for (;;) {
+      for (std::size_t i = g_count / 2; i < g_count; ++i) g_words[i] = g_words[i] + 1;
+    }
   }
   if (count > 1 && std::strcmp(words[1], "fork") == 0) {
     const pid_t child = fork();
