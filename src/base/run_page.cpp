@@ -30,7 +30,7 @@ static bool is_gone(std::int32_t pid) { return pid > 0 && kill(pid, 0) != 0 && e
 static bool never_came(const RunSlot& slot) {
   if (slot.pid.load() >= 0) return false;
   const std::int64_t by = slot.born_by_ns.load();
-  return by != 0 && monotonic_ns() > by;
+  return by != 0 ? monotonic_ns() > by : is_gone(-slot.pid.load());
 }
 
 static void clear(RunSlot& slot) {
@@ -48,7 +48,6 @@ RunSlot& RunPage::take_free_slot(std::int32_t pid) {
     if (!slot.pid.compare_exchange_strong(holder, pid)) continue;
     slot.bytes.store(0);
     clear(slot);
-    if (pid < 0) slot.born_by_ns.store(monotonic_ns() + kBirthNs);
     return slot;
   }
   return slots[kSlots - 1];
@@ -70,6 +69,11 @@ RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_by
     slot.inherited_bytes.store(inherited_bytes);
   }
   return slot;
+}
+
+void RunPage::forked(RunSlot& expected, std::int32_t parent) {
+  expected.born_by_ns.store(monotonic_ns() + kBirthNs);
+  if (expected.pid.load() != -parent) expected.born_by_ns.store(0);  // it has come already
 }
 
 RunSlot& RunPage::be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid) {
@@ -113,8 +117,10 @@ RunPage::Others RunPage::others(const RunSlot& own) {
     }
     const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
     if (promised == 0 || is_gone(pid)) continue;
+    const bool pages = slot.watched.load(std::memory_order_relaxed);
     sum.promised_bytes += promised;
-    sum.paging += slot.watched.load(std::memory_order_relaxed);
+    sum.paging += pages;
+    if (pages || slot.inherited_bytes.load() != 0) sum.most_to_give = std::max(sum.most_to_give, promised);
     sum.short_of_room |= slot.short_of_room.load(std::memory_order_relaxed);
   }
   return sum;

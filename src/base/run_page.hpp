@@ -48,8 +48,9 @@ struct RunSlot {
   std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
   std::atomic<bool> watched{false};               // its evictor keeps `bytes` fresh
   std::atomic<bool> short_of_room{false};         // it pages, has less than its share, and could not get more
-  std::atomic<std::int64_t> born_by_ns{0};        // a child that has not come by then (monotonic clock) never will
-  std::atomic<std::uint32_t> heats{0};            // how often a process began to count in this slot's heat table
+  // A child that has not come by then (monotonic clock) never will. 0: its parent has not returned from fork() yet.
+  std::atomic<std::int64_t> born_by_ns{0};
+  std::atomic<std::uint32_t> heats{0};  // how often a process began to count in this slot's heat table
 };
 
 struct RunPage {
@@ -70,6 +71,9 @@ struct RunPage {
   // A slot for a child about to be forked, so that what it will share counts from the beginning, and it is never taken
   // for a program of its own.
   RunSlot& claim_for_child(std::int32_t parent, std::uint64_t promised_bytes, std::uint64_t inherited_bytes);
+  // In the parent, after the fork. Nobody says whether there is a child; if it does not come soon there is none.
+  // Before, the fork may have waited long for what was in flight.
+  void forked(RunSlot& expected, std::int32_t parent);
   // In the child: that slot, or another if it came too late.
   RunSlot& be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid);
   void release(RunSlot& slot);
@@ -77,8 +81,10 @@ struct RunPage {
   std::uint64_t total_bytes();
   struct Others {
     std::uint64_t promised_bytes = 0;  // what they have or may come to have
-    std::uint64_t paging = 0;          // how many page
-    bool short_of_room = false;        // any of them
+    std::uint64_t most_to_give =
+        0;                       // the most of it that one has which pages, or will as it was forked by one that does
+    std::uint64_t paging = 0;    // how many page
+    bool short_of_room = false;  // any of them
   };
   [[nodiscard]] Others others(const RunSlot& own);
   void raise_peak(std::uint64_t total);

@@ -47,6 +47,16 @@ void TreeBudget::expect_child() {
   last_child_ = &run_page_.claim_for_child(pid_, std::max(own, slot_->promised_bytes.load()), own);
 }
 
+void TreeBudget::forked() { run_page_.forked(*last_child_, pid_); }
+
+bool TreeBudget::others_give_way(std::uint64_t& held_by_others) {
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  const auto others = run_page_.others(*slot_);
+  held_by_others = others.promised_bytes;
+  const bool fits = others.promised_bytes + 2 * slot_->promised_bytes.load() <= budget;
+  return !fits && others.most_to_give > budget / (others.paging + 2);
+}
+
 void TreeBudget::renew_in_child() {
   memory_.reopen();
   const std::uint64_t promised = last_child_->promised_bytes.load();

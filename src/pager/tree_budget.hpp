@@ -39,7 +39,12 @@ class TreeBudget final : public Budget {
   [[nodiscard]] bool next_child_may_stay() const;
   // From now on page_limit() leaves room for a child that shares all that this process has.
   void make_room_for_child(bool on) { room_for_child_.store(on); }
+  // With that, whether the child may still come to fit although it does not yet: others have more than would be their
+  // share. `held_by_others` is to become less while it is waited for.
+  [[nodiscard]] bool others_give_way(std::uint64_t& held_by_others);
   void expect_child();
+  // In the parent, after the fork.
+  void forked();
   // In the child, instead of being made.
   void renew_in_child();
 

@@ -333,11 +333,13 @@ void PagedSegment::make_sure_of_fork() {
 // this thread's stack may lie in the range, and leave meanwhile.
 void PagedSegment::make_room_for_child() {
   budget_.make_room_for_child(true);
-  std::uint64_t least = pager_->resident_pages();
-  for (int looks = 0; looks < kLooksForRoom && !pager_->is_within_limit(); ++looks) {
+  std::uint64_t least = ~std::uint64_t{0};
+  std::uint64_t others = 0;
+  for (int looks = 0; looks < kLooksForRoom; ++looks) {
+    if (pager_->is_within_limit() && !budget_.others_give_way(others)) return;
+    const std::uint64_t held = pager_->resident_pages() * kPageBytes + others;
+    if (held < least) least = held, looks = 0;
     usleep(kLookForRoomUs);
-    const std::uint64_t resident = pager_->resident_pages();
-    if (resident < least) least = resident, looks = 0;
   }
 }
 
@@ -355,6 +357,7 @@ void PagedSegment::lock_for_fork() {
 void PagedSegment::unlock_in_parent() {
   base::InsideRuntime inside;
   budget_.make_room_for_child(false);
+  budget_.forked();
   if (is_paging()) {
     inherit(false);
     map_->unlock_after_fork(true);

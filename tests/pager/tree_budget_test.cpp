@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <random>
+#include <thread>
 
 #include "base/units.hpp"
 
@@ -77,10 +79,42 @@ TEST_F(TreeBudgetTest, AChildCountsBeforeItIsBornAndNotForEver) {
   ASSERT_TRUE(budget_->promise(200 * kMiB));
   budget_->expect_child();
   EXPECT_GE(run_page_->others(*other_).promised_bytes, 400 * kMiB);
+  budget_->forked();
+  EXPECT_GE(run_page_->others(*other_).promised_bytes, 400 * kMiB);
   for (auto& slot : run_page_->slots) {
     if (slot.pid.load() == -getpid()) slot.born_by_ns.store(1);  // long ago: the fork failed
   }
   EXPECT_LT(run_page_->others(*other_).promised_bytes, 400 * kMiB);
+}
+
+// A fork may wait long for what is in flight; when that took half a second the child had lost its room.
+TEST_F(TreeBudgetTest, AChildIsExpectedHoweverLongTheForkTakes) {
+  ASSERT_TRUE(budget_->promise(200 * kMiB));
+  budget_->expect_child();
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_GE(run_page_->others(*other_).promised_bytes, 400 * kMiB);
+}
+
+TEST_F(TreeBudgetTest, WhoDiedInAForkExpectsNoChild) {
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  ASSERT_EQ(waitpid(dead, nullptr, 0), dead);
+  const auto before = run_page_->others(*other_).promised_bytes;
+  (void)run_page_->claim_for_child(dead, 200 * kMiB, kMiB);
+  EXPECT_EQ(run_page_->others(*other_).promised_bytes, before);
+}
+
+TEST_F(TreeBudgetTest, AForkWaitsForOthersThatHaveMoreThanTheirShare) {
+  (void)budget_->page_limit(400 * kMiB / base::kPageBytes, 0);
+  std::uint64_t held = 0;
+  EXPECT_FALSE(budget_->others_give_way(held)) << "it fits twice";
+  other_->bytes.store(600 * kMiB);
+  EXPECT_FALSE(budget_->others_give_way(held)) << "a program that does not page gives nothing";
+  other_->watched.store(true);
+  EXPECT_TRUE(budget_->others_give_way(held));
+  EXPECT_EQ(held, 600 * kMiB);
+  other_->bytes.store(300 * kMiB);
+  EXPECT_FALSE(budget_->others_give_way(held)) << "that is its share";
 }
 
 TEST_F(TreeBudgetTest, WhoHasMoreThanItsShareGivesRoomToWhoIsShort) {
