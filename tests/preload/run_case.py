@@ -3,9 +3,11 @@
 within the budget."""
 
 import argparse
+import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,9 +29,15 @@ MODES = {
 CHECK_FAILED = 3  # of preload_cases
 
 
+def die_with_parent():
+    """ctest may kill this test, and what it runs has a session of its own."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def run(command, environment, patience):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                               env=environment, start_new_session=True)
+                               env=environment, start_new_session=True, preexec_fn=die_with_parent)
     try:
         output, errors = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
