@@ -147,7 +147,7 @@ void print(const CoreArguments& arguments, const Filled& filled) {
                                           {"pages_from_memory", filled.from_staging},
                                           {"pages_from_store", filled.from_store},
                                           {"pages_missing", filled.missing}};
-    fmt::print("{}\n", whole.dump(2));
+    print_out("{}\n", whole.dump(2));
     return;
   }
   say(fmt::format("{}: {} pages put back from the store, {} from memory", arguments.out, filled.from_store,

@@ -38,19 +38,19 @@ void print_json(const std::vector<Check>& checks, bool works) {
                     {"mend", check.mend}});
   }
   const nlohmann::ordered_json whole = {{"format", kJsonFormat}, {"run_works", works}, {"checks", std::move(rows)}};
-  fmt::print("{}\n", whole.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", whole.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void print_text(const std::vector<Check>& checks, bool works) {
   for (const auto& check : checks) {
     const std::string state = fmt::format("{:<8}", name_of(check.state));
-    fmt::print("{}{:<16}{}\n", coloured(colour_of(check.state), state), check.name, check.found);
+    print_out("{}{:<16}{}\n", coloured(colour_of(check.state), state), check.name, check.found);
     if (check.state == CheckState::kOk) continue;
-    fmt::print("{:24}why: {}\n", "", check.why);
-    for (const auto& command : check.mend) fmt::print("{:24}{}\n", "", command);
+    print_out("{:24}why: {}\n", "", check.why);
+    for (const auto& command : check.mend) print_out("{:24}{}\n", "", command);
   }
-  fmt::print("\n{}\n", works ? "Programs can run here: farheap run --memory 256M -- PROGRAM ARGS"
-                             : "Programs cannot run on Farheap here until what is missing is mended.");
+  print_out("\n{}\n", works ? "Programs can run here: farheap run --memory 256M -- PROGRAM ARGS"
+                            : "Programs cannot run on Farheap here until what is missing is mended.");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class CommandLine {
 
   int execute() {
     if (words_.ours.empty() && !words_.separated) {
-      fmt::print("{}\n", overview());
+      print_out("{}\n", overview());
       return kDone;
     }
     try {
@@ -212,6 +212,11 @@ class CommandLine {
 
 int main(int count, char** values) {
   using namespace farheap::tool;
+  open_standard_descriptors();
   CommandLine line(split_words(count, values));
-  return line.execute();
+  const int status = line.execute();
+  const auto written = finish_output();
+  if (written) return status;
+  complain(written.error());
+  return status == kDone ? kFailed : status;
 }

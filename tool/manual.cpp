@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/options.hpp"
+#include "terminal.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -42,37 +43,37 @@ std::string listed_keys() {
 }
 
 void print_verbs_for_manual() {
-  fmt::print(".SH VERBS\n");
+  print_out(".SH VERBS\n");
   for (const auto& verb : verbs()) {
-    fmt::print(".TP\n.B farheap {}\n{}.\n.RS\n.nf\n", troff(verb.usage), troff(verb.summary));
-    for (const auto example : verb.examples) fmt::print("{}\n", troff(example));
-    fmt::print(".fi\n.RE\n");
+    print_out(".TP\n.B farheap {}\n{}.\n.RS\n.nf\n", troff(verb.usage), troff(verb.summary));
+    for (const auto example : verb.examples) print_out("{}\n", troff(example));
+    print_out(".fi\n.RE\n");
   }
 }
 
 void print_options_for_manual() {
-  fmt::print(
+  print_out(
       ".SH OPTIONS\nEvery option can be set on the command line (\\fB\\-\\-set\\fR \\fIkey\\fR=\\fIvalue\\fR) or in "
       "the "
       "environment; the command line wins.\n");
   for (const auto& row : base::option_table()) {
     if (row.hidden) continue;
     const auto initial = row.default_text.empty() ? std::string("empty") : troff(row.default_text);
-    fmt::print(".TP\n.BR {} \" ({}), \" \"{}\"\n{}. Default: {}.\n", troff(row.key), troff(row.variable()),
-               troff(row.form), troff(row.help), initial);
+    print_out(".TP\n.BR {} \" ({}), \" \"{}\"\n{}. Default: {}.\n", troff(row.key), troff(row.variable()),
+              troff(row.form), troff(row.help), initial);
   }
 }
 
 }  // namespace
 
 int manual() {
-  fmt::print(".\\\" SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n");
-  fmt::print(".TH FARHEAP 1 \"\" \"farheap {}\" \"User commands\"\n", FARHEAP_VERSION);
-  fmt::print(".SH NAME\nfarheap \\- run programs whose heap is larger than memory\n");
-  fmt::print(".SH SYNOPSIS\n.B farheap\n.I verb\n[options] [\\-\\- program args]\n");
+  print_out(".\\\" SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n");
+  print_out(".TH FARHEAP 1 \"\" \"farheap {}\" \"User commands\"\n", FARHEAP_VERSION);
+  print_out(".SH NAME\nfarheap \\- run programs whose heap is larger than memory\n");
+  print_out(".SH SYNOPSIS\n.B farheap\n.I verb\n[options] [\\-\\- program args]\n");
   print_verbs_for_manual();
   print_options_for_manual();
-  fmt::print(
+  print_out(
       ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. \\fBfarheap run\\fR returns the program's own status, 128 and "
       "the signal's number when it was killed, 127 when the program was not found and 126 when it cannot be "
       "executed. A program ends with 71 when the runtime cannot start in it, and with 74 when it cannot go on, as when "
@@ -82,7 +83,7 @@ int manual() {
 
 int completion() {
   // Bash splits words at '=': "policy=cl" arrives as "policy", "=", "cl".
-  fmt::print(R"(# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+  print_out(R"(# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # bash completion of farheap, generated from its tables
 _farheap() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" key= choices= i
@@ -98,10 +99,10 @@ _farheap() {{
   case "${{key#--}}" in
 )");
   for (const auto& row : base::option_table()) {
-    if (!row.hidden && !row.choices.empty()) fmt::print("    {}) choices='{}';;\n", row.key, joined(row.choices));
+    if (!row.hidden && !row.choices.empty()) print_out("    {}) choices='{}';;\n", row.key, joined(row.choices));
   }
-  fmt::print("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
-  fmt::print(R"(    *) case "${{COMP_WORDS[1]}}" in
+  print_out("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
+  print_out(R"(    *) case "${{COMP_WORDS[1]}}" in
          run) choices='--memory --store --set --trace --trace-interval --quiet --stats --plain --';;
          top) choices='--once --interval --json';;
          report) choices='--html --json'; compopt -o default 2>/dev/null;;

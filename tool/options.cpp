@@ -27,7 +27,7 @@ void print_json(const base::LoadedOptions& loaded) {
                     {"help", table[i].help}});
   }
   const nlohmann::ordered_json whole = {{"format", kJsonFormat}, {"options", std::move(rows)}};
-  fmt::print("{}\n", whole.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", whole.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void print_table(const base::LoadedOptions& loaded) {
@@ -39,8 +39,8 @@ void print_table(const base::LoadedOptions& loaded) {
     rows.push_back({std::string(table[i].key), value.empty() ? "-" : std::move(value),
                     std::string(to_string(loaded.sources[i])), std::string(table[i].form), std::string(table[i].help)});
   }
-  fmt::print("{}", aligned(rows));
-  fmt::print("\nSet one with --set KEY=VALUE, or in the environment: FARHEAP_ and the key in upper case.\n");
+  print_out("{}", aligned(rows));
+  print_out("\nSet one with --set KEY=VALUE, or in the environment: FARHEAP_ and the key in upper case.\n");
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ int report(const ReportArguments& arguments) {
     say(fmt::format("the page is in {}; any browser opens it", arguments.html));
   }
   if (arguments.json) {
-    fmt::print("{}\n", json_text(*trace));
+    print_out("{}\n", json_text(*trace));
   } else if (arguments.html.empty()) {
-    fmt::print("{}", report_text(*trace, terminal_is_utf8()));
+    print_out("{}", report_text(*trace, terminal_is_utf8()));
   }
   return kDone;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -158,7 +159,7 @@ Variables program_environment(const base::Options& options, const std::string& l
 
 void print_report(const RunSummary& summary, const base::Options& options) {
   if (options.stats == base::StatsForm::kJson) {
-    fmt::print(stderr, "{}\n", report_json(summary));
+    put_error(report_json(summary) + "\n");
     return;
   }
   // That nothing was paged at all is said even to those who want no report.
@@ -210,6 +211,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   summary.budget_bytes = options.memory;
   add_counters(summary, counter_values(page->page().counters));
+  signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;
   if (*trace != nullptr) finish_trace(**trace, arguments, *end, options.quiet || json);

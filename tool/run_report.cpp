@@ -18,6 +18,8 @@ namespace {
 
 using base::format_size;
 
+// By which the runtime ends a program that it cannot keep going (segment/paged_segment.cpp).
+constexpr int kEndedByFarheap = 74;
 // Above this share of the time waiting for pages, the store decides how long a run takes.
 constexpr double kStoreBound = 0.30;
 // Below it there is room for a smaller budget.
@@ -117,6 +119,9 @@ std::string next_step(const RunSummary& summary) {
   const auto budget = static_cast<double>(summary.budget_bytes);
   if (summary.store_full_waits != 0) {
     return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", summary.store);
+  }
+  if (summary.exit_status == kEndedByFarheap) {
+    return "mend what Farheap complained of above; 74 is its status for a program that it cannot keep going";
   }
   if (summary.paging_processes == 0) {
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {

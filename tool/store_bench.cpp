@@ -23,7 +23,7 @@ void print_json(const Store& store, const std::vector<store::Measurement>& measu
   }
   const nlohmann::ordered_json whole = {
       {"format", kJsonFormat}, {"store", store.describe()}, {"results", std::move(rows)}};
-  fmt::print("{}\n", whole.dump(2));
+  print_out("{}\n", whole.dump(2));
 }
 
 // Three digits that matter.
@@ -37,7 +37,7 @@ void print_table(const Store& store, const std::vector<store::Measurement>& meas
   for (const auto& one : measurements) {
     rows.push_back({one.name, readable(one.median), readable(one.min), readable(one.max), one.unit});
   }
-  fmt::print("{}", aligned(rows));
+  print_out("{}", aligned(rows));
 }
 
 }  // namespace

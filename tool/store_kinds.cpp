@@ -19,14 +19,14 @@ int store_kinds(const StoreKindsArguments& arguments) {
       rows.push_back(
           {{"scheme", kind.scheme}, {"form", kind.form}, {"summary", kind.summary}, {"decorator", kind.decorator}});
     }
-    fmt::print("{}\n", nlohmann::ordered_json{{"format", kJsonFormat}, {"kinds", std::move(rows)}}.dump(2));
+    print_out("{}\n", nlohmann::ordered_json{{"format", kJsonFormat}, {"kinds", std::move(rows)}}.dump(2));
     return kDone;
   }
   std::vector<std::vector<std::string>> lines;
   for (const auto& kind : farheap::store_kinds()) {
     lines.push_back({std::string(kind.form), std::string(kind.summary)});
   }
-  fmt::print("{}", aligned(lines));
+  print_out("{}", aligned(lines));
   return kDone;
 }
 

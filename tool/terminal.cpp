@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "terminal.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,7 +22,23 @@ std::string coloured(Colour colour, std::string_view text, bool on_error) {
   return fmt::format("\033[{}m{}\033[0m", kCodes[static_cast<int>(colour)], text);
 }
 
-void say(std::string_view text) { fmt::print(stderr, "farheap: {}\n", text); }
+void open_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) < 0) (void)open("/dev/null", O_RDWR | O_CLOEXEC);  // takes the lowest number
+  }
+}
+
+void put(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stdout); }
+
+Status finish_output() {
+  const bool failed = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed) return {};
+  return fail(errno_error(errno, "cannot write", "standard output"));
+}
+
+void put_error(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void say(std::string_view text) { put_error(fmt::format("farheap: {}\n", text)); }
 
 void complain(const Error& error) { say(error.message()); }
 

@@ -5,9 +5,12 @@
 // Thread-safety: the tool has one thread.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <farheap/result.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace farheap::tool {
@@ -17,6 +20,19 @@ enum class Colour { kPlain, kGreen, kYellow, kRed, kBold };
 // `text` in colour if standard output (or error) is a terminal and NO_COLOR is not set.
 [[nodiscard]] std::string coloured(Colour colour, std::string_view text, bool on_error = false);
 
+// Opens those of the three standard descriptors that are closed, so that no file of ours takes their numbers and gets
+// what is meant for them. They stay closed for the program.
+void open_standard_descriptors();
+
+// On standard output; finish_output() tells whether all of it was written.
+void put(std::string_view text);
+template <class... Values>
+void print_out(fmt::format_string<Values...> format, Values&&... values) {
+  put(fmt::format(format, std::forward<Values>(values)...));
+}
+[[nodiscard]] Status finish_output();
+// On standard error. Nothing can be done if that is gone.
+void put_error(std::string_view text);
 // "farheap: ..." on standard error.
 void say(std::string_view text);
 void complain(const Error& error);

@@ -135,15 +135,15 @@ std::string fitted(const std::string& text) {
 class Screen {
  public:
   explicit Screen(bool wanted) : wanted_(wanted) {
-    if (wanted_) fmt::print("\033[?25l\033[?7l\033[2J");
+    if (wanted_) print_out("\033[?25l\033[?7l\033[2J");
   }
   ~Screen() {
-    if (wanted_) fmt::print("\033[?7h\033[?25h");
+    if (wanted_) print_out("\033[?7h\033[?25h");
   }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   void show(const std::string& text) {
-    fmt::print("{}", wanted_ ? fitted(text) : (shown_ ? "\n" : "") + text);
+    print_out("{}", wanted_ ? fitted(text) : (shown_ ? "\n" : "") + text);
     shown_ = true;
   }
 
@@ -155,7 +155,7 @@ class Screen {
 int watch_on(Watch& watch, const TopArguments& arguments, const Pause& pause) {
   Screen screen(!arguments.json && isatty(STDOUT_FILENO) != 0);
   do {
-    arguments.json ? fmt::print("{}\n", watch.json()) : screen.show(watch.text());
+    arguments.json ? print_out("{}\n", watch.json()) : screen.show(watch.text());
     if (std::fflush(stdout) != 0) return kFailed;  // nobody reads any more
   } while (pause.wait() && watch.look());
   return kDone;
@@ -177,7 +177,7 @@ int top(const TopArguments& arguments) {
     return kFailed;
   }
   if (!arguments.once) return watch_on(watch, arguments, pause);
-  fmt::print("{}", arguments.json ? watch.json() + "\n" : watch.text());
+  print_out("{}", arguments.json ? watch.json() + "\n" : watch.text());
   return kDone;
 }
 

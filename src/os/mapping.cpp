@@ -9,6 +9,8 @@
 
 #include <linux/mman.h>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
 namespace farheap::os {
 
@@ -25,6 +27,10 @@ Mapping::~Mapping() {
 }
 
 const char* remedy_for_addresses() {
+  const char* const preloaded = getenv("LD_PRELOAD");
+  if (preloaded != nullptr && strstr(preloaded, "vgpreload") != nullptr) {
+    return "valgrind has too few: run the program without Farheap under it (farheap run --plain)";
+  }
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     return "RLIMIT_AS is set: `ulimit -v unlimited` before the program starts (a hard limit only root can raise)";

@@ -178,9 +178,7 @@ int SideTable::lock_file() {
   while (own >> 32 != me) {
     int fresh = ::open(fmt::format("/proc/self/fd/{}", file_).c_str(), O_RDWR | O_CLOEXEC);
     if (fresh < 0) {
-      base::log(base::LogLevel::kWarn, "{}: without /proc, a forked child and its parent do not exclude each other",
-                name_);
-      fresh = file_;
+      fresh = file_;  // without /proc
     } else {
       fresh = os::keep_descriptor(fresh);
     }
@@ -190,13 +188,17 @@ int SideTable::lock_file() {
   return static_cast<int>(own);
 }
 
+// A lock of the process, where the file description may be its parent's: the two kinds exclude each other.
 void SideTable::lock_byte(int number, bool take) {
+  const int file = lock_file();
+  const bool shared = file == file_;
   struct flock range{};
   range.l_type = take ? F_WRLCK : F_UNLCK;
   range.l_whence = SEEK_SET;
   range.l_start = number;
   range.l_len = 1;
-  while (fcntl(lock_file(), take ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
+  const int how = shared ? (take ? F_SETLKW : F_SETLK) : (take ? F_OFD_SETLKW : F_OFD_SETLK);
+  while (fcntl(file, how, &range) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     base::stop(fmt::format("{}: the file system refuses locks: {}", name_, strerror(errno)));
   }

@@ -3,7 +3,9 @@
 // What file: promises beyond the contract.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,6 +18,7 @@
 
 #include "base/units.hpp"
 #include "os/io_ring.hpp"
+#include "store/side_table.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {
@@ -33,6 +36,37 @@ TEST(FileStore, ScratchHasNoName) {
   (void)put_blocks(*by_name, 0, make_blocks(0, 8, 4096));
   EXPECT_TRUE(is_empty(folder.path()));
   EXPECT_EQ(expect_blocks(*by_name, 0, 8), Outcome::kOk);
+}
+
+// A child that has gone to another root cannot open the file anew, and had the locks of its parent.
+TEST(SideTableLocks, AChildWithoutProcIsExcludedAsAnyOther) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: chroot() is for root";
+  TemporaryFolder folder;
+  const int file = memfd_create("table", MFD_CLOEXEC);
+  auto opened = store::SideTable::open(file, 4096, "table");
+  ASSERT_TRUE(opened) << opened.error().message();
+  store::SideTable& table = **opened;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pid_t child = -1;
+  {
+    const store::SideTable::Guard guard(table, 1);
+    child = fork();
+    if (child == 0) {
+      if (chroot(folder.path().c_str()) != 0) _exit(1);
+      const store::SideTable::Guard same(table, 1);
+      _exit(write(ends[1], "+", 1) == 1 ? 0 : 2);
+    }
+    pollfd in{ends[0], POLLIN, 0};
+    EXPECT_EQ(poll(&in, 1, 300), 0) << "the child has the parent's lock";
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  char one = 0;
+  EXPECT_EQ(read(ends[0], &one, 1), 1);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(FileStore, GetsInFlightAreAnsweredInAnyOrder) {

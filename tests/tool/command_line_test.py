@@ -198,6 +198,31 @@ class RunPlainly(unittest.TestCase):
             self.assertEqual(tool("run", "--plain", "--", str(script)).returncode, 9)
 
 
+class RunWithoutReaders(unittest.TestCase):
+    """Nobody may be there for the report; the program's status is passed on all the same."""
+
+    def status(self, script):
+        environment = {**os.environ, "FARHEAP_PRELOAD": RUNTIME, "TOOL": TOOL}
+        return subprocess.run(["bash", "-c", script], env=environment, check=False, timeout=60, capture_output=True,
+                              text=True)
+
+    def test_closed_and_full_and_broken_standard_error(self):
+        for redirection in ("2>&-", "2>/dev/full", "<&- >&- 2>&-", "2> >(exit)"):
+            for form in ("text", "json"):
+                script = f'"$TOOL" run --stats={form} -- sh -c "sleep 0.1; exit 3" {redirection}'
+                self.assertEqual(self.status(script).returncode, 3, script)
+
+    def test_what_is_closed_stays_closed_for_the_program(self):
+        done = self.status('"$TOOL" run --quiet -- sh -c "[ ! -e /proc/self/fd/0 ] && [ ! -e /proc/self/fd/2 ]" <&- 2>&-')
+        self.assertEqual(done.returncode, 0)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        for verb in ("options", "--help", "store kinds"):
+            done = self.status(f'"$TOOL" {verb} >/dev/full')
+            self.assertEqual(done.returncode, 1, verb)
+            self.assertIn("cannot write: standard output", done.stderr)
+
+
 class RunRefuses(unittest.TestCase):
     def refused(self, words, *texts, **variables):
         done = tool("run", *words, **variables)

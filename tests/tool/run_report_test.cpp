@@ -88,6 +88,15 @@ TEST(NextStep, AskedForWhatDominates) {
   EXPECT_THAT(next_step(run), HasSubstr("--store file:DIR"));
 }
 
+// "It hardly waited, so less may do", for a program whose store could not grow.
+TEST(NextStep, SuggestsNoBudgetForWhatFarheapEnded) {
+  RunSummary run = paged_run();
+  run.exit_status = 74;
+  EXPECT_THAT(next_step(run), HasSubstr("above"));
+  run.paging_processes = 0;
+  EXPECT_THAT(next_step(run), HasSubstr("above"));
+}
+
 TEST(NextStep, SuggestsLessWhereNothingWasPaged) {
   RunSummary run = paged_run();
   run.paging_processes = 0;
