@@ -253,11 +253,12 @@ void Pager::thaw() {
 void Pager::thaw_in_child() {
   frozen_ = false;
   eviction_paused_ = false;
+  // The parent's threads, some of which waited, are not here.
+  faults_at_the_door_ = 0;
   waiting_for_room_ = 0;
   evictor_waits_ = false;
   requests_.clear();
   announced_ = 0;
-  // The parent's waiting threads are part of these; they are not here.
   fork_lock_.release();
   new (&leaving_view_) std::mutex;
   new (&mutex_) std::mutex;
@@ -286,6 +287,8 @@ PageState Pager::state(PageNumber page) const {
 
 std::string Pager::check() const {
   Lock lock(mutex_);
+  if (faults_at_the_door_ != 0)
+    return fmt::format("{} faults are at the door, though all is quiet", faults_at_the_door_.load());
   std::uint64_t in_memory = 0, probation = 0;
   for (PageNumber page = 0; page < table_.capacity_pages(); ++page) {
     const Extent* extent = table_.find(page);

@@ -2,7 +2,13 @@
 //
 // The whole pager without userfaultfd against a simple model: each page of the program holds one number in all its
 // words; threads read, write, sweep and discard at random while the store is slow and stumbles.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
 
 #include "array_world.hpp"
 
@@ -120,6 +126,39 @@ TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
   EXPECT_EQ(heat[base::Heat::kWaited], world.counters.faults_waited);
   EXPECT_EQ(heat[base::Heat::kBytesRead], world.counters.bytes_read);
   EXPECT_EQ(heat[base::Heat::kBytesWritten], world.counters.bytes_written);
+}
+
+bool sleeps(pid_t thread) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  return name_end != std::string::npos && line.compare(name_end + 2, 1, "S") == 0;
+}
+
+// The child's evictor let faults through that were its parent's: a thousand times for each page that left.
+TEST(PagerFork, AChildHasNoFaultsOfItsParentAtTheDoor) {
+  World world({});
+  Program program(world, 8);
+  world.stop();
+  world.pager->freeze();
+  std::atomic<pid_t> faulting{0};
+  std::thread thread([&] {
+    std::vector<PageBytes> buffer(512);
+    faulting = gettid();
+    program.read(3, buffer[0].data());
+  });
+  while (faulting == 0 || !sleeps(faulting)) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    world.pager->thaw_in_child();
+    _exit(world.pager->check().empty() ? 0 : 1);
+  }
+  world.pager->thaw();
+  thread.join();
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
