@@ -32,9 +32,10 @@ constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
 constexpr std::size_t kStackPagesInUseByForks = 16;
-// Before a fork, for room: at most so many in vain.
+// Before a fork, for room: at most so many in vain, and so many while only others have to give way.
 constexpr unsigned kLookForRoomUs = 200;
 constexpr int kLooksForRoom = 1000;
+constexpr int kLooksForOthers = 4000;
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
 pager::PagerOptions pager_options(const base::Options& options, std::uint64_t capacity_pages) {
@@ -335,10 +336,12 @@ void PagedSegment::make_room_for_child() {
   budget_.make_room_for_child(true);
   std::uint64_t least = ~std::uint64_t{0};
   std::uint64_t others = 0;
-  for (int looks = 0; looks < kLooksForRoom; ++looks) {
-    if (pager_->is_within_limit() && !budget_.others_give_way(others)) return;
+  for (int in_vain = 0, for_others = 0; in_vain < kLooksForRoom && for_others < kLooksForOthers; ++in_vain) {
+    const bool fits = pager_->is_within_limit();
+    if (fits && !budget_.others_give_way(others)) return;
+    for_others += fits;
     const std::uint64_t held = pager_->resident_pages() * kPageBytes + others;
-    if (held < least) least = held, looks = 0;
+    if (held < least) least = held, in_vain = 0;
     usleep(kLookForRoomUs);
   }
 }
