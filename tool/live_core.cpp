@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 
 #include "base/units.hpp"
 #include "pager/core_index.hpp"
+#include "process_facts.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -53,15 +55,6 @@ class Memory {
   int file_;
 };
 
-// 'R', 'S', 'T', ... of a process or a thread; 0 if it is gone.
-char state_in(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "stat");
-  std::string line;
-  std::getline(file, line);
-  const auto name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
-}
-
 std::filesystem::path folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
 
 // Calls visit(path) for what is in the folder, until it says false.
@@ -77,11 +70,13 @@ bool for_all_in(const std::filesystem::path& folder, Visit visit) {
 
 bool all_threads_stopped(pid_t process) {
   return for_all_in(folder_of(process) / "task", [](const std::filesystem::path& thread) {
-    return std::strchr("TtZX", state_in(thread)) != nullptr;  // the zero of one that is gone is found, too
+    const char state = state_of(std::atoi(thread.filename().c_str()));
+    return std::strchr("TtZX", state) != nullptr;  // the zero of one that is gone is found, too
   });
 }
 
-// By which those who write to a store exclude others (store/side_table.hpp).
+// By which those who write to a store exclude others (store/side_table.hpp). Who only has it open may hold locks for
+// reading.
 bool holds_locks_in(pid_t process, const std::string& place) {
   const auto is_free = [&](const std::filesystem::path& descriptor) {
     std::error_code gone;
@@ -89,7 +84,7 @@ bool holds_locks_in(pid_t process, const std::string& place) {
     if (gone || !path.starts_with(place)) return true;
     std::ifstream facts(folder_of(process) / "fdinfo" / descriptor.filename());
     for (std::string line; std::getline(facts, line);) {
-      if (line.find("OFDLCK") != std::string::npos) return false;
+      if (line.find(" WRITE ") != std::string::npos) return false;
     }
     return true;
   };
@@ -139,12 +134,13 @@ Result<CoreNotes> find_live_notes(pid_t process) {
 }
 
 Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& place) {
-  const bool was_stopped = state_in(folder_of(process)) == 'T';
+  const bool was_stopped = state_of(process) == 'T';
+  std::error_code ignored;
+  const std::string files = std::filesystem::weakly_canonical(place, ignored);  // as the kernel names them
   const auto is_at_rest = [&] {
-    return becomes([&] { return all_threads_stopped(process); }, kOneTry) && !holds_locks_in(process, place);
+    return becomes([&] { return all_threads_stopped(process); }, kOneTry) && !holds_locks_in(process, files);
   };
-  const auto end = std::chrono::steady_clock::now() + kAtMost;
-  do {
+  for (const auto end = std::chrono::steady_clock::now() + kAtMost; std::chrono::steady_clock::now() < end;) {
     if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
     StoppedProcess stopped(was_stopped ? 0 : process);
     if (is_at_rest()) return stopped;
@@ -152,13 +148,15 @@ Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& pl
       return fail(ErrorCode::kUnavailable, kWhat, subject(process), "it was stopped while it wrote to its store",
                   fmt::format("let it go on: kill -CONT {}", process));
     }
-  } while (std::this_thread::sleep_for(kMoment), std::chrono::steady_clock::now() < end);
+    stopped.let_go();
+    std::this_thread::sleep_for(kMoment);
+  }
   return fail(ErrorCode::kUnavailable, kWhat, subject(process),
               "whenever it was stopped it wrote to its store, or a system call of it waited for a page", "try again");
 }
 
-StoppedProcess::~StoppedProcess() {
-  if (process_ != 0) kill(process_, SIGCONT);
+void StoppedProcess::let_go() {
+  if (process_ != 0) kill(std::exchange(process_, 0), SIGCONT);
 }
 
 Status dump_by_gdb(pid_t process, const std::string& out) {

@@ -28,7 +28,8 @@ class StoppedProcess {
   [[nodiscard]] static Result<StoppedProcess> stop(pid_t process, const std::string& place);
   StoppedProcess(StoppedProcess&& other) noexcept : process_(std::exchange(other.process_, 0)) {}
   StoppedProcess& operator=(StoppedProcess&&) = delete;
-  ~StoppedProcess();
+  ~StoppedProcess() { let_go(); }
+  void let_go();
 
  private:
   explicit StoppedProcess(pid_t process) : process_(process) {}

@@ -33,6 +33,12 @@ pid_t parent_of(pid_t process) {
   return end == nullptr || std::strlen(end) < 4 ? 0 : std::atoi(end + 4);
 }
 
+char state_of(pid_t process) {
+  const StatLine line(process);
+  const char* const end = line.name_end();
+  return end == nullptr || std::strlen(end) < 3 ? '\0' : end[2];
+}
+
 std::string name_of(pid_t process) {
   const StatLine line(process);
   const char* const end = line.name_end();

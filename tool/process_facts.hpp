@@ -12,6 +12,8 @@
 namespace farheap::tool {
 
 [[nodiscard]] pid_t parent_of(pid_t process);
+// 'R', 'S', 'T', ... of a process, or of a thread by its number.
+[[nodiscard]] char state_of(pid_t process);
 // As `ps` shows it: at most 15 bytes.
 [[nodiscard]] std::string name_of(pid_t process);
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/options.hpp"
+#include "base/run_page.hpp"
 #include "base/units.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 using base::format_size;
 
-// By which the runtime ends a program that it cannot keep going (segment/paged_segment.cpp).
-constexpr int kEndedByFarheap = 74;
 // Above this share of the time waiting for pages, the store decides how long a run takes.
 constexpr double kStoreBound = 0.30;
 // Below it there is room for a smaller budget.
@@ -120,8 +119,10 @@ std::string next_step(const RunSummary& summary) {
   if (summary.store_full_waits != 0) {
     return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", summary.store);
   }
-  if (summary.exit_status == kEndedByFarheap) {
-    return "mend what Farheap complained of above; 74 is its status for a program that it cannot keep going";
+  if (summary.exit_status == base::kStatusNotKept) {
+    return fmt::format(
+        "mend what Farheap complained of above; {} is its status for a program that it cannot keep going",
+        base::kStatusNotKept);
   }
   if (summary.paging_processes == 0) {
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {

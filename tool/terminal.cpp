@@ -31,9 +31,9 @@ void open_standard_descriptors() {
 void put(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Status finish_output() {
-  const bool failed = std::ferror(stdout) != 0;
-  if (std::fflush(stdout) == 0 && !failed) return {};
-  return fail(errno_error(errno, "cannot write", "standard output"));
+  if (std::fflush(stdout) != 0) return fail(errno_error(errno, "cannot write", "standard output"));
+  if (std::ferror(stdout) == 0) return {};
+  return fail(ErrorCode::kIo, "cannot write", "standard output", "a part of it was refused", "look for a full disk");
 }
 
 void put_error(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }

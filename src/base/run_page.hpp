@@ -22,6 +22,10 @@ inline constexpr std::uint32_t kRunPageFormat = 7;
 inline constexpr char kRunPageName[] = "farheap-run";           // of the memfd: `farheap top` finds runs by it
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
+// How the runtime ends a process that cannot come up, and one that it cannot keep going (EX_OSERR, EX_IOERR).
+inline constexpr int kStatusNotStarted = 71;
+inline constexpr int kStatusNotKept = 74;
+
 struct RunCounters {
   std::atomic<std::uint64_t> processes{0};         // in which the runtime came up (an exec counts again)
   std::atomic<std::uint64_t> paging_processes{0};  // ... and came so near the budget that pages left
@@ -81,10 +85,9 @@ struct RunPage {
   std::uint64_t total_bytes();
   struct Others {
     std::uint64_t promised_bytes = 0;  // what they have or may come to have
-    std::uint64_t most_to_give =
-        0;                       // the most of it that one has which pages, or will as it was forked by one that does
-    std::uint64_t paging = 0;    // how many page
-    bool short_of_room = false;  // any of them
+    std::uint64_t most_to_give = 0;    // the most of it that one has which pages, or was forked by one that does
+    std::uint64_t paging = 0;          // how many page
+    bool short_of_room = false;        // any of them
   };
   [[nodiscard]] Others others(const RunSlot& own);
   void raise_peak(std::uint64_t total);

@@ -41,7 +41,7 @@ Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
   const char* const path = getenv(base::kRunPageVariable);
   base::RunPage* const page = path != nullptr ? base::find_run_page(path) : nullptr;
   if (page != nullptr) page->counters.failed_starts.fetch_add(1);
-  _exit(71);  // EX_OSERR
+  _exit(base::kStatusNotStarted);
 }
 
 [[noreturn]] void give_up(const Error& error) {

@@ -64,7 +64,7 @@ os::UserfaultFeatures wanted_features(const base::Options& options) {
 void PagedSegment::give_up(const Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message());
   base::log(base::LogLevel::kError, "the program is ended: its data can no longer be kept");
-  _exit(74);  // EX_IOERR
+  _exit(base::kStatusNotKept);
 }
 
 Result<std::unique_ptr<PagedSegment>> PagedSegment::make(const base::Options& options, base::RunPage& run_page) {

@@ -178,7 +178,7 @@ int SideTable::lock_file() {
   while (own >> 32 != me) {
     int fresh = ::open(fmt::format("/proc/self/fd/{}", file_).c_str(), O_RDWR | O_CLOEXEC);
     if (fresh < 0) {
-      fresh = file_;  // without /proc
+      fresh = file_;  // without /proc, or out of descriptors
     } else {
       fresh = os::keep_descriptor(fresh);
     }

@@ -60,7 +60,9 @@ class Run:
             file.write("5a" * 32)
         self.stores = f"{self.folder.name}/stores"
         os.mkdir(self.stores)
-        command = [wanted.tool, "run", "--memory", "32M", "--store", f"{wanted.decorators}file:{self.stores}"]
+        os.symlink(self.stores, f"{self.folder.name}/link")
+        place = f"{self.folder.name}/link" if live else self.stores  # the kernel names the files in another way
+        command = [wanted.tool, "run", "--memory", "32M", "--store", f"{wanted.decorators}file:{place}"]
         for setting in settings:
             command += ["--set", setting]
         if wanted.decorators:
