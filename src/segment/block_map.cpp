@@ -99,35 +99,6 @@ namespace {
 
 constexpr std::size_t kLeastHole = 16;  // slots
 
-// Splits runs of pages into runs of slots, and those into batches that the store takes.
-template <class Entry>
-void append(std::vector<Entry>& entries, Slot slot, decltype(Entry::bytes) bytes, std::size_t largest) {
-  if (!entries.empty()) {
-    Entry& last = entries.back();
-    if (last.first + last.count == slot && last.bytes + last.count * kPageBytes == bytes &&
-        (last.count + 1) * kPageBytes <= largest) {
-      ++last.count;
-      return;
-    }
-  }
-  entries.push_back({slot, 1, bytes});
-}
-
-// Calls issue(first, last) for pieces of `count` entries that keep to the store's limits.
-template <class Size, class Issue>
-Status in_batches(const Limits& limits, std::size_t count, Size size_of, Issue issue) {
-  for (std::size_t first = 0; first < count;) {
-    std::size_t last = first, bytes = 0;
-    while (last < count && last - first < limits.largest_batch_operations &&
-           (last == first || bytes + size_of(last) <= limits.largest_batch_bytes)) {
-      bytes += size_of(last++);
-    }
-    if (Status status = issue(first, last); !status) return status;
-    first = last;
-  }
-  return {};
-}
-
 }  // namespace
 
 Status BlockMap::check_usable() const {
@@ -144,10 +115,8 @@ void BlockMap::unlock_in_child() {
 
 Status BlockMap::read(std::span<const Read> runs) {
   if (Status usable = check_usable(); !usable) return usable;
-  const Limits limits = store_.limits();
-  // Several requests in flight are faster than one large one.
-  const std::size_t largest = std::min(limits.largest_value_bytes, std::max(limits.best_run_bytes, kPageBytes));
-  std::vector<SlotRun<std::byte*>> entries;
+  const std::size_t largest = longest_read(store_);
+  std::vector<SlotRead> entries;
   {
     std::lock_guard lock(mutex_);
     for (const Read& one : runs) {
@@ -161,21 +130,7 @@ Status BlockMap::read(std::span<const Read> runs) {
       }
     }
   }
-  return in_batches(
-      limits, entries.size(), [&](std::size_t i) { return entries[i].size(); },
-      [&](std::size_t first, std::size_t last) -> Status {
-        std::vector<Get> batch;
-        for (std::size_t i = first; i < last; ++i) {
-          batch.push_back({.block = entries[i].first, .into = {entries[i].bytes, entries[i].size()}});
-        }
-        if (Status status = store_.get(batch); !status) return status;
-        for (const Get& one : batch) {
-          if (one.outcome == Outcome::kOk) continue;
-          return fail(ErrorCode::kCorrupt, "cannot read a page that was written", fmt::format("block {}", one.block),
-                      store_.describe() + " does not have it any more");
-        }
-        return {};
-      });
+  return read_slots(store_, entries);
 }
 
 // One entry of the store a read: what is scattered over several runs of slots is left to read().
@@ -223,20 +178,20 @@ std::unique_ptr<pager::Backing::Reads> BlockMap::reads_in_flight(unsigned most) 
 
 Status BlockMap::write(std::span<const Write> runs) {
   if (Status usable = check_usable(); !usable) return usable;
-  std::vector<SlotRun<const std::byte*>> entries;
+  std::vector<SlotWrite> entries;
   const bool placed = place_all(runs, entries);
   Status status = placed
-                      ? put(entries)
+                      ? write_slots(store_, entries)
                       : fail(ErrorCode::kNoSpace, "cannot write a page", store_.describe(), "all its slots are taken");
   for (const auto& entry : entries) {
-    for (std::uint32_t i = 0; i < entry.count; ++i) family_->end_write(entry.first + i);
+    for (std::uint32_t i = 0; i < entry.count; ++i) family_->end_write(static_cast<Slot>(entry.first + i));
   }
   return status;
 }
 
 // False when the store's numbers are used up.
-bool BlockMap::place_all(std::span<const Write> runs, std::vector<SlotRun<const std::byte*>>& entries) {
-  const std::size_t largest = store_.limits().largest_value_bytes;
+bool BlockMap::place_all(std::span<const Write> runs, std::vector<SlotWrite>& entries) {
+  const std::size_t largest = longest_write(store_);
   std::lock_guard lock(mutex_);
   take_back_from_the_dead();
   for (const Write& one : runs) {
@@ -250,18 +205,6 @@ bool BlockMap::place_all(std::span<const Write> runs, std::vector<SlotRun<const 
     }
   }
   return true;
-}
-
-Status BlockMap::put(std::span<const SlotRun<const std::byte*>> entries) {
-  return in_batches(
-      store_.limits(), entries.size(), [&](std::size_t i) { return entries[i].size(); },
-      [&](std::size_t first, std::size_t last) -> Status {
-        std::vector<Put> batch;
-        for (std::size_t i = first; i < last; ++i) {
-          batch.push_back({.block = entries[i].first, .from = {entries[i].bytes, entries[i].size()}});
-        }
-        return store_.put(batch);
-      });
 }
 
 // Lets go of a page's slot. A slot that is ours alone joins `freed`; it stays taken until its bytes are erased, so

@@ -20,6 +20,7 @@
 #include "pager/core_index.hpp"
 #include "pager/view.hpp"
 #include "segment/family.hpp"
+#include "segment/slot_io.hpp"
 #include "segment/slot_table.hpp"
 
 namespace farheap::segment {
@@ -66,15 +67,7 @@ class BlockMap final : public pager::Backing {
 
   class InFlight;
   BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots, std::unique_ptr<Family> family);
-  template <class Bytes>
-  struct SlotRun {
-    Slot first;
-    std::uint32_t count;
-    Bytes bytes;
-    [[nodiscard]] std::size_t size() const { return count * base::kPageBytes; }
-  };
-  [[nodiscard]] bool place_all(std::span<const Write> runs, std::vector<SlotRun<const std::byte*>>& entries);
-  [[nodiscard]] Status put(std::span<const SlotRun<const std::byte*>> entries);
+  [[nodiscard]] bool place_all(std::span<const Write> runs, std::vector<SlotWrite>& entries);
   [[nodiscard]] Extent& extent(std::uint64_t number);
   [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
   [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index);

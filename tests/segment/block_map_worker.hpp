@@ -14,40 +14,13 @@
 
 #include "base/units.hpp"
 #include "segment/block_map.hpp"
+#include "test_pages.hpp"
 
 namespace farheap::segment {
 
 using base::kPageBytes;
 using pager::PageNumber;
 using pager::PageRun;
-
-inline constexpr std::uint32_t kMostPages = 64;
-
-// Pages whose first and last words tell the page and its value.
-class Pages {
- public:
-  Pages() : at_(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kMostPages * kPageBytes))) {}
-  ~Pages() { std::free(at_); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  void set(std::uint32_t index, PageNumber page, std::uint64_t value) {
-    std::uint64_t words[kPageBytes / 8];
-    for (std::size_t i = 0; i < kPageBytes / 8; ++i) words[i] = value * 1'000'003 + page * 512 + i;
-    std::memcpy(at_ + index * kPageBytes, words, kPageBytes);
-  }
-  [[nodiscard]] bool has(std::uint32_t index, PageNumber page, std::uint64_t value) const {
-    std::uint64_t words[kPageBytes / 8];
-    std::memcpy(words, at_ + index * kPageBytes, kPageBytes);
-    for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
-      if (words[i] != value * 1'000'003 + page * 512 + i) return false;
-    }
-    return true;
-  }
-  [[nodiscard]] std::byte* data() { return at_; }
-
- private:
-  std::byte* at_;
-};
 
 // One random step after another on pages [first, first + count). Returns what went wrong, or nothing.
 class Worker {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which slots of a kept segment's store are taken: a bit each, in a tree that is part of every commit.
+//
+// A slot that a version referred to is given away in two steps. Its bit is cleared at once, so the next commit says
+// that it is free; but it is *held* until the commit after that is safe, too, because until then one of the superblocks
+// may still lead to it (superblock.hpp). A slot that no version ever referred to is free at once.
+//
+// Free slots are taken in rising order, so that what is written together lies together, and long runs are preferred;
+// where too few are free to be worth the search, the store grows. Leaves are read when their turn comes. After it was
+// opened nothing is reused before the first commit: what was held then is not known any more.
+//
+// Thread-safety: none; the owner locks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "segment/block_tree.hpp"
+
+namespace farheap::segment {
+
+class SlotSpace {
+ public:
+  struct Run {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+  };
+  static constexpr std::uint64_t kLeafSlots = base::kPageBytes * 8;
+
+  // `taken`: how many slots are, superblocks apart.
+  SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken);
+
+  // 1 to `wanted` free slots in a row. Requires: wanted > 0. kNoSpace when all numbers are used up.
+  [[nodiscard]] Result<Run> take(std::uint64_t wanted);
+  // No version ever referred to it.
+  [[nodiscard]] Status give_back(std::uint64_t slot);
+  // A version does, but the next commit does not.
+  [[nodiscard]] Status release(std::uint64_t slot);
+
+  // Around an attempt to commit. What was released since begin() is taken again when it is given up.
+  void begin() { released_before_ = released_.size(); }
+  [[nodiscard]] Status give_up();
+  // The commit is safe. What has become free by it, in runs: the store need not keep it.
+  [[nodiscard]] std::vector<Run> finish();
+
+  [[nodiscard]] std::uint64_t end_slot() const { return end_; }
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
+  [[nodiscard]] BlockTree& tree() { return tree_; }
+
+ private:
+  // A free share below this is not looked for: 1/16 of the store.
+  static constexpr std::uint64_t kWorthSearching = 16;
+  // Shorter runs are left for the books, which take single slots.
+  static constexpr std::uint64_t kLeastRun = 32;
+
+  [[nodiscard]] Status mark(std::uint64_t slot, bool taken);
+  [[nodiscard]] Status mark(Run run);
+  // count 0: none.
+  [[nodiscard]] Result<Run> find(std::uint64_t wanted, std::uint64_t least);
+  [[nodiscard]] Run find_in_leaf(const BlockWords* taken, const BlockWords* held, std::uint64_t from, std::uint64_t end,
+                                 std::uint64_t wanted, std::uint64_t least) const;
+  void hold(std::uint64_t slot, bool on);
+
+  BlockTree tree_;
+  std::uint64_t end_;
+  std::uint64_t taken_;
+  std::uint64_t held_count_ = 0;
+  std::uint64_t cursor_ = 0;   // where the search goes on
+  bool no_long_runs_ = false;  // since something became free
+  bool may_reuse_ = false;
+  std::unordered_map<std::uint64_t, std::unique_ptr<BlockWords>> held_;  // by leaf, a bit a slot
+  std::vector<std::uint64_t> released_;                                  // since the last commit
+  std::size_t released_before_ = 0;                                      // the attempt
+  std::deque<std::vector<std::uint64_t>> waiting_;                       // by commit, the oldest first
+};
+
+}  // namespace farheap::segment

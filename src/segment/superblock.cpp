@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment/superblock.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <bit>
+#include <cstring>
+#include <optional>
+
+namespace farheap::segment {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x0a0d4745'53484146;  // "FAHSEG\r\n"
+
+// The words of the block, in order. Whoever reads it and whoever writes it go through the same list.
+template <class Block, class Visit>
+void for_each_word(Block& block, Visit visit) {
+  visit(block.writer);
+  visit(block.commit);
+  visit(block.base_address);
+  visit(block.capacity_pages);
+  visit(block.time_ns);
+  visit(block.end_slot);
+  visit(block.epoch);
+  visit(block.taken_slots);
+  visit(block.pages);
+  const auto tree = [&](auto& root) {
+    visit(root.at);
+    visit(root.checksum);
+    visit(root.levels);
+  };
+  tree(block.map);
+  tree(block.space);
+  tree(block.snapshots);
+  visit(block.snapshot_count);
+  tree(block.dead);
+  visit(block.dead_count);
+}
+
+constexpr std::size_t kFirstWord = 4;  // behind magic, format and id
+constexpr std::size_t kWriterWord = kFirstWord;
+constexpr std::size_t kCommitWord = kFirstWord + 1;
+constexpr std::size_t kChecksumWord = std::tuple_size_v<BlockWords> - 1;
+
+struct alignas(base::kPageBytes) Block {
+  BlockWords words{};
+  [[nodiscard]] std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(words)); }
+  [[nodiscard]] std::uint64_t checksum() const { return XXH3_64bits(words.data(), kChecksumWord * 8); }
+};
+
+void encode(const Superblock& from, Block& block) {
+  block.words[0] = kMagic;
+  block.words[1] = std::uint64_t{base::kPageBytes} << 32 | kSegmentFormat;
+  std::memcpy(&block.words[2], from.id.data(), from.id.size());
+  std::size_t at = kFirstWord;
+  for_each_word(from, [&](const auto& word) { block.words[at++] = std::bit_cast<std::uint64_t>(word); });
+  block.words[kChecksumWord] = block.checksum();
+}
+
+Error damaged(const Store& store, std::string why) {
+  return {ErrorCode::kCorrupt, "cannot open the heap", store.describe(), std::move(why), ""};
+}
+
+// What one of the two blocks says; an error tells why it does not count.
+Result<Superblock> decode(const Block& block, const Store& store) {
+  if (block.words[0] != kMagic) return fail(damaged(store, "there is no heap in it"));
+  if (const auto format = static_cast<std::uint32_t>(block.words[1]); format > kSegmentFormat) {
+    return fail(ErrorCode::kUnavailable, "cannot open the heap", store.describe(),
+                fmt::format("it has format {}, and this Farheap reads formats up to {}", format, kSegmentFormat),
+                "use the newer Farheap that wrote it");
+  }
+  if (block.words[kChecksumWord] != block.checksum()) return fail(damaged(store, "its superblock is damaged"));
+  if (block.words[1] >> 32 != base::kPageBytes) return fail(damaged(store, "its pages have another size"));
+  Superblock content;
+  std::memcpy(content.id.data(), &block.words[2], content.id.size());
+  std::size_t at = kFirstWord;
+  for_each_word(content, [&](auto& word) { word = std::bit_cast<std::decay_t<decltype(word)>>(block.words[at++]); });
+  for (const auto& root : {content.map, content.space, content.snapshots, content.dead}) {
+    if (root.levels > BlockTree::kMostLevels) return fail(damaged(store, "its superblock makes no sense"));
+  }
+  return content;
+}
+
+}  // namespace
+
+Result<FoundSuperblock> read_superblock(Store& store) {
+  FoundSuperblock found;
+  std::optional<Superblock> newest;
+  std::optional<Error> why_not;
+  for (std::uint64_t number = 0; number < kSuperblocks; ++number) {
+    Block block;
+    Get get{.block = number, .into = block.bytes()};
+    if (Status status = store.get({&get, 1}); !status) {
+      if (get.outcome != Outcome::kCorrupt) return fail(std::move(status.error()));
+      why_not = std::move(status.error());  // a decorator's checksum: the other one may be whole
+      found.one_is_damaged = true;
+      continue;
+    }
+    found.versions[number] = get.version;
+    if (get.outcome == Outcome::kAbsent) continue;
+    auto content = decode(block, store);
+    if (!content && content.error().code == ErrorCode::kUnavailable) return fail(std::move(content.error()));
+    if (!content) {
+      why_not = std::move(content.error());
+      found.one_is_damaged = true;
+    }
+    if (content && (!newest || content->commit > newest->commit)) newest = *content;
+  }
+  if (!newest && why_not) return fail(std::move(*why_not));
+  if (!newest) {
+    return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "there is none", "create it first");
+  }
+  found.content = *newest;
+  return found;
+}
+
+namespace {
+
+// What is there is no commit of another writer: an older one, one that nobody can open, or an attempt of our own at
+// this one that seemed to fail.
+bool may_replace(const Block& there, const Superblock& content) {
+  if (there.words[0] != kMagic || there.words[kChecksumWord] != there.checksum()) return true;
+  const auto commit = there.words[kCommitWord];
+  return commit < content.commit || (commit == content.commit && there.words[kWriterWord] == content.writer);
+}
+
+}  // namespace
+
+Status write_superblock(Store& store, const Superblock& content, std::array<Version, kSuperblocks>& versions) {
+  Block block;
+  encode(content, block);
+  const std::uint64_t number = content.commit % kSuperblocks;
+  for (int attempt = 0;; ++attempt) {
+    Put put;
+    put.block = number;
+    put.from = block.bytes();
+    if (has(store.capabilities(), Capability::kVersions)) put.expected = versions[number];
+    Status status = store.put({&put, 1});
+    if (put.outcome != Outcome::kConflict && put.outcome != Outcome::kUnknown) {
+      if (!status) return status;
+      versions[number] = put.version;
+      return store.sync();
+    }
+    Block there;
+    Get get{.block = number, .into = there.bytes()};
+    if (Status read = store.get({&get, 1}); !read && get.outcome != Outcome::kCorrupt) return read;
+    versions[number] = get.version;
+    if (get.outcome == Outcome::kOk && there.words == block.words) return store.sync();
+    if (put.outcome == Outcome::kUnknown) return status;
+    if (attempt == 1 || !may_replace(there, content)) {
+      return fail(ErrorCode::kConflict, "cannot commit", store.describe(), "another process has committed to it",
+                  "open the heap again; only one process at a time may have it open for writing");
+    }
+  }
+}
+
+}  // namespace farheap::segment

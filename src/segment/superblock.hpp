@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The two roots of a kept segment: blocks 0 and 1 of its store. Commit N writes block N % 2 and leaves the other one,
+// which is commit N - 1, untouched; so whatever happens to a write, one of the two is whole. The newer whole one
+// counts. The layout is docs/formats.md's, "A kept segment".
+//
+// Thread-safety: plain functions; the store's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "farheap/store.hpp"
+#include "segment/block_tree.hpp"
+
+namespace farheap::segment {
+
+inline constexpr std::uint32_t kSegmentFormat = 1;
+inline constexpr std::uint64_t kSuperblocks = 2;
+
+struct Superblock {
+  std::array<std::byte, 16> id{};         // of the segment, for ever
+  std::uint64_t writer = 0;               // who wrote it: a random number of each opening
+  std::uint64_t base_address = 0;         // where it is mapped in every process
+  std::uint64_t capacity_pages = 0;       // of the range
+  std::uint64_t commit = 0;               // counts commits
+  std::uint64_t time_ns = 0;              // of this one, since 1970
+  std::uint64_t end_slot = kSuperblocks;  // no slot from here on was ever taken
+  std::uint64_t epoch = 0;                // how many snapshots there ever were
+  std::uint64_t taken_slots = 0;          // superblocks apart
+  std::uint64_t pages = 0;                // that the newest state holds
+  BlockTree::Root map;                    // page -> slot; 512 pages a leaf
+  BlockTree::Root space;                  // a bit a slot: taken; 32,768 slots a leaf
+  BlockTree::Root snapshots;              // records, by age
+  std::uint64_t snapshot_count = 0;
+  BlockTree::Root dead;  // slots of the newest snapshot and older ones that are in the newest state no more
+  std::uint64_t dead_count = 0;
+};
+
+struct FoundSuperblock {
+  Superblock content;
+  // What the store calls the two blocks now: a writer replaces these and no others. 0 where a store has no versions.
+  std::array<Version, kSuperblocks> versions{};
+  bool one_is_damaged = false;  // a commit that was interrupted; or else the content is the last but one
+};
+
+// kNotFound if neither was ever written; kCorrupt if both are damaged, or the store holds something else; kUnavailable
+// if it was written by a newer Farheap.
+[[nodiscard]] Result<FoundSuperblock> read_superblock(Store& store);
+
+// Writes it over the one of two commits ago and makes it durable. kConflict if somebody else wrote there
+// meanwhile; kUnknown if nobody knows whether it was written, and reading it back did not tell.
+[[nodiscard]] Status write_superblock(Store& store, const Superblock& content,
+                                      std::array<Version, kSuperblocks>& versions);
+
+}  // namespace farheap::segment

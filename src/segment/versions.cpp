@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pages of a kept segment, to their slots and back. How they become versions is in versions_commit.cpp.
+#include "segment/versions.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/random_number.hpp"
+#include "segment/slot_io.hpp"
+
+namespace farheap::segment {
+
+using base::kPageBytes;
+using pager::Backing;
+
+namespace {
+
+std::uint64_t leaf_of(Versions::Page page) { return page / Versions::kPagesPerLeaf; }
+std::size_t place_of(Versions::Page page) { return page % Versions::kPagesPerLeaf; }
+
+}  // namespace
+
+Versions::Versions(Store& store, const Superblock& content, const std::array<Version, kSuperblocks>& versions)
+    : store_(store),
+      writer_(base::random_number()),
+      content_(content),
+      versions_(versions),
+      map_(store, "the map of the heap", content.map),
+      space_(store, content.space, content.end_slot, content.taken_slots),
+      dead_(store, {content.dead, content.dead_count}),
+      snapshot_table_(store, "the table of snapshots", content.snapshots),
+      epoch_(content.epoch),
+      pages_(content.pages) {}
+
+Versions::~Versions() = default;
+
+Superblock Versions::last_commit() const {
+  std::lock_guard lock(mutex_);
+  return content_;
+}
+
+Status Versions::read_by(BlockTree& map, std::span<const Backing::Read> runs) {
+  const std::size_t longest = longest_read(store_);
+  std::vector<SlotRead> entries;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Backing::Read& one : runs) {
+      for (std::uint32_t i = 0; i < one.run.count; ++i) {
+        const Page page = one.run.first + i;
+        std::byte* const into = one.into + i * kPageBytes;
+        auto words = map.find(leaf_of(page));
+        if (!words) return fail(std::move(words.error()));
+        const SlotRef at(*words == nullptr ? 0 : (**words)[place_of(page)]);
+        if (at.is_nowhere()) {
+          std::memset(into, 0, kPageBytes);
+        } else {
+          append(entries, at.slot(), into, longest);
+        }
+      }
+    }
+  }
+  return read_slots(store_, entries);
+}
+
+Status Versions::read(std::span<const Backing::Read> runs) { return read_by(map_, runs); }
+
+Status Versions::read(const Snapshot& snapshot, std::span<const Backing::Read> runs) {
+  BlockTree map(store_, "the map of a snapshot", snapshot.map);
+  return read_by(map, runs);
+}
+
+bool Versions::is_fresh(Page page) const {
+  const auto leaf = fresh_.find(leaf_of(page));
+  return leaf != fresh_.end() && leaf->second[place_of(page)];
+}
+
+Result<SlotRef> Versions::where(Page page) {
+  auto words = map_.find(leaf_of(page));
+  if (!words) return fail(std::move(words.error()));
+  return SlotRef(*words == nullptr ? 0 : (**words)[place_of(page)]);
+}
+
+// A page that no commit refers to yet is written over in its place; all others go to new slots.
+Status Versions::write(std::span<const Backing::Write> runs) {
+  std::lock_guard lock(mutex_);
+  std::vector<Placed> pages;
+  for (const Backing::Write& one : runs) {
+    for (std::uint32_t i = 0; i < one.run.count; ++i) {
+      const Page page = one.run.first + i;
+      auto at = where(page);
+      if (!at) return fail(std::move(at.error()));
+      pages.push_back({page, one.from + i * kPageBytes, *at, is_fresh(page) ? *at : SlotRef()});
+    }
+  }
+  Status status = take_slots(pages);
+  if (status) status = put_pages(pages);
+  for (const Placed& one : pages) {
+    if (one.from == one.to || one.to.is_nowhere()) continue;
+    const Status noted = status ? note(one.page, one.to) : space_.give_back(one.to.slot());
+    if (status && !noted) status = noted;
+  }
+  return status;
+}
+
+Status Versions::take_slots(std::vector<Placed>& pages) {
+  std::uint64_t wanted = std::ranges::count_if(pages, [](const Placed& one) { return one.to.is_nowhere(); });
+  SlotSpace::Run free;
+  for (Placed& one : pages) {
+    if (!one.to.is_nowhere()) continue;
+    if (free.count == 0) {
+      auto taken = space_.take(wanted);
+      if (!taken) return fail(std::move(taken.error()));
+      free = *taken;
+      wanted -= free.count;
+    }
+    one.to = SlotRef(free.first++, epoch_);
+    --free.count;
+  }
+  return {};
+}
+
+Status Versions::put_pages(const std::vector<Placed>& pages) {
+  std::vector<SlotWrite> entries;
+  for (const Placed& one : pages) append(entries, one.to.slot(), one.bytes, longest_write(store_));
+  return write_slots(store_, entries);
+}
+
+// From now on the page is there; `at` may be nowhere.
+Status Versions::note(Page page, SlotRef at) {
+  auto words = map_.change(leaf_of(page));
+  if (!words) return fail(std::move(words.error()));
+  const SlotRef old(std::exchange((**words)[place_of(page)], at.word()));
+  const bool was_fresh = is_fresh(page);
+  if (old.is_nowhere() != at.is_nowhere()) pages_ = at.is_nowhere() ? pages_ - 1 : pages_ + 1;
+  if (!at.is_nowhere() || was_fresh) fresh_[leaf_of(page)][place_of(page)] = !at.is_nowhere();
+  if (old.is_nowhere()) return {};
+  return was_fresh ? space_.give_back(old.slot()) : retire(old);
+}
+
+// The newest state does not refer to it any more. Snapshots may.
+Status Versions::retire(SlotRef old) {
+  if (Status status = load_snapshots(); !status) return status;
+  if (snapshots_.empty() || old.epoch() > snapshots_.back().epoch) return space_.release(old.slot());
+  newly_dead_.push_back(old);
+  return {};
+}
+
+Status Versions::forget(Page first, std::uint64_t count) {
+  std::lock_guard lock(mutex_);
+  for (Page page = first; page < first + count;) {
+    auto words = map_.find(leaf_of(page));
+    if (!words) return fail(std::move(words.error()));
+    const Page end = std::min(first + count, (leaf_of(page) + 1) * kPagesPerLeaf);
+    if (*words == nullptr) page = end;
+    for (; page < end; ++page) {
+      if ((**words)[place_of(page)] == 0) continue;
+      if (Status status = note(page, SlotRef()); !status) return status;
+    }
+  }
+  return {};
+}
+
+}  // namespace farheap::segment

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The versions of a kept segment: which pages it holds, where they rest, and how that becomes a version that lasts.
+//
+//   write()     pages go to slots that no version refers to; so whatever happens, the last commit stands
+//   commit()    the changed part of the map is written, then a superblock is replaced by compare-and-swap
+//   snapshot()  a commit with a name: its map is kept
+//
+// The cost of a commit follows what has changed. Nothing is replayed at open, which reads the superblocks; maps
+// are read as pages are asked for.
+//
+// The source of the bookkeeping by epochs and dead lists: Bonwick and others, "The Zettabyte File System", and the
+// account of ZFS' deadlists in its sources' comments; see slot_ref.hpp for the rule.
+//
+// Thread-safety: any thread. One process at a time writes.
+#pragma once
+
+#include <bitset>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "farheap/store.hpp"
+#include "pager/view.hpp"
+#include "segment/slot_list.hpp"
+#include "segment/slot_space.hpp"
+#include "segment/superblock.hpp"
+
+namespace farheap::segment {
+
+// A record of 256 bytes in the table of snapshots.
+struct Snapshot {
+  static constexpr std::size_t kLongestName = 95;
+  char name[kLongestName + 1];  // ended by a zero
+  std::uint64_t commit;
+  std::uint64_t time_ns;  // since 1970
+  std::uint64_t epoch;    // its own and all slots before it have at most this one
+  std::uint64_t pages;
+  BlockTree::Root map;
+  SlotList::Root dead;  // what the snapshot before refers to, and this one does not
+  std::uint64_t spare[9];
+};
+static_assert(sizeof(Snapshot) == 256 && std::is_trivially_copyable_v<Snapshot>);
+
+class Versions {
+ public:
+  using Page = pager::PageNumber;
+  static constexpr std::uint64_t kPagesPerLeaf = std::tuple_size_v<BlockWords>;
+
+  struct Settings {
+    std::uint64_t base_address = 0;
+    std::uint64_t capacity_pages = 0;
+  };
+  // Makes an empty one, committed. kConflict if there is one in the store. The store has blocks of a page and outlives
+  // this.
+  [[nodiscard]] static Result<std::unique_ptr<Versions>> create(Store& store, const Settings& settings);
+  // At the last commit. kNotFound, kCorrupt, kUnavailable: as read_superblock().
+  [[nodiscard]] static Result<std::unique_ptr<Versions>> open(Store& store);
+  ~Versions();
+
+  // Pages that were never written read as zeros.
+  [[nodiscard]] Status read(std::span<const pager::Backing::Read> runs);
+  // On error the pages have what they had before.
+  [[nodiscard]] Status write(std::span<const pager::Backing::Write> runs);
+  // They read as zeros from now on.
+  [[nodiscard]] Status forget(Page first, std::uint64_t count);
+
+  // What was written and forgotten until now becomes the newest version. On error it does not, or (a store that does
+  // not answer) it may have; what is written stays readable, and a later commit takes it in.
+  [[nodiscard]] Status commit();
+  // The same, and it is kept under a name. kConflict if there is one of that name; kInvalidArgument for a name that is
+  // empty or too long.
+  [[nodiscard]] Status snapshot(std::string_view name);
+  // kNotFound. A commit.
+  [[nodiscard]] Status remove(std::string_view name);
+  // Back to the newest snapshot; all that came after it is lost. A commit. kNotFound if there is none.
+  [[nodiscard]] Status roll_back();
+
+  // Pages as a snapshot has them. Requires: it is not removed meanwhile.
+  [[nodiscard]] Status read(const Snapshot& snapshot, std::span<const pager::Backing::Read> runs);
+
+  [[nodiscard]] Superblock last_commit() const;
+  // By age.
+  [[nodiscard]] Result<std::vector<Snapshot>> snapshots();
+
+  // Reads all books of the last commit, and compares what they refer to with what is written down as taken. kCorrupt
+  // with the first thing that is wrong. Reads no pages. Requires: nothing was written since the last commit.
+  [[nodiscard]] Status check();
+
+ private:
+  struct Attempt;
+  class BookSlots;
+  class PageSlots;
+  Versions(Store& store, const Superblock& content, const std::array<Version, kSuperblocks>& versions);
+
+  // A page that is being written: where it is, and where it goes.
+  struct Placed {
+    Page page;
+    const std::byte* bytes;
+    SlotRef from, to;
+  };
+  [[nodiscard]] Result<SlotRef> where(Page page);
+  [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
+  [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
+  [[nodiscard]] Status note(Page page, SlotRef at);
+
+  // versions_commit.cpp
+  [[nodiscard]] Status commit_changes();
+  [[nodiscard]] Status commit(Attempt& attempt);
+  [[nodiscard]] SlotList& dead_after(Attempt& attempt);
+  [[nodiscard]] Status place_and_seal(Attempt& attempt);
+  [[nodiscard]] Status place_space(Attempt& attempt);
+  [[nodiscard]] Status put_books(Attempt& attempt);
+  [[nodiscard]] Status give_up(Attempt& attempt, Status why);
+  void finish(Attempt& attempt);
+
+  // versions_snapshots.cpp
+  [[nodiscard]] Status load_snapshots();
+  [[nodiscard]] Status store_snapshots(const std::vector<Snapshot>& snapshots);
+  [[nodiscard]] Status retire(SlotRef old);
+  [[nodiscard]] Status forget_list(const SlotList::Root& list);
+  [[nodiscard]] Status join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
+                                  SlotList& joined);
+  [[nodiscard]] Status release_newer_than(std::uint64_t epoch);
+  [[nodiscard]] Status read_by(BlockTree& map, std::span<const pager::Backing::Read> runs);
+  [[nodiscard]] bool is_fresh(Page page) const;
+
+  Store& store_;
+  mutable std::mutex mutex_;  // guards all below
+  const std::uint64_t writer_;
+  Superblock content_;  // of the last commit
+  std::array<Version, kSuperblocks> versions_;
+  BlockTree map_;
+  SlotSpace space_;
+  SlotList dead_;
+  BlockTree snapshot_table_;
+  bool snapshots_loaded_ = false;
+  std::vector<Snapshot> snapshots_;
+  std::uint64_t epoch_;
+  std::uint64_t pages_;
+  std::vector<SlotRef> newly_dead_;  // not in dead_ yet
+  // Pages whose slots no commit refers to, by leaf of the map.
+  std::unordered_map<std::uint64_t, std::bitset<kPagesPerLeaf>> fresh_;
+};
+
+}  // namespace farheap::segment

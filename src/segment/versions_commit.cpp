@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How what is in memory becomes the newest version. The books are placed in an order in which each can write down
+// where the one before went: the map, dead lists, the table of snapshots, the map of free space (which has to name its
+// own blocks, so it is placed until nothing changes any more). All go to the store, are made durable, and then the
+// superblock follows, which is the commit.
+//
+// The invariant: until a superblock was sent nothing refers to what an attempt wrote, and its slots are free at once if
+// it fails. After that it may have become the last commit without telling; so none of its slots is used for anything
+// else before another commit is safe.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "segment/slot_io.hpp"
+#include "segment/versions_attempt.hpp"
+#include "store/aligned_buffer.hpp"
+
+namespace farheap::segment {
+namespace {
+
+constexpr std::uint64_t kLeastHole = 16;  // slots: smaller holes cost more than they give back
+
+std::uint64_t now_ns() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+}  // namespace
+
+// For books that belong to the newest state only.
+class Versions::BookSlots : public SlotSource {
+ public:
+  BookSlots(Versions& versions, Attempt& attempt) : versions_(versions), attempt_(attempt) {}
+  Result<SlotRef> take() override {
+    auto run = versions_.space_.take(1);
+    if (!run) return fail(std::move(run.error()));
+    attempt_.taken.push_back(run->first);
+    return SlotRef(run->first, attempt_.epoch);
+  }
+  Status replaced(SlotRef old) override { return versions_.space_.release(old.slot()); }
+
+ protected:
+  Versions& versions_;
+  Attempt& attempt_;
+};
+
+// For the map, which snapshots share.
+class Versions::PageSlots final : public BookSlots {
+ public:
+  using BookSlots::BookSlots;
+  Status replaced(SlotRef old) override { return versions_.retire(old); }
+};
+
+Status Versions::commit() {
+  std::lock_guard lock(mutex_);
+  return commit_changes();
+}
+
+Status Versions::commit_changes() {
+  if (!map_.has_changed() && newly_dead_.empty()) return {};
+  if (Status status = load_snapshots(); !status) return status;
+  Attempt attempt(*this);
+  return commit(attempt);
+}
+
+Status Versions::commit(Attempt& attempt) {
+  Status status = place_and_seal(attempt);
+  if (status) status = put_books(attempt);
+  if (status) status = store_.sync();
+  if (status) {
+    attempt.superblock_was_tried = true;
+    status = write_superblock(store_, attempt.content, versions_);
+  }
+  if (!status) return give_up(attempt, std::move(status));
+  finish(attempt);
+  return {};
+}
+
+SlotList& Versions::dead_after(Attempt& attempt) {
+  return attempt.list && attempt.list_of == attempt.snapshots.size() ? *attempt.list : dead_;
+}
+
+Status Versions::place_and_seal(Attempt& attempt) {
+  PageSlots for_pages(*this, attempt);
+  BookSlots for_books(*this, attempt);
+  auto place = [&](BlockTree& tree, SlotSource& source, BlockTree::Root& root) -> Status {
+    if (auto placed = tree.place(source); !placed) return fail(std::move(placed.error()));
+    root = tree.seal(attempt.blocks);
+    return {};
+  };
+  Superblock& next = attempt.content;
+  next = content_;
+  if (Status status = place(attempt.map ? *attempt.map : map_, for_pages, next.map); !status) return status;
+
+  SlotList& dead = dead_after(attempt);
+  for (const SlotRef ref : newly_dead_) {
+    if (Status status = dead.append(ref); !status) return status;
+  }
+  next.dead_count = dead.count();
+  if (Status status = place(dead.tree(), for_books, next.dead); !status) return status;
+  if (attempt.list && &dead != &*attempt.list) {
+    SlotList::Root& root = attempt.snapshots[attempt.list_of].dead;
+    root.count = attempt.list->count();
+    if (Status status = place(attempt.list->tree(), for_books, root.tree); !status) return status;
+  }
+  if (attempt.is_snapshot) {
+    Snapshot& snapshot = attempt.snapshots.back();
+    snapshot.map = next.map;
+    snapshot.dead = {std::exchange(next.dead, {}), std::exchange(next.dead_count, 0)};
+  }
+  next.writer = writer_;
+  ++next.commit;
+  next.time_ns = now_ns();
+  next.pages = attempt.pages;
+  next.epoch = attempt.is_snapshot ? attempt.epoch + 1 : attempt.epoch;
+  if (attempt.is_snapshot) attempt.snapshots.back().commit = next.commit;
+  if (attempt.is_snapshot) attempt.snapshots.back().time_ns = next.time_ns;
+  if (Status status = store_snapshots(attempt.snapshots); !status) return status;
+  next.snapshot_count = attempt.snapshots.size();
+  if (Status status = place(snapshot_table_, for_books, next.snapshots); !status) return status;
+  return place_space(attempt);
+}
+
+Status Versions::place_space(Attempt& attempt) {
+  BookSlots for_books(*this, attempt);
+  for (bool more = true; more;) {
+    auto placed = space_.tree().place(for_books);
+    if (!placed) return fail(std::move(placed.error()));
+    more = *placed;
+  }
+  attempt.content.space = space_.tree().seal(attempt.blocks);
+  attempt.content.end_slot = space_.end_slot();
+  attempt.content.taken_slots = space_.taken();
+  return {};
+}
+
+// In the order of their slots, so that neighbours go in one piece.
+Status Versions::put_books(Attempt& attempt) {
+  constexpr std::size_t kAtOnce = 1024;
+  std::ranges::sort(attempt.blocks, {}, &BlockTree::Sealed::slot);
+  const store::AlignedBuffer buffer(std::min(attempt.blocks.size(), kAtOnce) * base::kPageBytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_.describe(), "no memory");
+  for (std::size_t first = 0; first < attempt.blocks.size(); first += kAtOnce) {
+    const std::size_t end = std::min(attempt.blocks.size(), first + kAtOnce);
+    std::vector<SlotWrite> entries;
+    for (std::size_t i = first; i < end; ++i) {
+      std::byte* const at = buffer.part((i - first) * base::kPageBytes, base::kPageBytes).data();
+      std::memcpy(at, attempt.blocks[i].words->data(), base::kPageBytes);
+      append(entries, attempt.blocks[i].slot, static_cast<const std::byte*>(at), longest_write(store_));
+    }
+    if (Status status = write_slots(store_, entries); !status) return status;
+  }
+  return {};
+}
+
+Status Versions::give_up(Attempt& attempt, Status why) {
+  map_.finish(false);
+  dead_.tree().finish(false);
+  dead_.shorten(attempt.dead_count);
+  snapshot_table_.finish(false);
+  space_.tree().finish(false);
+  newly_dead_.resize(attempt.newly_dead_count);
+  Status undone = space_.give_up();
+  for (const std::uint64_t slot : attempt.taken) {
+    if (!undone) break;
+    undone = attempt.superblock_was_tried ? space_.release(slot) : space_.give_back(slot);
+  }
+  if (attempt.superblock_was_tried) fresh_.clear();
+  if (!undone) base::log(base::LogLevel::kWarn, "space is lost: {}", undone.error().message());
+  return why;
+}
+
+void Versions::finish(Attempt& attempt) {
+  if (attempt.map) map_ = std::move(*attempt.map);
+  if (attempt.list && &dead_after(attempt) != &dead_) dead_ = std::move(*attempt.list);
+  map_.finish(true);
+  dead_.tree().finish(true);
+  snapshot_table_.finish(true);
+  space_.tree().finish(true);
+  if (attempt.is_snapshot) dead_ = SlotList(store_, {});
+  snapshots_ = std::move(attempt.snapshots);
+  content_ = attempt.content;
+  epoch_ = content_.epoch;
+  pages_ = content_.pages;
+  newly_dead_.clear();
+  fresh_.clear();
+  for (const SlotSpace::Run run : space_.finish()) {
+    if (run.count < kLeastHole) continue;
+    if (Status status = store_.erase(run.first, run.count); !status) {
+      base::log(base::LogLevel::kWarn, "{}", status.error().message());  // space is lost, no data
+    }
+  }
+}
+
+}  // namespace farheap::segment

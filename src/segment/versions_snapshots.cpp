@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Snapshots: their table, and what becomes of slots when one is removed or returned to.
+//
+// Each snapshot has a list of dead slots: those that the snapshot before refers to, and it does not. The newest state
+// has one, too. When a snapshot goes, what only it referred to is on the list of the next one: what came into being
+// after the snapshot before.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/random_number.hpp"
+#include "segment/versions_attempt.hpp"
+
+namespace farheap::segment {
+namespace {
+
+constexpr std::uint64_t kWordsPerRecord = sizeof(Snapshot) / 8;
+constexpr std::uint64_t kRecordsPerLeaf = std::tuple_size_v<BlockWords> / kWordsPerRecord;
+
+}  // namespace
+
+Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings& settings) {
+  auto there = read_superblock(store);
+  if (there || there.error().code != ErrorCode::kNotFound) {
+    if (!there && there.error().code != ErrorCode::kCorrupt) return fail(std::move(there.error()));
+    return fail(ErrorCode::kConflict, "cannot create a heap", store.describe(),
+                there ? "there is one already" : "there is something else: " + there.error().why,
+                "open it, or choose another place");
+  }
+  Superblock empty;
+  const std::uint64_t id[2] = {base::random_number(), base::random_number()};
+  std::memcpy(empty.id.data(), id, sizeof id);
+  empty.base_address = settings.base_address;
+  empty.capacity_pages = settings.capacity_pages;
+  std::unique_ptr<Versions> made(new Versions(store, empty, {}));
+  std::lock_guard lock(made->mutex_);
+  made->snapshots_loaded_ = true;
+  Attempt attempt(*made);
+  if (Status status = made->commit(attempt); !status) return fail(std::move(status.error()));
+  return made;
+}
+
+Result<std::unique_ptr<Versions>> Versions::open(Store& store) {
+  auto found = read_superblock(store);
+  if (!found) return fail(std::move(found.error()));
+  return std::unique_ptr<Versions>(new Versions(store, found->content, found->versions));
+}
+
+Status Versions::load_snapshots() {
+  if (snapshots_loaded_) return {};
+  const auto damaged = [&](const char* why) {
+    return fail(ErrorCode::kCorrupt, "cannot read the table of snapshots", store_.describe(), why);
+  };
+  std::vector<Snapshot> all;
+  for (std::uint64_t i = 0; i < content_.snapshot_count; ++i) {
+    auto words = snapshot_table_.find(i / kRecordsPerLeaf);
+    if (!words) return fail(std::move(words.error()));
+    if (*words == nullptr) return damaged("a part of it is missing");
+    Snapshot record;
+    std::memcpy(static_cast<void*>(&record), (*words)->data() + i % kRecordsPerLeaf * kWordsPerRecord, sizeof record);
+    record.name[Snapshot::kLongestName] = '\0';
+    if (record.map.levels > BlockTree::kMostLevels || record.dead.tree.levels > BlockTree::kMostLevels) {
+      return damaged("a record makes no sense");
+    }
+    all.push_back(record);
+  }
+  snapshots_ = std::move(all);
+  snapshots_loaded_ = true;
+  return {};
+}
+
+Status Versions::store_snapshots(const std::vector<Snapshot>& snapshots) {
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const std::size_t at = i % kRecordsPerLeaf * kWordsPerRecord;
+    auto words = snapshot_table_.find(i / kRecordsPerLeaf);
+    if (!words) return fail(std::move(words.error()));
+    if (*words != nullptr && std::memcmp((*words)->data() + at, &snapshots[i], sizeof(Snapshot)) == 0) continue;
+    auto changed = snapshot_table_.change(i / kRecordsPerLeaf);
+    if (!changed) return fail(std::move(changed.error()));
+    std::memcpy((*changed)->data() + at, &snapshots[i], sizeof(Snapshot));
+  }
+  return {};
+}
+
+Result<std::vector<Snapshot>> Versions::snapshots() {
+  std::lock_guard lock(mutex_);
+  if (Status status = load_snapshots(); !status) return fail(std::move(status.error()));
+  return snapshots_;
+}
+
+Status Versions::snapshot(std::string_view name) {
+  const char* const kWhat = "cannot make a snapshot";
+  if (name.empty() || name.size() > Snapshot::kLongestName || name.find('\0') != name.npos) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(name), "the name has no characters, or too many",
+                "take 1 to 95 bytes");
+  }
+  std::lock_guard lock(mutex_);
+  if (Status status = load_snapshots(); !status) return status;
+  if (std::ranges::any_of(snapshots_, [&](const Snapshot& one) { return name == one.name; })) {
+    return fail(ErrorCode::kConflict, kWhat, std::string(name), "there is one of that name",
+                "remove it first, or take another name");
+  }
+  if (epoch_ + 1 == SlotRef::kEpochs) {
+    return fail(ErrorCode::kNoSpace, kWhat, std::string(name), "16,777,215 snapshots were made in this heap",
+                "copy the heap, and go on with the copy");
+  }
+  Attempt attempt(*this);
+  Snapshot fresh{};
+  std::memcpy(fresh.name, name.data(), name.size());
+  fresh.epoch = epoch_;
+  fresh.pages = pages_;
+  attempt.snapshots.push_back(fresh);
+  attempt.is_snapshot = true;
+  return commit(attempt);
+}
+
+// The blocks of a list that nobody needs any more; not what is on it.
+Status Versions::forget_list(const SlotList::Root& list) {
+  Status status;
+  const BlockTree tree(store_, "a list of slots", list.tree);
+  const Status read = tree.for_each_block([&](const BlockTree::Visited& block) {
+    if (status) status = space_.release(block.at.slot());
+    return status.has_value();
+  });
+  return status ? read : status;
+}
+
+// What a snapshot's list and that of the next one become when it goes: what the snapshot before still refers to.
+Status Versions::join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
+                            SlotList& joined) {
+  const auto keep_what_is_older = [&](SlotRef ref) -> Status {
+    const bool is_needed = before != nullptr && ref.epoch() <= before->epoch;
+    return is_needed ? joined.append(ref) : space_.release(ref.slot());
+  };
+  for (const SlotList::Root* root : {&removed.dead, &next}) {
+    SlotList list(store_, *root);
+    if (Status status = list.for_each(keep_what_is_older); !status) return status;
+    if (Status status = forget_list(*root); !status) return status;
+  }
+  return {};
+}
+
+Status Versions::remove(std::string_view name) {
+  std::lock_guard lock(mutex_);
+  if (Status status = load_snapshots(); !status) return status;
+  const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
+  if (found == snapshots_.end()) {
+    return fail(ErrorCode::kNotFound, "cannot remove a snapshot", std::string(name), "there is none of that name");
+  }
+  const std::size_t number = static_cast<std::size_t>(found - snapshots_.begin());
+  if (Status status = commit_changes(); !status) return status;  // so that all that is dead is on a list
+  const Snapshot removed = snapshots_[number];
+  Attempt attempt(*this);
+  attempt.snapshots.erase(attempt.snapshots.begin() + static_cast<std::ptrdiff_t>(number));
+  const bool is_newest = number == attempt.snapshots.size();
+  const SlotList::Root next =
+      is_newest ? SlotList::Root{content_.dead, content_.dead_count} : attempt.snapshots[number].dead;
+  attempt.list.emplace(store_, SlotList::Root{});
+  attempt.list_of = number;
+  Status status = join_lists(removed, next, number == 0 ? nullptr : &snapshots_[number - 1], *attempt.list);
+  return status ? commit(attempt) : give_up(attempt, std::move(status));
+}
+
+// Slots of the last commit that came into being after that epoch.
+Status Versions::release_newer_than(std::uint64_t epoch) {
+  Status status;
+  const BlockTree map(store_, "the map of the heap", content_.map);
+  const auto release = [&](SlotRef at) {
+    if (status && !at.is_nowhere() && at.epoch() > epoch) status = space_.release(at.slot());
+  };
+  const Status read = map.for_each_block([&](const BlockTree::Visited& block) {
+    if (block.at.epoch() <= epoch) return false;
+    release(block.at);
+    if (block.words != nullptr)
+      std::ranges::for_each(*block.words, [&](std::uint64_t word) { release(SlotRef(word)); });
+    return status.has_value();
+  });
+  return status ? read : status;
+}
+
+Status Versions::roll_back() {
+  std::lock_guard lock(mutex_);
+  if (Status status = load_snapshots(); !status) return status;
+  if (snapshots_.empty()) {
+    return fail(ErrorCode::kNotFound, "cannot go back", store_.describe(), "there is no snapshot");
+  }
+  if (Status status = commit_changes(); !status) return status;
+  const Snapshot& newest = snapshots_.back();
+  Attempt attempt(*this);
+  attempt.map.emplace(store_, "the map of the heap", newest.map);
+  attempt.pages = newest.pages;
+  attempt.list.emplace(store_, SlotList::Root{});
+  attempt.list_of = attempt.snapshots.size();
+  Status status = release_newer_than(newest.epoch);
+  if (status) status = forget_list({content_.dead, content_.dead_count});
+  return status ? commit(attempt) : give_up(attempt, std::move(status));
+}
+
+}  // namespace farheap::segment

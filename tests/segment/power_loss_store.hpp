@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A store in memory that knows what of it would be left if the power failed now: all that was there at the last sync(),
+// and of what came after anything, in any order, whole or in part.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "farheap/store.hpp"
+#include "test_pages.hpp"
+
+namespace farheap::segment {
+
+class PowerLossStore final : public Store {
+ public:
+  using Block = std::array<std::byte, kPageBytes>;
+  using Image = std::map<std::uint64_t, std::shared_ptr<const Block>>;
+
+  // Called after every change; `lost()` says what would be left.
+  std::function<void()> changed = [] {};
+
+  // How what was not synced is left: all of it, or some of it, torn in sectors of 512 bytes.
+  enum class Left { kAll, kSome, kNone };
+  [[nodiscard]] Image lost(Left left, std::mt19937_64& random) const {
+    Image image = durable_;
+    if (left == Left::kNone) return image;
+    for (const auto& [number, block] : since_) {
+      if (left == Left::kAll || random() % 4 != 0) {
+        if (left == Left::kAll || random() % 4 != 0 || block == nullptr) {
+          set(image, number, block);
+        } else {
+          set(image, number, torn(image, number, *block, random));
+        }
+      }
+    }
+    return image;
+  }
+
+  std::string describe() const override { return "power-loss:"; }
+  Capabilities capabilities() const override {
+    return static_cast<Capabilities>(Capability::kDurable) | static_cast<Capabilities>(Capability::kSparse);
+  }
+  Limits limits() const override {
+    return {.block_bytes = kPageBytes,
+            .largest_value_bytes = 1 << 20,
+            .largest_batch_bytes = 8 << 20,
+            .largest_batch_operations = 256,
+            .best_run_bytes = 1 << 18};
+  }
+  Status get(std::span<Get> batch) override {
+    for (Get& one : batch) {
+      one.outcome = Outcome::kOk;
+      for (std::size_t i = 0; i < one.into.size() / kPageBytes; ++i) {
+        const auto there = now_.find(one.block + i);
+        if (there == now_.end()) {
+          one.outcome = Outcome::kAbsent;
+        } else {
+          std::memcpy(one.into.data() + i * kPageBytes, there->second->data(), kPageBytes);
+        }
+      }
+    }
+    return {};
+  }
+  Status put(std::span<Put> batch) override {
+    for (Put& one : batch) {
+      for (std::size_t i = 0; i < one.from.size() / kPageBytes; ++i) {
+        auto block = std::make_shared<Block>();
+        std::memcpy(block->data(), one.from.data() + i * kPageBytes, kPageBytes);
+        note(one.block + i, std::move(block));
+      }
+      one.outcome = Outcome::kOk;
+    }
+    return {};
+  }
+  Status erase(std::uint64_t first, std::uint64_t count) override {
+    for (std::uint64_t block = first; block < first + count; ++block) note(block, nullptr);
+    return {};
+  }
+  Result<std::int64_t> add(std::string_view, std::int64_t) override {
+    return fail(ErrorCode::kUnavailable, "cannot count", describe(), "no counters");
+  }
+  Status sync() override {
+    durable_ = now_;
+    since_.clear();
+    changed();
+    return {};
+  }
+  Result<StoreUsage> usage() override { return StoreUsage{.blocks = now_.size(), .space_bytes = 0}; }
+
+ private:
+  using BlockPointer = std::shared_ptr<const Block>;
+  static void set(Image& image, std::uint64_t number, const BlockPointer& block) {
+    if (block == nullptr) {
+      image.erase(number);
+    } else {
+      image[number] = block;
+    }
+  }
+  static BlockPointer torn(const Image& image, std::uint64_t number, const Block& block, std::mt19937_64& random) {
+    auto mix = std::make_shared<Block>();
+    if (const auto there = image.find(number); there != image.end()) *mix = *there->second;
+    for (std::size_t sector = 0; sector < kPageBytes; sector += 512) {
+      if (random() % 2 != 0) std::memcpy(mix->data() + sector, block.data() + sector, 512);
+    }
+    return mix;
+  }
+  void note(std::uint64_t number, BlockPointer block) {
+    set(now_, number, block);
+    since_.emplace_back(number, std::move(block));
+    changed();
+  }
+
+  Image now_, durable_;
+  std::vector<std::pair<std::uint64_t, BlockPointer>> since_;
+};
+
+}  // namespace farheap::segment
