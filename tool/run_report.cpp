@@ -21,6 +21,8 @@ using base::format_size;
 
 // Above this share of the time waiting for pages, the store decides how long a run takes.
 constexpr double kStoreBound = 0.30;
+// So far above the budget no moment brings a program: memory that cannot leave does.
+constexpr double kOverBudget = 1.25;
 // Below it there is room for a smaller budget.
 constexpr double kHardlyNoticed = 0.05;
 
@@ -123,6 +125,10 @@ std::string next_step(const RunSummary& summary) {
     return fmt::format(
         "mend what Farheap complained of above; {} is its status for a program that it cannot keep going",
         base::kStatusNotKept);
+  }
+  if (peak > kOverBudget * budget) {
+    return fmt::format("`{}`; more of its memory cannot leave than the budget allows (docs/limits.md)",
+                       with_memory(summary, peak));
   }
   if (summary.paging_processes == 0) {
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {

@@ -11,11 +11,13 @@
 
 #include <algorithm>
 
+#include "os/plain_memory.hpp"
 #include "preload/program_segment.hpp"
 
 using namespace farheap::preload;
 using farheap::base::kPageBytes;
 using farheap::base::round_up;
+using farheap::os::PlainMemory;
 using farheap::segment::PagedSegment;
 using Holding = PagedSegment::Holding;
 
@@ -115,7 +117,42 @@ bool is_wrong(const std::byte* old, size_t old_bytes, size_t bytes, int flags, c
   return (flags & MREMAP_MAYMOVE) == 0 || !is_page(fixed) || overlap;
 }
 
+// Plain memory that comes to the segment is copied, and is the segment's from then on. What is small becomes large by
+// growing, and what a program puts back must not be a hole in the heap. MAP_FAILED with errno 0: it is not for us.
+void* adopt_mapping(PagedSegment& segment, void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+  errno = 0;
+  const bool onto_us = (flags & MREMAP_FIXED) != 0 && segment_of(fixed, bytes) != nullptr;
+  const bool grows_large = (flags & MREMAP_FIXED) == 0 && (flags & MREMAP_MAYMOVE) != 0 && bytes > old_bytes &&
+                           bytes >= g_runtime.load()->options.mmap_threshold;
+  if (!onto_us && !grows_large) return MAP_FAILED;
+  if (is_wrong(static_cast<std::byte*>(old), old_bytes, bytes, flags, static_cast<std::byte*>(fixed))) {
+    return MAP_FAILED;
+  }
+  const PlainMemory kind = farheap::os::plain_memory(old, old_bytes);
+  // A large reservation stays one: a copy of it would be memory.
+  const bool is_small = old_bytes < g_runtime.load()->options.mmap_threshold;
+  const bool may_copy = kind == PlainMemory::kOpen || (kind == PlainMemory::kShut && onto_us && is_small &&
+                                                       syscall(SYS_mprotect, old, old_bytes, kReadWrite) == 0);
+  errno = 0;
+  if (!may_copy) return MAP_FAILED;
+  void* const fresh = place_for(segment, bytes, onto_us ? fixed : nullptr, kReadWrite);
+  if (fresh != MAP_FAILED) {
+    memcpy(fresh, old, std::min(old_bytes, bytes));
+    munmap(old, old_bytes);
+    if (kind == PlainMemory::kShut) mprotect(fresh, bytes, PROT_NONE);
+  } else if (grows_large) {
+    errno = 0;
+  }
+  return fresh;
+}
+
 void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+  PagedSegment* const all = program_segment();
+  if (all != nullptr && !wraps(bytes) && !wraps(old_bytes)) {
+    void* const ours =
+        adopt_mapping(*all, old, round_up(old_bytes, kPageBytes), round_up(bytes, kPageBytes), flags, fixed);
+    if (ours != MAP_FAILED || errno != 0) return ours;
+  }
   PagedSegment* segment = (flags & MREMAP_FIXED) != 0 && !wraps(bytes) ? segment_of(fixed, bytes) : nullptr;
   if (segment != nullptr && is_page(fixed)) {
     segment->make_way(static_cast<std::byte*>(fixed), round_up(bytes, kPageBytes));
@@ -182,8 +219,7 @@ FARHEAP_EXPORT int pkey_mprotect(void* at, size_t bytes, int protection, int key
   PagedSegment* segment = segment_of(at, bytes);
   constexpr int kUnderstood = PROT_READ | PROT_WRITE | PROT_EXEC;
   const size_t length = wraps(bytes) ? 0 : round_up(bytes, kPageBytes);
-  if (segment == nullptr || !is_page(at) || length == 0 || (protection & ~kUnderstood) != 0 ||
-      segment->is_foreign(static_cast<std::byte*>(at), length)) {
+  if (segment == nullptr || !is_page(at) || length == 0 || (protection & ~kUnderstood) != 0) {
     return static_cast<int>(key == PagedSegment::kNoKey ? syscall(SYS_mprotect, at, bytes, protection)
                                                         : syscall(SYS_pkey_mprotect, at, bytes, protection, key));
   }

@@ -27,7 +27,6 @@ bool take_advice(PagedSegment& segment, std::byte* at, size_t bytes, int advice,
     case MADV_DONTNEED:
     case kDontNeedLocked:
     case MADV_FREE: segment.empty(at, bytes); return true;
-    case kGuardInstall: segment.discard(at, bytes); return false;
     case MADV_WILLNEED: segment.hint(HintKind::kWillNeed, at, bytes); return true;
     case MADV_COLD:
     case MADV_PAGEOUT: segment.hint(HintKind::kDoneWith, at, bytes); return true;
@@ -38,6 +37,9 @@ bool take_advice(PagedSegment& segment, std::byte* at, size_t bytes, int advice,
     case kCollapse:
     case MADV_DONTFORK:
     case MADV_DOFORK: return true;
+    // What is brought to a page's neighbours would take their guards away. Programs take mprotect() then, as on older
+    // kernels.
+    case kGuardInstall:
     case MADV_WIPEONFORK:  // the kernel would wipe what is in memory, and the rest would come back from the store
       error = EINVAL;
       return true;

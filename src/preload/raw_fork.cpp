@@ -24,8 +24,9 @@ constinit NextFunction<int(CloneBody, void*, int, void*, ...)> g_clone("clone");
 
 __attribute__((constructor)) void start() { look_up(g_fork, g_clone); }
 
-// The parent would wait for the child with the locks of the fork, and the child for them.
-constexpr uint64_t kWaits = CLONE_VFORK;
+// What a fork does not do here. The parent would wait for the child with the locks of the fork, and the child for them
+// (CLONE_VFORK). The child renews the runtime's descriptors, and must not close the parent's (CLONE_FILES).
+constexpr uint64_t kLeftOut = CLONE_VFORK | CLONE_FILES;
 
 template <class Fork>
 auto forked(Fork fork_now, const void* stack = nullptr) {
@@ -51,7 +52,7 @@ long raw(long number, long a, long b, long c, long d, long e, long f) {
 // A child on another stack cannot come back from here.
 long clone3_as_fork(const clone_args& wanted, long bytes) {
   clone_args args = wanted;
-  args.flags &= ~kWaits;
+  args.flags &= ~kLeftOut;
   return forked([&] { return raw(SYS_clone3, reinterpret_cast<long>(&args), bytes, 0, 0, 0, 0); });
 }
 
@@ -86,8 +87,8 @@ int farheap_clone(CloneBody body, void* stack, int flags, void* argument, void* 
     return g_clone(body, stack, flags, argument, parent, tls, child);
   }
   Start start{body, argument};
-  const int without_wait = flags & ~static_cast<int>(kWaits);
-  return forked([&] { return g_clone(begin_child, stack, without_wait, &start, parent, tls, child); }, stack);
+  const int done = flags & ~static_cast<int>(kLeftOut);
+  return forked([&] { return g_clone(begin_child, stack, done, &start, parent, tls, child); }, stack);
 }
 
 extern "C" __attribute__((visibility("default"))) long farheap_syscall(long, long, long, long, long, long,
@@ -97,7 +98,7 @@ long farheap_syscall(long number, long a, long b, long c, long d, long e, long f
     case SYS_fork: return forked([] { return raw(SYS_fork, 0, 0, 0, 0, 0, 0); });
     case SYS_clone:
       if ((a & CLONE_VM) != 0 || b != 0) break;
-      return forked([&] { return raw(SYS_clone, a & ~static_cast<long>(kWaits), 0, c, d, e, 0); });
+      return forked([&] { return raw(SYS_clone, a & ~static_cast<long>(kLeftOut), 0, c, d, e, 0); });
     case SYS_clone3: {
       const auto* args = as<const clone_args*>(a);
       if (args == nullptr || (args->flags & CLONE_VM) != 0 || args->stack != 0 ||

@@ -101,6 +101,11 @@ AddressBooks::Runs AddressBooks::counted_runs() const {
   return runs;
 }
 
+void AddressBooks::split(std::byte* at, std::size_t bytes, Runs& foreign, Runs& own) const {
+  foreign_.for_each_inside(at, bytes, [&](std::byte* part, std::size_t length) { foreign.emplace_back(part, length); });
+  foreign_.for_each_outside(at, bytes, [&](std::byte* part, std::size_t length) { own.emplace_back(part, length); });
+}
+
 AddressBooks::Runs AddressBooks::own_runs() const {
   Runs runs;
   foreign_.for_each_outside(base_, static_cast<std::size_t>(end_ - base_),

@@ -60,6 +60,8 @@ class AddressBooks {
   }
   [[nodiscard]] bool is_shut(std::byte* at, std::size_t bytes) const { return shut_.overlap(at, bytes) == bytes; }
   [[nodiscard]] bool is_open(std::byte* at, std::size_t bytes) const { return shut_.overlap(at, bytes) == 0; }
+  [[nodiscard]] bool is_foreign(std::byte* at, std::size_t bytes) const { return foreign_.overlap(at, bytes) == bytes; }
+  // No part of it is foreign.
   [[nodiscard]] bool is_own(std::byte* at, std::size_t bytes) const { return foreign_.overlap(at, bytes) == 0; }
   // Each is a mapping of the kernel's, and so is what lies between two.
   [[nodiscard]] std::size_t shut_runs() const { return shut_.run_count(); }
@@ -70,6 +72,8 @@ class AddressBooks {
   using Runs = std::vector<std::pair<std::byte*, std::size_t>>;
   // What may hold memory.
   [[nodiscard]] Runs counted_runs() const;
+  // The parts of a range that are foreign, and those that are not.
+  void split(std::byte* at, std::size_t bytes, Runs& foreign, Runs& own) const;
   // All but what is foreign.
   [[nodiscard]] Runs own_runs() const;
 

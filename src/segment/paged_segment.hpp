@@ -66,8 +66,8 @@ class PagedSegment final : public PageSpace {
   void make_way(std::byte* at, std::size_t bytes);
   void note_locked() { locked_.store(true, std::memory_order_relaxed); }
   void note_undumped() { undumped_.store(true, std::memory_order_relaxed); }
-  // Any part: mapped to something else. All of it: a reservation not opened yet; shut, whether it holds something or
-  // not; accessible.
+  // All of it: mapped to something else; a reservation not opened yet; shut, whether it holds something or not;
+  // accessible. Otherwise it is mixed.
   enum class Holding { kForeign, kReserved, kShut, kOpen, kMixed };
   [[nodiscard]] Holding holding(std::byte* at, std::size_t bytes);
   [[nodiscard]] bool is_foreign(std::byte* at, std::size_t bytes);
@@ -107,6 +107,7 @@ class PagedSegment final : public PageSpace {
   void note_handed_out_until(const std::byte* end);
   // Requires: at the books. Free addresses become accessible; false if the kernel has no mappings left.
   [[nodiscard]] bool open_run(std::byte* at, std::size_t bytes, int protection);
+  [[nodiscard]] int protect_own(std::byte* at, std::size_t bytes, int protection, int key);
   void count_anew() { handed_out_.store(books_.counted_bytes(), std::memory_order_relaxed); }
   // Reservations are no part of a core dump, what was opened of them is.
   void dump_opened(std::byte* at, std::size_t bytes, bool opened);

@@ -104,7 +104,34 @@ int PagedSegment::map_over(std::byte* at, std::size_t bytes, int protection) {
   return 0;
 }
 
+namespace {
+
+int kernel_protect(std::byte* at, std::size_t bytes, int protection, int key) {
+  const long result = key == PagedSegment::kNoKey ? syscall(SYS_mprotect, at, bytes, protection)
+                                                  : syscall(SYS_pkey_mprotect, at, bytes, protection, key);
+  return result == 0 ? 0 : errno;
+}
+
+}  // namespace
+
 int PagedSegment::protect(std::byte* at, std::size_t bytes, int protection, int key) {
+  if (!is_foreign(at, bytes)) return protect_own(at, bytes, protection, key);
+  const base::InsideRuntime inside;  // the lists are the runtime's
+  AddressBooks::Runs foreign, own;
+  {
+    AtTheBooks working(runs_mutex_);
+    books_.split(at, bytes, foreign, own);
+  }
+  for (const auto& [part, length] : foreign) {
+    if (const int why = kernel_protect(part, length, protection, key); why != 0) return why;
+  }
+  for (const auto& [part, length] : own) {
+    if (const int why = protect_own(part, length, protection, key); why != 0) return why;
+  }
+  return 0;
+}
+
+int PagedSegment::protect_own(std::byte* at, std::size_t bytes, int protection, int key) {
   const bool opens = protection != PROT_NONE;
   std::size_t more = 0;
   {
@@ -114,9 +141,7 @@ int PagedSegment::protect(std::byte* at, std::size_t bytes, int protection, int 
   }
   if (more != 0) make_sure_of_budget(more);
   AtTheBooks working(runs_mutex_);
-  const long result = key == kNoKey ? syscall(SYS_mprotect, at, bytes, protection)
-                                    : syscall(SYS_pkey_mprotect, at, bytes, protection, key);
-  if (result != 0) return errno;
+  if (const int why = kernel_protect(at, bytes, protection, key); why != 0) return why;
   opens ? books_.note_open(at, bytes) : books_.note_shut(at, bytes, false);
   if (more != 0) dump_opened(at, bytes, true);
   count_anew();
@@ -167,7 +192,7 @@ bool PagedSegment::is_foreign(std::byte* at, std::size_t bytes) {
 
 PagedSegment::Holding PagedSegment::holding(std::byte* at, std::size_t bytes) {
   AtTheBooks working(runs_mutex_);
-  if (!books_.is_own(at, bytes)) return Holding::kForeign;
+  if (!books_.is_own(at, bytes)) return books_.is_foreign(at, bytes) ? Holding::kForeign : Holding::kMixed;
   if (books_.is_reserved(at, bytes)) return Holding::kReserved;
   if (books_.is_shut(at, bytes)) return Holding::kShut;
   return books_.is_open(at, bytes) ? Holding::kOpen : Holding::kMixed;

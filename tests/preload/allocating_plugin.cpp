@@ -33,3 +33,5 @@ extern "C" __attribute__((visibility("default"))) std::uint64_t plugin_word(std:
   if (++t_calls[index % 3000] > 1'000'000) std::abort();
   return g_words[index];
 }
+
+extern "C" __attribute__((visibility("default"))) void plugin_free(void* object) { std::free(object); }

@@ -227,6 +227,21 @@ CASE(plugins_then_forks_and_threads) {
   }
 }
 
+// Such a plugin looks malloc() and free() up in the C library first: it freed what Farheap had allocated. (Debian's php
+// loads all of its modules so.)
+CASE(a_plugin_that_binds_deeply) {
+  void* plugin = dlopen(g_arguments[0], RTLD_NOW | RTLD_DEEPBIND);
+  CHECK(plugin != nullptr);
+  auto release = reinterpret_cast<void (*)(void*)>(dlsym(plugin, "plugin_free"));
+  CHECK(release != nullptr);
+  void* large = std::malloc(kLarge);
+  fill(large, kLarge, 1);
+  release(std::malloc(100));
+  CHECK_FILLED(large, kLarge, 1);
+  release(large);
+  CHECK(dlclose(plugin) == 0);
+}
+
 // Paging starts inside dlopen(): the plugin's constructor allocates much, and reads it. Nothing that brings pages may
 // want the loader's lock (looking a function up, the first of a thread_local object).
 CASE(paging_starts_in_a_plugin) {

@@ -278,6 +278,81 @@ CASE(wrong_mapping_calls) {
   CHECK_FILLED(at, kMebibyte, 1);
 }
 
+// It began below what becomes part of the heap, and stayed plain memory however large it grew.
+CASE(a_small_mapping_grows_large) {
+  std::size_t bytes = 64 << 10;
+  char* at = map(bytes);
+  fill(at, bytes, 1);
+  while (bytes < kLarge) {
+    at = static_cast<char*>(mremap(at, bytes, 2 * bytes, MREMAP_MAYMOVE));
+    CHECK(at != MAP_FAILED && all_zero(at + bytes, bytes));
+    bytes *= 2;
+    fill(at, bytes, 1);
+  }
+  CHECK_FILLED(at, bytes, 1);
+  CHECK(munmap(at, bytes) == 0);
+}
+
+// Small pieces leave the heap by mremap() and come back. They were holes in it afterwards: larger pieces around them
+// could not be moved, or lost pages, and what was opened was taken for reserved.
+CASE(small_pieces_move_out_and_back) {
+  constexpr std::size_t kBytes = 4 * kMebibyte, kPiece = 64 << 10;
+  constexpr int kMove = MREMAP_MAYMOVE | MREMAP_FIXED;
+  char* at = map(kBytes);
+  fill(at, kBytes, 1);
+  push_out();
+  for (const int protection : {PROT_READ | PROT_WRITE, PROT_NONE}) {
+    char* piece = at + kMebibyte + (protection == PROT_NONE ? kMebibyte : 0);
+    CHECK(mprotect(piece, kPiece, protection) == 0);
+    char* out = map(kPiece);
+    CHECK(mremap(piece, kPiece, kPiece, kMove, out) == out);
+    CHECK(mremap(out, kPiece, kPiece, kMove, piece) == piece);
+    CHECK(mprotect(piece, kPiece, PROT_READ | PROT_WRITE) == 0);
+  }
+  CHECK_FILLED(at, kBytes, 1);
+  char* larger = map(2 * kMebibyte);
+  CHECK(mremap(at + kMebibyte / 2, 2 * kMebibyte, 2 * kMebibyte, kMove, larger) == larger);
+  CHECK(mremap(larger, 2 * kMebibyte, 2 * kMebibyte, kMove, at + kMebibyte / 2) == at + kMebibyte / 2);
+  push_out();
+  CHECK_FILLED(at, kBytes, 1);
+}
+
+// A file in the middle of a reservation: what is opened around it was taken for reserved.
+CASE(protection_around_a_mapped_file) {
+  constexpr std::size_t kBytes = 4 * kMebibyte;
+  constexpr int kMove = MREMAP_MAYMOVE | MREMAP_FIXED;
+  auto* at = static_cast<char*>(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  const int file = memfd_create("file", 0);
+  CHECK(ftruncate(file, kMebibyte) == 0);
+  CHECK(mmap(at + kMebibyte, kMebibyte, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) == at + kMebibyte);
+  CHECK(mprotect(at, kBytes, PROT_READ | PROT_WRITE) == 0);
+  fill(at, kBytes, 1);
+  push_out();
+  char* out = map(kMebibyte);
+  CHECK(mremap(at + 2 * kMebibyte, kMebibyte, kMebibyte, kMove, out) == out);
+  CHECK(mremap(out, kMebibyte, kMebibyte, kMove, at + 2 * kMebibyte) == at + 2 * kMebibyte);
+  CHECK_FILLED(at, kBytes, 1);
+}
+
+// They were taken away again by what was brought to their neighbours. Programs have to do without, as before
+// Linux 6.13.
+CASE(guards_are_refused_or_stay) {
+  constexpr int kInstall = 102;  // MADV_GUARD_INSTALL
+  constexpr std::size_t kBytes = 8 * kMebibyte;
+  char* at = map(kBytes);
+  push_out();
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  for (std::size_t i = 0; i < kBytes; i += 2 * kPage) {
+    if (madvise(at + i, kPage, kInstall) != 0) {
+      CHECK(errno == EINVAL);
+      return;
+    }
+  }
+  for (std::size_t i = kPage; i < kBytes; i += 2 * kPage) at[i] = 1;
+  for (std::size_t i = 0; i < kBytes; i += 2 * kPage) CHECK(write(ends[1], at + i, 1) == -1 && errno == EFAULT);
+}
+
 // As an allocator does that reserves much and commits by touching.
 CASE(a_large_sparse_mapping) {
   constexpr std::size_t kBytes = std::size_t{8} << 30;

@@ -52,6 +52,10 @@ CASE(forks_without_handlers) {
   beside(syscall(SYS_fork));
   beside(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   beside(syscall(SYS_clone3, &args, sizeof args));
+  // Not to share descriptors would be a surprise to none; the child used to close the runtime's of its parent.
+  beside(syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0));
+  args.flags = CLONE_FILES;
+  beside(syscall(SYS_clone3, &args, sizeof args));
   beside(fork());
   CHECK_FILLED(at, kShared, was);
 }

@@ -97,6 +97,17 @@ TEST(NextStep, SuggestsNoBudgetForWhatFarheapEnded) {
   EXPECT_THAT(next_step(run), HasSubstr("above"));
 }
 
+// "It never came near the budget", at four times as much.
+TEST(NextStep, SuggestsNoLessForWhatIsFarOverItsBudget) {
+  RunSummary run = paged_run();
+  run.budget_bytes = 32 * kMiB;
+  run.peak_bytes = 120 * kMiB;
+  run.stall_seconds = 0;
+  EXPECT_THAT(next_step(run), AllOf(HasSubstr("--memory 120M"), HasSubstr("cannot leave")));
+  run.paging_processes = 0;
+  EXPECT_THAT(next_step(run), AllOf(HasSubstr("--memory 120M"), HasSubstr("cannot leave")));
+}
+
 TEST(NextStep, SuggestsLessWhereNothingWasPaged) {
   RunSummary run = paged_run();
   run.paging_processes = 0;
