@@ -74,7 +74,12 @@ void Pager::finish_incoming(const Incoming& incoming, bool ghost, bool stream) {
       finish_filling(part.run, part.id, ghost, stream);
     } else {
       Block& block = table_.block(part.id);
-      (incoming.middle_in_view ? block.guessed : block.marker) = true;
+      // (A conditional expression of bit-fields is more than clang 19 can compile.)
+      if (incoming.middle_in_view) {
+        block.guessed = true;
+      } else {
+        block.marker = true;
+      }
       finish_on_probation(part.run, part.id);
     }
   }

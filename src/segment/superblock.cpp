@@ -76,9 +76,13 @@ Result<Superblock> decode(const Block& block, const Store& store) {
   std::memcpy(content.id.data(), &block.words[2], content.id.size());
   std::size_t at = kFirstWord;
   for_each_word(content, [&](auto& word) { word = std::bit_cast<std::decay_t<decltype(word)>>(block.words[at++]); });
+  bool makes_sense = content.end_slot >= kSuperblocks && content.end_slot <= SlotRef::kSlots &&
+                     content.taken_slots <= content.end_slot && content.dead_count <= content.end_slot &&
+                     content.epoch < SlotRef::kEpochs && content.snapshot_count <= content.epoch;
   for (const auto& root : {content.map, content.space, content.snapshots, content.dead}) {
-    if (root.levels > BlockTree::kMostLevels) return fail(damaged(store, "its superblock makes no sense"));
+    makes_sense = makes_sense && root.levels <= BlockTree::kMostLevels;
   }
+  if (!makes_sense) return fail(damaged(store, "its superblock makes no sense"));
   return content;
 }
 

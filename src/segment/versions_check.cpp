@@ -4,76 +4,89 @@
 // that is taken is referred to.
 #include <fmt/format.h>
 
+#include <bit>
+#include <unordered_map>
+
 #include "segment/versions.hpp"
 
 namespace farheap::segment {
 namespace {
 
+constexpr auto kSpace = "the map of free space";
+
+std::uint64_t bit_of(std::uint64_t slot) { return std::uint64_t{1} << (slot % 64); }
+std::size_t word_of(std::uint64_t slot) { return slot % SlotSpace::kLeafSlots / 64; }
+
 class Checker {
  public:
-  Checker(Store& store, const Superblock& content) : store_(store), content_(content), used_(content.end_slot) {
-    for (std::uint64_t slot = 0; slot < kSuperblocks; ++slot) used_[slot] = true;
-  }
+  Checker(Store& store, const Superblock& content) : store_(store), content_(content) {}
 
   [[nodiscard]] Status use_map(const char* name, const BlockTree::Root& root, std::uint64_t pages) {
     std::uint64_t found = 0;
-    Status status = use_blocks(name, root, [&](const BlockWords& words) {
-      for (const std::uint64_t word : words) {
+    Status status = use_blocks(name, root, [&](const BlockTree::Visited& leaf) {
+      for (const std::uint64_t word : *leaf.words) {
         const SlotRef at(word);
         if (at.is_nowhere()) continue;
         ++found;
         use(name, at);
       }
     });
-    if (status && found != pages) wrong(name, fmt::format("{} pages instead of {}", found, pages));
-    return settled(status);
+    if (found != pages) wrong(name, fmt::format("{} pages instead of {}", found, pages));
+    return settled(std::move(status));
   }
 
   [[nodiscard]] Status use_books(const char* name, const BlockTree::Root& root) {
-    Status status = use_blocks(name, root, [](const BlockWords&) {});
-    return settled(status);
+    return settled(use_blocks(name, root, [](const BlockTree::Visited&) {}));
   }
 
   // After all else.
-  [[nodiscard]] Status compare_space(std::uint64_t taken) {
-    constexpr auto kName = "the map of free space";
-    std::vector<bool> marked(used_.size());
+  [[nodiscard]] Status compare_space() {
+    std::unordered_map<std::uint64_t, BlockWords> marked;
+    Status status = use_blocks(kSpace, content_.space,
+                               [&](const BlockTree::Visited& leaf) { marked.emplace(leaf.number, *leaf.words); });
+    if (!status) return status;
     std::uint64_t number = 0;
-    const BlockTree tree(store_, kName, content_.space);
-    Status status = tree.for_each_block([&](const BlockTree::Visited& block) {
-      use(kName, block.at);
-      for (std::uint64_t bit = 0; block.words != nullptr && bit < SlotSpace::kLeafSlots; ++bit) {
-        if (((*block.words)[bit / 64] >> (bit % 64) & 1) == 0) continue;
-        const std::uint64_t slot = block.number * SlotSpace::kLeafSlots + bit;
-        ++number;
-        if (slot < marked.size()) marked[slot] = true;
-      }
-      return true;
-    });
-    for (std::uint64_t slot = kSuperblocks; status && slot < used_.size(); ++slot) {
-      if (used_[slot] == marked[slot]) continue;
-      wrong(kName, fmt::format("slot {} is {}", slot, used_[slot] ? "in use and marked as free" : "taken by nobody"));
+    for (auto& [leaf, words] : marked) {
+      for (const std::uint64_t word : words) number += static_cast<std::uint64_t>(std::popcount(word));
+      compare_leaf(leaf, words);
     }
-    if (number != taken) wrong(kName, fmt::format("{} slots are taken, not {}", number, taken));
-    return settled(status);
+    for (const auto& [leaf, words] : used_) {
+      if (!marked.contains(leaf)) compare_leaf(leaf, {});
+    }
+    if (number != content_.taken_slots) {
+      wrong(kSpace, fmt::format("{} slots are taken, not {}", number, content_.taken_slots));
+    }
+    return settled(std::move(status));
   }
 
  private:
   template <class Visit>
   Status use_blocks(const char* name, const BlockTree::Root& root, Visit visit) {
     const BlockTree tree(store_, name, root);
+    std::uint64_t blocks = 0;
     return tree.for_each_block([&](const BlockTree::Visited& block) {
       use(name, block.at);
-      if (block.words != nullptr) visit(*block.words);
-      return true;
+      if (++blocks > content_.end_slot) wrong(name, "it has more blocks than the store");
+      if (block.words != nullptr) visit(block);
+      return wrong_.empty();
     });
   }
 
   void use(const char* name, SlotRef at) {
-    if (at.slot() < kSuperblocks || at.slot() >= used_.size()) {
-      wrong(name, fmt::format("slot {} is beyond the end, {}", at.slot(), used_.size()));
+    if (at.slot() < kSuperblocks || at.slot() >= content_.end_slot) {
+      wrong(name, fmt::format("slot {} is beyond the end, {}", at.slot(), content_.end_slot));
     } else {
-      used_[at.slot()] = true;
+      used_[at.slot() / SlotSpace::kLeafSlots][word_of(at.slot())] |= bit_of(at.slot());
+    }
+  }
+  void compare_leaf(std::uint64_t leaf, const BlockWords& marked) {
+    const auto found = used_.find(leaf);
+    for (std::size_t i = 0; i < marked.size(); ++i) {
+      const std::uint64_t used = found == used_.end() ? 0 : found->second[i];
+      if (used == marked[i]) continue;
+      const auto bit = static_cast<unsigned>(std::countr_zero(used ^ marked[i]));
+      wrong(kSpace, fmt::format("slot {} is {}", leaf * SlotSpace::kLeafSlots + i * 64 + bit,
+                                (used >> bit & 1) != 0 ? "in use and marked as free" : "taken by nobody"));
     }
   }
   void wrong(const char* name, std::string why) {
@@ -86,7 +99,7 @@ class Checker {
 
   Store& store_;
   const Superblock& content_;
-  std::vector<bool> used_;
+  std::unordered_map<std::uint64_t, BlockWords> used_;  // by leaf of the map of free space, as there
   std::string wrong_;
 };
 
@@ -103,7 +116,7 @@ Status Versions::check() {
     if (Status status = checker.use_map(snapshot.name, snapshot.map, snapshot.pages); !status) return status;
     if (Status status = checker.use_books(snapshot.name, snapshot.dead.tree); !status) return status;
   }
-  return checker.compare_space(content_.taken_slots);
+  return checker.compare_space();
 }
 
 }  // namespace farheap::segment

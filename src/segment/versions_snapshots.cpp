@@ -60,7 +60,8 @@ Status Versions::load_snapshots() {
     Snapshot record;
     std::memcpy(static_cast<void*>(&record), (*words)->data() + i % kRecordsPerLeaf * kWordsPerRecord, sizeof record);
     record.name[Snapshot::kLongestName] = '\0';
-    if (record.map.levels > BlockTree::kMostLevels || record.dead.tree.levels > BlockTree::kMostLevels) {
+    if (record.map.levels > BlockTree::kMostLevels || record.dead.tree.levels > BlockTree::kMostLevels ||
+        record.dead.count > content_.end_slot) {
       return damaged("a record makes no sense");
     }
     all.push_back(record);
