@@ -118,44 +118,43 @@ bool is_wrong(const std::byte* old, size_t old_bytes, size_t bytes, int flags, c
 }
 
 // Plain memory that comes to the segment is copied, and is the segment's from then on. What is small becomes large by
-// growing, and what a program puts back must not be a hole in the heap. MAP_FAILED with errno 0: it is not for us.
-void* adopt_mapping(PagedSegment& segment, void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
-  errno = 0;
+// growing, and what a program puts back must not be a hole in the heap. nullptr: it is not for us.
+// Requires: sizes are multiples of pages.
+void* adopt_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+  const size_t threshold = g_runtime.load()->options.mmap_threshold;
   const bool onto_us = (flags & MREMAP_FIXED) != 0 && segment_of(fixed, bytes) != nullptr;
-  const bool grows_large = (flags & MREMAP_FIXED) == 0 && (flags & MREMAP_MAYMOVE) != 0 && bytes > old_bytes &&
-                           bytes >= g_runtime.load()->options.mmap_threshold;
-  if (!onto_us && !grows_large) return MAP_FAILED;
-  if (is_wrong(static_cast<std::byte*>(old), old_bytes, bytes, flags, static_cast<std::byte*>(fixed))) {
-    return MAP_FAILED;
-  }
+  const bool grows_large =
+      (flags & MREMAP_FIXED) == 0 && (flags & MREMAP_MAYMOVE) != 0 && bytes > old_bytes && bytes >= threshold;
+  if (!onto_us && !grows_large) return nullptr;
+  if (is_wrong(old, old_bytes, bytes, flags, static_cast<std::byte*>(fixed))) return nullptr;
   const PlainMemory kind = farheap::os::plain_memory(old, old_bytes);
+  if (kind == PlainMemory::kNo) return nullptr;
+  const bool shut = kind == PlainMemory::kShut;
   // A large reservation stays one: a copy of it would be memory.
-  const bool is_small = old_bytes < g_runtime.load()->options.mmap_threshold;
-  const bool may_copy = kind == PlainMemory::kOpen || (kind == PlainMemory::kShut && onto_us && is_small &&
-                                                       syscall(SYS_mprotect, old, old_bytes, kReadWrite) == 0);
-  errno = 0;
-  if (!may_copy) return MAP_FAILED;
-  void* const fresh = place_for(segment, bytes, onto_us ? fixed : nullptr, kReadWrite);
-  if (fresh != MAP_FAILED) {
-    memcpy(fresh, old, std::min(old_bytes, bytes));
-    munmap(old, old_bytes);
-    if (kind == PlainMemory::kShut) mprotect(fresh, bytes, PROT_NONE);
-  } else if (grows_large) {
-    errno = 0;
+  if (shut && (!onto_us || old_bytes >= threshold || syscall(SYS_mprotect, old, old_bytes, kReadWrite) != 0)) {
+    return nullptr;
   }
+  void* const fresh = place_for(segment, bytes, onto_us ? fixed : nullptr, kReadWrite);
+  if (fresh == MAP_FAILED) {
+    if (shut) syscall(SYS_mprotect, old, old_bytes, PROT_NONE);
+    return grows_large ? nullptr : mapping_fails_with(ENOMEM);
+  }
+  memcpy(fresh, old, std::min(old_bytes, bytes));
+  munmap(old, old_bytes);
+  if (shut) mprotect(fresh, bytes, PROT_NONE);
   return fresh;
 }
 
 void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
-  PagedSegment* const all = program_segment();
-  if (all != nullptr && !wraps(bytes) && !wraps(old_bytes)) {
+  PagedSegment* const segment = program_segment();
+  if (segment != nullptr && !wraps(bytes) && !wraps(old_bytes)) {
+    const size_t length = round_up(bytes, kPageBytes);
     void* const ours =
-        adopt_mapping(*all, old, round_up(old_bytes, kPageBytes), round_up(bytes, kPageBytes), flags, fixed);
-    if (ours != MAP_FAILED || errno != 0) return ours;
-  }
-  PagedSegment* segment = (flags & MREMAP_FIXED) != 0 && !wraps(bytes) ? segment_of(fixed, bytes) : nullptr;
-  if (segment != nullptr && is_page(fixed)) {
-    segment->make_way(static_cast<std::byte*>(fixed), round_up(bytes, kPageBytes));
+        adopt_mapping(*segment, static_cast<std::byte*>(old), round_up(old_bytes, kPageBytes), length, flags, fixed);
+    if (ours != nullptr) return ours;
+    if ((flags & MREMAP_FIXED) != 0 && is_page(fixed) && segment_of(fixed, bytes) != nullptr) {
+      segment->make_way(static_cast<std::byte*>(fixed), length);
+    }
   }
   return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_bytes, bytes, flags, fixed));
 }

@@ -4,18 +4,18 @@
 // Farheap's objects to the C library's free(). So they are loaded without it.
 #include <dlfcn.h>
 
-extern "C" {
+#include "preload/next_function.hpp"
 
-// Read and called by the code below only.
-__attribute__((visibility("hidden"))) void* farheap_next_dlopen = nullptr;
+namespace {
 
-__attribute__((visibility("hidden"))) void* farheap_find_dlopen() {
-  farheap_next_dlopen = dlsym(RTLD_NEXT, "dlopen");
-  return farheap_next_dlopen;
-}
-}
+constinit farheap::preload::NextFunction<void*(const char*, int)> g_dlopen("dlopen");
 
-__attribute__((constructor)) static void start() { (void)farheap_find_dlopen(); }
+__attribute__((constructor)) void start() { look_up(g_dlopen); }
+
+}  // namespace
+
+// Called by the code below only.
+extern "C" __attribute__((visibility("hidden"))) auto* farheap_next_dlopen() { return g_dlopen.get(); }
 
 // dlopen(file, flags & ~RTLD_DEEPBIND). A jump and not a call: the loader goes by the return address to see whose
 // search path counts.
@@ -28,23 +28,19 @@ dlopen:
   .cfi_startproc
   endbr64
   andl $~8, %esi
-  movq farheap_next_dlopen(%rip), %rax
-  testq %rax, %rax
-  jne 1f
   pushq %rdi
   .cfi_adjust_cfa_offset 8
   pushq %rsi
   .cfi_adjust_cfa_offset 8
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  call farheap_find_dlopen
+  call farheap_next_dlopen
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
   popq %rsi
   .cfi_adjust_cfa_offset -8
   popq %rdi
   .cfi_adjust_cfa_offset -8
-1:
   jmp *%rax
   .cfi_endproc
   .size dlopen, .-dlopen

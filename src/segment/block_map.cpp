@@ -95,12 +95,6 @@ Slot BlockMap::place(Extent& extent, std::uint32_t index) {
   return kNoSlot;
 }
 
-namespace {
-
-constexpr std::size_t kLeastHole = 16;  // slots
-
-}  // namespace
-
 Status BlockMap::check_usable() const {
   if (!cut_off_) return {};
   return fail(ErrorCode::kUnavailable, "cannot go on in a forked process", store_.describe(),
@@ -237,7 +231,7 @@ void BlockMap::erase_and_release(std::vector<Slot>& freed, Family::Member holder
   for (std::size_t i = 0; i < freed.size();) {
     std::size_t end = i + 1;
     while (end < freed.size() && freed[end] == freed[end - 1] + 1) ++end;
-    // Small holes cost more than they give back; they go when the whole group does.
+    // Small holes go when the whole group does.
     if (end - i >= kLeastHole) erase(freed[i], end - i);
     for (; i < end; ++i) (void)release(freed[i], holder);
   }

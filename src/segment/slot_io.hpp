@@ -40,6 +40,9 @@ void append(std::vector<SlotRun<Bytes>>& runs, std::uint64_t slot, Bytes bytes, 
   runs.push_back({slot, 1, bytes});
 }
 
+// Runs of slots to be erased: smaller holes cost more than they give back.
+inline constexpr std::uint64_t kLeastHole = 16;
+
 // The longest runs for append(). Of reads, several in flight are faster than one large one.
 [[nodiscard]] std::size_t longest_read(const Store& store);
 [[nodiscard]] std::size_t longest_write(const Store& store);

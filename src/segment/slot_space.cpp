@@ -9,9 +9,6 @@
 namespace farheap::segment {
 namespace {
 
-std::uint64_t bit_of(std::uint64_t slot) { return std::uint64_t{1} << (slot % 64); }
-std::size_t word_of(std::uint64_t slot) { return slot % SlotSpace::kLeafSlots / 64; }
-
 // The waiting batches: those of the last commit but one are still part of a superblock's state.
 constexpr std::size_t kHeldCommits = 1;
 

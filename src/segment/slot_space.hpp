@@ -30,6 +30,9 @@ class SlotSpace {
     std::uint64_t count = 0;
   };
   static constexpr std::uint64_t kLeafSlots = base::kPageBytes * 8;
+  // Where a slot is in its leaf.
+  [[nodiscard]] static std::uint64_t bit_of(std::uint64_t slot) { return std::uint64_t{1} << (slot % 64); }
+  [[nodiscard]] static std::size_t word_of(std::uint64_t slot) { return slot % kLeafSlots / 64; }
 
   // `taken`: how many slots are, superblocks apart.
   SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken);

@@ -19,6 +19,12 @@ namespace {
 std::uint64_t leaf_of(Versions::Page page) { return page / Versions::kPagesPerLeaf; }
 std::size_t place_of(Versions::Page page) { return page % Versions::kPagesPerLeaf; }
 
+Result<SlotRef> where(BlockTree& map, Versions::Page page) {
+  auto words = map.find(leaf_of(page));
+  if (!words) return fail(std::move(words.error()));
+  return SlotRef(*words == nullptr ? 0 : (**words)[place_of(page)]);
+}
+
 }  // namespace
 
 Versions::Versions(Store& store, const Superblock& content, const std::array<Version, kSuperblocks>& versions)
@@ -49,13 +55,12 @@ Status Versions::read_by(BlockTree& map, std::span<const Backing::Read> runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         const Page page = one.run.first + i;
         std::byte* const into = one.into + i * kPageBytes;
-        auto words = map.find(leaf_of(page));
-        if (!words) return fail(std::move(words.error()));
-        const SlotRef at(*words == nullptr ? 0 : (**words)[place_of(page)]);
-        if (at.is_nowhere()) {
+        auto at = where(map, page);
+        if (!at) return fail(std::move(at.error()));
+        if (at->is_nowhere()) {
           std::memset(into, 0, kPageBytes);
         } else {
-          append(entries, at.slot(), into, longest);
+          append(entries, at->slot(), into, longest);
         }
       }
     }
@@ -75,12 +80,6 @@ bool Versions::is_fresh(Page page) const {
   return leaf != fresh_.end() && leaf->second[place_of(page)];
 }
 
-Result<SlotRef> Versions::where(Page page) {
-  auto words = map_.find(leaf_of(page));
-  if (!words) return fail(std::move(words.error()));
-  return SlotRef(*words == nullptr ? 0 : (**words)[place_of(page)]);
-}
-
 // A page that no commit refers to yet is written over in its place; all others go to new slots.
 Status Versions::write(std::span<const Backing::Write> runs) {
   std::lock_guard lock(mutex_);
@@ -88,7 +87,7 @@ Status Versions::write(std::span<const Backing::Write> runs) {
   for (const Backing::Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
       const Page page = one.run.first + i;
-      auto at = where(page);
+      auto at = where(map_, page);
       if (!at) return fail(std::move(at.error()));
       pages.push_back({page, one.from + i * kPageBytes, *at, is_fresh(page) ? *at : SlotRef()});
     }

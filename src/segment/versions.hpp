@@ -64,7 +64,7 @@ class Versions {
 
   // Pages that were never written read as zeros.
   [[nodiscard]] Status read(std::span<const pager::Backing::Read> runs);
-  // On error the pages have what they had before.
+  // On error each page has what it had before or what was written: write it again.
   [[nodiscard]] Status write(std::span<const pager::Backing::Write> runs);
   // They read as zeros from now on.
   [[nodiscard]] Status forget(Page first, std::uint64_t count);
@@ -103,7 +103,6 @@ class Versions {
     const std::byte* bytes;
     SlotRef from, to;
   };
-  [[nodiscard]] Result<SlotRef> where(Page page);
   [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
   [[nodiscard]] Status note(Page page, SlotRef at);

@@ -14,9 +14,6 @@ namespace {
 
 constexpr auto kSpace = "the map of free space";
 
-std::uint64_t bit_of(std::uint64_t slot) { return std::uint64_t{1} << (slot % 64); }
-std::size_t word_of(std::uint64_t slot) { return slot % SlotSpace::kLeafSlots / 64; }
-
 class Checker {
  public:
   Checker(Store& store, const Superblock& content) : store_(store), content_(content) {}
@@ -76,7 +73,7 @@ class Checker {
     if (at.slot() < kSuperblocks || at.slot() >= content_.end_slot) {
       wrong(name, fmt::format("slot {} is beyond the end, {}", at.slot(), content_.end_slot));
     } else {
-      used_[at.slot() / SlotSpace::kLeafSlots][word_of(at.slot())] |= bit_of(at.slot());
+      used_[at.slot() / SlotSpace::kLeafSlots][SlotSpace::word_of(at.slot())] |= SlotSpace::bit_of(at.slot());
     }
   }
   void compare_leaf(std::uint64_t leaf, const BlockWords& marked) {

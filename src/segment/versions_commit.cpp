@@ -20,8 +20,6 @@
 namespace farheap::segment {
 namespace {
 
-constexpr std::uint64_t kLeastHole = 16;  // slots: smaller holes cost more than they give back
-
 std::uint64_t now_ns() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "base/random_number.hpp"
 #include "segment/versions_attempt.hpp"
 
@@ -44,6 +45,12 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
 Result<std::unique_ptr<Versions>> Versions::open(Store& store) {
   auto found = read_superblock(store);
   if (!found) return fail(std::move(found.error()));
+  if (found->one_is_damaged) {
+    base::log(base::LogLevel::kWarn,
+              "{}: one of its two superblocks is damaged; opened at commit {}. A commit that was interrupted leaves it "
+              "so; otherwise one may be lost",
+              store.describe(), found->content.commit);
+  }
   return std::unique_ptr<Versions>(new Versions(store, found->content, found->versions));
 }
 
