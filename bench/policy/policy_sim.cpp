@@ -64,8 +64,11 @@ struct SimulatedProgram : View, Backing {
     std::fill(answers.begin(), answers.begin() + run.count, Taken::kTaken);
   }
   void put_back(PageRun run) override { set(run, true); }
-  void copy_back(PageRun run) override { set(run, true); }
-  void put_in(PageRun run, const std::byte*) override { set(run, true); }
+  void copy_back(PageRun run, Guard) override { set(run, true); }
+  void put_in(PageRun run, const std::byte*, Guard) override { set(run, true); }
+  void guard(PageRun) override {}
+  void release(PageRun) override {}
+  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return staging(page); }
   void stage(PageRun, const std::byte*) override {}
   const std::byte* staging(PageNumber page) const override { return (dirty[page] ? dirty_bytes : stored_bytes).data(); }
   void drop_staging(std::span<const PageRun>) override {}

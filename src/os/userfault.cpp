@@ -78,11 +78,12 @@ static int outcome(int returned, int why, std::int64_t answer, std::size_t bytes
   return answer < 0 ? static_cast<int>(-answer) : why;
 }
 
-int Userfault::copy(void* to, const void* from, std::size_t bytes, std::size_t& done) {
+int Userfault::copy(void* to, const void* from, std::size_t bytes, std::size_t& done, bool guarded) {
   uffdio_copy argument{};
   argument.dst = reinterpret_cast<std::uintptr_t>(to);
   argument.src = reinterpret_cast<std::uintptr_t>(from);
   argument.len = bytes;
+  argument.mode = guarded ? UFFDIO_COPY_MODE_WP : 0;
   const int returned = ioctl(file_, UFFDIO_COPY, &argument);
   return outcome(returned, errno, argument.copy, bytes, done);
 }

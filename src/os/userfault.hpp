@@ -45,7 +45,8 @@ class Userfault {
   [[nodiscard]] bool read_event(FaultEvent& event);
 
   // The calls below return 0 or an errno value. `done` is the number of bytes dealt with before the error.
-  int copy(void* to, const void* from, std::size_t bytes, std::size_t& done);
+  // `guarded`: write-protected from the beginning.
+  int copy(void* to, const void* from, std::size_t bytes, std::size_t& done, bool guarded = false);
   int move(void* to, void* from, std::size_t bytes, std::size_t& done);
   int write_protect(void* at, std::size_t bytes, bool on);
   int wake(void* at, std::size_t bytes);

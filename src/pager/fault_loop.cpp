@@ -2,7 +2,10 @@
 #include "pager/fault_loop.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <new>
 
@@ -38,6 +41,8 @@ Status FaultLoop::make_buffers() {
 
 Status FaultLoop::start() {
   if (Status made = make_buffers(); !made) return made;
+  if (options_.can_stop) wake_up_ = eventfd(0, EFD_CLOEXEC);
+  if (options_.can_stop && wake_up_ < 0) return fail(errno_error(errno, "cannot start the pager", "eventfd"));
   // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
   // holds whose fault it is that we should serve.
   handlers_ = 1;
@@ -47,41 +52,63 @@ Status FaultLoop::start() {
   free_numbers_.clear();
   for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
+    ++threads_;
     if (Status started = os::start_runtime_thread(&FaultLoop::handler, this); !started) return started;
   }
   for (auto body : {&FaultLoop::evictor, &FaultLoop::reader}) {
+    ++threads_;
     if (Status started = os::start_runtime_thread(body, this); !started) return started;
   }
   return {};
+}
+
+void FaultLoop::stop() {
+  stopping_ = true;
+  handlers_ = options_.most_handlers;
+  handlers_.notify_all();
+  const std::uint64_t one = 1;
+  while (write(wake_up_, &one, sizeof one) < 0 && errno == EINTR) continue;
+  while (threads_.load(std::memory_order_acquire) != 0) poll(nullptr, 0, 1);
+  close(wake_up_);
 }
 
 Status FaultLoop::start_in_child() {
   new (&turn_) std::mutex;
   first_thread_ = last_thread_ = 0;
   serving_ = 0;
+  threads_ = 0;
   return start();
 }
 
 void* FaultLoop::handler(void* loop) {
-  static_cast<FaultLoop*>(loop)->handle();
+  auto& self = *static_cast<FaultLoop*>(loop);
+  self.handle();
+  self.end_thread();
   return nullptr;
 }
 
 void* FaultLoop::evictor(void* loop) {
-  Pager& pager = static_cast<FaultLoop*>(loop)->pager_;
-  for (;;) {
+  auto& self = *static_cast<FaultLoop*>(loop);
+  Pager& pager = self.pager_;
+  while (!self.stopping_.load(std::memory_order_relaxed)) {
     switch (pager.evict_once()) {
       case Pager::Evicted::kWorked: break;
       case Pager::Evicted::kIdle: pager.wait_for_eviction_work(10); break;
       case Pager::Evicted::kStoreFull: poll(nullptr, 0, 500); break;
     }
   }
+  self.end_thread();
+  return nullptr;
 }
 
 void* FaultLoop::reader(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
   std::byte* const buffer = self.buffer_of(self.options_.most_handlers);
-  for (;;) self.pager_.read_ahead_once(buffer, 1000);
+  while (!self.stopping_.load(std::memory_order_relaxed)) {
+    self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : 1000);
+  }
+  self.end_thread();
+  return nullptr;
 }
 
 // False: nothing has come, but an answer may have.
@@ -93,8 +120,10 @@ bool FaultLoop::next_event(os::FaultEvent& event) {
     if (view_.userfault().read_event(event)) return true;
     if (in_flight && land_one()) return false;
   } while (Clock::now() < until);
-  pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0}, {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
-  poll(waiting, in_flight ? 2 : 1, in_flight ? kLookAgainMs : -1);
+  pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0},
+                      {wake_up_, POLLIN, 0},
+                      {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
+  poll(waiting, in_flight ? 3 : 2, in_flight ? kLookAgainMs : -1);
   return view_.userfault().read_event(event);
 }
 
@@ -152,12 +181,28 @@ FaultLoop::Long FaultLoop::lead() {
   Long found;
   for (;;) {
     os::FaultEvent event;
-    if (!next_event(event)) continue;
+    if (!next_event(event)) {
+      if (stopping_.load(std::memory_order_relaxed)) {
+        land_all();
+        found.stop = true;
+        return found;
+      }
+      continue;
+    }
     note_thread(event.thread);
     found.since = Clock::now();
     found.page = view_.page_of(event.address);
     found.write = event.write;
     run_page_.pulse.beat(std::chrono::nanoseconds(found.since.time_since_epoch()).count());
+    found.guarded = event.write_protected;
+    if (found.guarded) {
+      if (pager_.written_at_once(found.page)) {
+        note_stall(found.page, found.since);
+        continue;
+      }
+      land_all();
+      return found;
+    }
     const auto begun = pager_.begin_fault(found.page, found.write, found.started);
     if (begun == Pager::Begun::kDone) {
       note_stall(found.page, found.since);
@@ -180,8 +225,11 @@ void FaultLoop::handle() {
       std::lock_guard turn(turn_);
       fault = lead();
     }
+    if (fault.stop) return;
     os::look_out_for_answers(serving_.fetch_add(1) == 0);
-    if (fault.begun) {
+    if (fault.guarded) {
+      pager_.written(fault.page);
+    } else if (fault.begun) {
       pager_.finish_fault(fault.started, false, buffer);
     } else {
       pager_.fault(fault.page, fault.write, buffer);

@@ -29,6 +29,7 @@ struct FaultLoopOptions {
   // dear; but when several threads fault at once, a processor that spins is missed elsewhere.
   unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
+  bool can_stop = false;  // a heap that is closed; a program's never is
 };
 
 class FaultLoop {
@@ -40,6 +41,8 @@ class FaultLoop {
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
   [[nodiscard]] Status start_in_child();
+  // Returns when all its threads have ended. Requires: nobody faults any more, and no other call is under way.
+  void stop();
 
  private:
   static void* handler(void* loop);
@@ -52,7 +55,9 @@ class FaultLoop {
   struct Long {
     PageNumber page = 0;
     bool write = false;
-    bool begun = false;  // it is `started` and only has to be read
+    bool guarded = false;  // the page is there, and guarded
+    bool stop = false;     // there is no fault: the loop is being stopped
+    bool begun = false;    // it is `started` and only has to be read
     Pager::Started started;
     Clock::time_point since;
   };
@@ -65,6 +70,7 @@ class FaultLoop {
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
   void land_all();
+  void end_thread() { threads_.fetch_sub(1, std::memory_order_release); }
   void note_stall(PageNumber page, Clock::time_point since);
 
   Pager& pager_;
@@ -85,6 +91,9 @@ class FaultLoop {
   std::vector<unsigned> free_numbers_;
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<unsigned> threads_ = 0;  // that have not ended
+  int wake_up_ = -1;                   // an eventfd: readable when it is to stop
   std::atomic<unsigned> serving_ = 0;  // handlers that have a fault in hand
 };
 

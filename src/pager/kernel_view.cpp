@@ -85,6 +85,26 @@ std::byte* KernelView::view_at(PageNumber page) const { return base_ + page * kP
 std::byte* KernelView::staging_at(PageNumber page) const { return staging_.data() + page * kPageBytes; }
 const std::byte* KernelView::staging(PageNumber page) const { return staging_at(page); }
 
+void KernelView::let_write(std::byte* at, std::size_t bytes) {
+  if (keeps_guards_) {
+    userfault_.wake(at, bytes);
+  } else {
+    userfault_.write_protect(at, bytes, false);
+  }
+}
+
+void KernelView::guard(PageRun run) {
+  const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, true);
+  if (error == 0 || error == ESRCH) return;
+  base::stop(fmt::format("cannot guard pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
+}
+
+void KernelView::release(PageRun run) {
+  const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false);
+  if (error == 0 || error == ESRCH) return;
+  base::stop(fmt::format("cannot release pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
+}
+
 void KernelView::take_out(PageRun run, std::span<Taken> answers) {
   if (userfault_.features().move) {
     take_out_by_move(run, answers);
@@ -95,6 +115,7 @@ void KernelView::take_out(PageRun run, std::span<Taken> answers) {
 
 // The kernel would move pages out of any anonymous mapping, and what is not watched does not come back.
 bool KernelView::is_watched(PageRun run) {
+  if (keeps_guards_) return true;  // nobody else maps anything there
   return userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
 }
 
@@ -139,7 +160,7 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
     const bool watched = userfault_.write_protect(view_at(part.first), bytes, true) == 0;
     const bool all_known = watched && os::read_page_map(view_at(part.first), {entries, part.count});
     if (!all_known && !(watched && os::find_in_memory(view_at(part.first), {entries, part.count}))) {
-      userfault_.write_protect(view_at(part.first), bytes, false);
+      let_write(view_at(part.first), bytes);
       continue;
     }
     for (std::uint32_t i = 0; i < part.count;) {
@@ -152,7 +173,7 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
       } else if (all_known) {
         std::fill_n(answers.begin() + at + i, same.count, Taken::kGone);
       } else {
-        userfault_.write_protect(view_at(same.first), same.count * kPageBytes, false);
+        let_write(view_at(same.first), same.count * kPageBytes);
       }
       i = end;
     }
@@ -181,16 +202,17 @@ void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
       continue;
     }
     if (one != 0) drop_staged(staging_at(run.first + i), kPageBytes);
-    userfault_.write_protect(page, kPageBytes, false);
+    let_write(page, kPageBytes);
   }
 }
 
 // Copies into a range that has no pages there yet, and wakes who waits for them.
-void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
+void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes, Guard guard) {
+  const bool guarded = guard == Guard::kOn;
   int tries = 0;
   for (std::size_t at = 0; at < bytes;) {
     std::size_t done = 0;
-    const int error = userfault_.copy(to + at, from + at, bytes - at, done);
+    const int error = userfault_.copy(to + at, from + at, bytes - at, done, guarded);
     at += done;
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 1000) continue;
@@ -199,7 +221,7 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (error == EEXIST || error == ENOENT || error == EINVAL) {
       if (error == ENOENT) strangers_.store(true, std::memory_order_relaxed);
       std::size_t one = 0;
-      if (error == EEXIST || userfault_.copy(to + at, from + at, kPageBytes, one) != 0) {
+      if (error == EEXIST || userfault_.copy(to + at, from + at, kPageBytes, one, guarded) != 0) {
         userfault_.wake(to + at, kPageBytes);
       }
       at += kPageBytes;
@@ -211,7 +233,7 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 void KernelView::put_back(PageRun run) {
   if (!userfault_.features().move) {
-    copy_back(run);
+    copy_back(run, Guard::kOff);
     return drop_staging({&run, 1});
   }
   const std::size_t bytes = run.count * kPageBytes;
@@ -230,8 +252,12 @@ void KernelView::put_back(PageRun run) {
   }
 }
 
-void KernelView::copy_back(PageRun run) { put(view_at(run.first), staging(run.first), run.count * kPageBytes); }
-void KernelView::put_in(PageRun run, const std::byte* bytes) { put(view_at(run.first), bytes, run.count * kPageBytes); }
+void KernelView::copy_back(PageRun run, Guard guard) {
+  put(view_at(run.first), staging(run.first), run.count * kPageBytes, guard);
+}
+void KernelView::put_in(PageRun run, const std::byte* bytes, Guard guard) {
+  put(view_at(run.first), bytes, run.count * kPageBytes, guard);
+}
 void KernelView::stage(PageRun run, const std::byte* bytes) {
   put(staging_at(run.first), bytes, run.count * kPageBytes);
 }
@@ -274,7 +300,7 @@ void KernelView::drop_view(PageRun run) {
 }
 void KernelView::mend(PageNumber page) {
   alignas(kPageBytes) static const std::byte zeros[kPageBytes]{};
-  put_in({page, 1}, zeros);  // where there is a page, it stays
+  put_in({page, 1}, zeros, keeps_guards_ ? Guard::kOn : Guard::kOff);  // where there is a page, it stays
 }
 void KernelView::wake(PageRun run) { userfault_.wake(view_at(run.first), run.count * kPageBytes); }
 

@@ -36,12 +36,17 @@ class KernelView final : public View {
   [[nodiscard]] os::Userfault& userfault() { return userfault_; }
   // After the program has locked all of its memory, what is to come included.
   void unlock_staging();
+  // Writes are watched: a guard that the pager has set is taken away by release() alone.
+  void keep_guards() { keeps_guards_ = true; }
   [[nodiscard]] PageNumber page_of(std::uintptr_t address) const;
 
   void take_out(PageRun run, std::span<Taken> answers) override;
   void put_back(PageRun run) override;
-  void copy_back(PageRun run) override;
-  void put_in(PageRun run, const std::byte* bytes) override;
+  void copy_back(PageRun run, Guard guard) override;
+  void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
+  void guard(PageRun run) override;
+  void release(PageRun run) override;
+  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_at(page); }
   void stage(PageRun run, const std::byte* bytes) override;
   [[nodiscard]] const std::byte* staging(PageNumber page) const override;
   void drop_staging(std::span<const PageRun> runs) override;
@@ -59,7 +64,9 @@ class KernelView final : public View {
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
   [[nodiscard]] std::size_t drop_many(std::span<const PageRun> runs);
   void copy_out(PageRun run, std::span<Taken> answers);
-  void put(std::byte* to, const std::byte* from, std::size_t bytes);
+  void put(std::byte* to, const std::byte* from, std::size_t bytes, Guard guard = Guard::kOff);
+  // What was guarded for a moment only, to be taken out: it stays so where writes are watched.
+  void let_write(std::byte* at, std::size_t bytes);
 
   std::byte* base_;
   std::size_t bytes_;
@@ -68,6 +75,7 @@ class KernelView final : public View {
   os::UserfaultFeatures wanted_;
   std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
   std::atomic<bool> drops_at_once_;     // many runs by one call
+  bool keeps_guards_ = false;
 };
 
 }  // namespace farheap::pager

@@ -87,14 +87,14 @@ void RecordedView::put_back(PageRun run) {
   view_.put_back(run);
 }
 
-void RecordedView::copy_back(PageRun run) {
+void RecordedView::copy_back(PageRun run, Guard guard) {
   recorder_.came(run);
-  view_.copy_back(run);
+  view_.copy_back(run, guard);
 }
 
-void RecordedView::put_in(PageRun run, const std::byte* bytes) {
+void RecordedView::put_in(PageRun run, const std::byte* bytes, Guard guard) {
   recorder_.came(run);
-  view_.put_in(run, bytes);
+  view_.put_in(run, bytes, guard);
 }
 
 void RecordedView::drop_view(PageRun run) {

@@ -49,8 +49,11 @@ class RecordedView final : public View {
   RecordedView(View& view, PageRecorder& recorder) : view_(view), recorder_(recorder) {}
   void take_out(PageRun run, std::span<Taken> answers) override;
   void put_back(PageRun run) override;
-  void copy_back(PageRun run) override;
-  void put_in(PageRun run, const std::byte* bytes) override;
+  void copy_back(PageRun run, Guard guard) override;
+  void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
+  void guard(PageRun run) override { view_.guard(run); }
+  void release(PageRun run) override { view_.release(run); }
+  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_.shown(page); }
   void stage(PageRun run, const std::byte* bytes) override { view_.stage(run, bytes); }
   [[nodiscard]] const std::byte* staging(PageNumber page) const override { return view_.staging(page); }
   void drop_staging(std::span<const PageRun> runs) override { view_.drop_staging(runs); }

@@ -17,17 +17,25 @@ Result<std::unique_ptr<Pager>> Pager::make(View& view, Backing& backing, Budget&
   auto table = PageTable::make(options.capacity_pages);
   if (!table) return fail(std::move(table.error()));
   table->note_for_cores(options.core_pages);
-  return std::unique_ptr<Pager>(new Pager(view, backing, budget, counters, std::move(options), std::move(*table)));
+  Changes changes;
+  if (options.track_changes) {
+    auto made = Changes::make(options.capacity_pages);
+    if (!made) return fail(std::move(made.error()));
+    changes = std::move(*made);
+  }
+  return std::unique_ptr<Pager>(
+      new Pager(view, backing, budget, counters, std::move(options), std::move(*table), std::move(changes)));
 }
 
 Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
-             PageTable table)
+             PageTable table, Changes changes)
     : view_(view),
       backing_(backing),
       budget_(budget),
       counters_(counters),
       options_(std::move(options)),
       table_(std::move(table)),
+      changes_(std::move(changes)),
       policy_(options_.policy, table_),
       probation_(table_, Queue::kProbation),
       probation_share_(options_.probation_percent),
@@ -79,10 +87,15 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
     table_.tag(run.first + i) = 0;
     leave_block(id, 1);
   }
+  changes_.note_discarded(run);
 }
 
 void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
+    if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
+      room_.wait(lock);
+      continue;
+    }
     const PageState state = table_.state(page);
     const PageRun run = table_.run_around(page, state, {page, static_cast<std::uint32_t>(end - page)});
     switch (state) {
@@ -98,7 +111,8 @@ void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
           continue;
         }
         PageRun idle{page, 1};
-        while (idle.count < run.count && !busy(page + idle.count)) ++idle.count;
+        const auto stays = [&](PageNumber one) { return busy(one) || changes_.is_waiting(one); };
+        while (idle.count < run.count && !stays(page + idle.count)) ++idle.count;
         drop_from_memory(idle, state);
         page += idle.count;
         continue;

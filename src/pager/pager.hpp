@@ -29,6 +29,7 @@
 
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
+#include "pager/changes.hpp"
 #include "pager/leaving.hpp"
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
@@ -48,6 +49,8 @@ struct PagerOptions {
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
+  // What differs from the store is known (Changes), so that it can be committed.
+  bool track_changes = false;
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };
@@ -113,6 +116,28 @@ class Pager {
   // One request, if there is one; waits for one for a while.
   void read_ahead_once(std::byte* buffer, int wait_ms);
 
+  // A write to a guarded page: it may go on, and the page counts as changed. Requires: track_changes.
+  void written(PageNumber page);
+  // False, and nothing is done, if that could take long.
+  [[nodiscard]] bool written_at_once(PageNumber page);
+  // Nothing is committed from here; a write to a guarded page is a mistake of the program's: `lost` is called with it.
+  // Requires: track_changes.
+  void forbid_writes(bool on);
+
+  // ---- commit (pager_commit.cpp). Requires: track_changes; one at a time.
+  // What was written before this call returns, and after the last commit, is what the commit will take: from now on
+  // it is guarded, and its pages stay in memory until end_commit(). Calls at_cut() when nothing is on its way to the
+  // backing. Who writes meanwhile waits. Returns the number of pages.
+  std::uint64_t begin_commit(const std::function<void()>& at_cut);
+  // Calls take(run, bytes) for all pages of the commit, each as it was at the cut, outside of the mutex; an error ends
+  // it. `buffer`: kCommitPages pages.
+  static constexpr std::uint32_t kCommitPages = 256;
+  using Take = std::function<Status(PageRun run, const std::byte* bytes)>;
+  [[nodiscard]] Status take_commit(std::byte* buffer, const Take& take);
+  // Not done: its pages count as changed again.
+  void end_commit(bool done);
+  [[nodiscard]] bool has_changes() const;
+
   // ---- fork: nothing is on its way and nothing changes between freeze() and thaw().
   // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
   [[nodiscard]] bool is_within_limit();
@@ -147,7 +172,7 @@ class Pager {
     Lock lock_;
   };
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
-        PageTable table);
+        PageTable table, Changes changes);
 
   // pager_fault.cpp
   void fill_fresh(Lock& lock, PageNumber page, std::byte* buffer);
@@ -165,6 +190,27 @@ class Pager {
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
   bool keep_hashes(Extent& extent, bool write);
+
+  // pager_commit.cpp
+  void let_write(PageNumber page);
+  void save_for_commit(PageNumber page);
+  [[nodiscard]] std::uint32_t copy_waiting(Lock& lock, PageNumber& from, PageNumber end, PageRun& run,
+                                           std::byte* buffer);
+  [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
+  [[nodiscard]] View::Guard guard_of(PageNumber page) const {
+    return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
+  }
+  // Calls visit(run, guard) for parts of the run that are guarded alike.
+  template <class Visit>
+  void by_guard(PageRun run, const Visit& visit) const {
+    while (run.count != 0) {
+      PageRun part{run.first, 1};
+      const View::Guard guard = guard_of(run.first);
+      while (part.count < run.count && guard_of(part.first + part.count) == guard) ++part.count;
+      visit(part, guard);
+      run = {run.first + part.count, run.count - part.count};
+    }
+  }
 
   // pager_incoming.cpp
   void begin_filling(PageRun run, BlockId id);
@@ -230,6 +276,15 @@ class Pager {
   std::condition_variable work_;  // the evictor has something to do
   std::condition_variable requests_there_;
   PageTable table_;
+  Changes changes_;
+  bool committing_ = false;
+  bool writes_forbidden_ = false;
+  // Pages of the commit under way that were written to before it had taken them: as they were at the cut.
+  struct Saved {
+    PageNumber page;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+  std::vector<Saved> saved_;
   Policy policy_;
   BlockList probation_;
   ProbationShare probation_share_;

@@ -198,10 +198,15 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
 
 void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
   std::uint64_t sum = 0;
+  std::vector<BlockId> staying;
   while (sum < pages && probation_.oldest() != 0) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
+    if (!may_leave(block, id)) {
+      staying.push_back(id);
+      continue;
+    }
     block.busy = true;
     table_.for_each_run(block.first, block.first + block.count, PageState::kProbation, id, [&](PageRun run) {
       for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);
@@ -209,6 +214,7 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     sum += block.pages;
     chosen.push_back(id);
   }
+  for (const BlockId id : staying) probation_.push_newest(id);
   leaving_ += sum;
 }
 
@@ -223,12 +229,15 @@ void Pager::examine(Leaving& leaving) {
       for (PageNumber page = block.first; page < block.first + block.count; ++page) {
         const PageState state = table_.state(page);
         const bool came_along = state == PageState::kWriting || state == PageState::kPresent;
-        if (came_along && table_.tag(page) == id) leaving.pages.push_back({page, id, {}, Leaving::Page::kDirty});
+        if (!came_along || table_.tag(page) != id) continue;
+        const auto found = changes_.is_changed(page) ? Leaving::Page::kDirty : Leaving::Page::kClean;
+        leaving.pages.push_back({page, id, {}, found});
       }
     }
   }
   std::sort(leaving.pages.begin(), leaving.pages.end(), [](auto& a, auto& b) { return a.page < b.page; });
   for (Leaving::Page& one : leaving.pages) {
+    if (one.found == Leaving::Page::kClean) continue;
     const std::byte* bytes = view_.staging(one.page);
     const Block& block = table_.block(one.block);
     if (is_zero_page(bytes)) {
@@ -306,9 +315,11 @@ void Pager::sort_out(Leaving& leaving, bool written) {
         const auto& one = leaving.pages[k];
         if (one.found == Leaving::Page::kZero) backing_.forget({one.page, 1});
         table_.set_state(one.page, PageState::kDropping);
+        if (changes_.tracked()) changes_.note_stored(one.page);
       }
       continue;
     }
+    if (changes_.tracked()) continue;
     // Its copy in view goes on, and the store has what the staging place holds.
     if (block.known.kind() != KnownContents::Kind::kHashes) block.known.prepare_hashes(block.count);
     for (std::uint32_t k = 0; k < run.count; ++k) {

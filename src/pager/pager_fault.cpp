@@ -194,12 +194,16 @@ void Pager::rescue(BlockId id) {
   const PageNumber end = block.first + block.count;
   if (block.queue == Queue::kProbation) probation_.remove(id);
   table_.for_each_run(block.first, end, PageState::kProbation, id, [&](PageRun run) {
-    view_.put_back(run);
+    by_guard(run, [&](PageRun part, View::Guard guard) {
+      if (guard == View::Guard::kOff) return view_.put_back(part);
+      view_.copy_back(part, guard);
+      view_.drop_staging({&part, 1});
+    });
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   table_.for_each_run(block.first, end, PageState::kWriting, id, [&](PageRun run) {
     // The writer still reads the staging place: for a while there are two copies.
-    view_.copy_back(run);
+    by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
     resident_ += run.count;
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
@@ -221,7 +225,7 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (eviction_paused_) break;  // a thread that forks may need this page to go on
-      if (stuck_rounds_ >= kStuckRounds && leaving_ == 0) break;
+      if (stuck_rounds_ >= kStuckRounds && leaving_ == 0 && !committing_) break;
     }
     --waiting_for_room_;
     const auto waited = std::chrono::steady_clock::now() - since;
@@ -261,8 +265,11 @@ void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
   fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
   const BlockId id = table_.new_block(run.first, run.count);
   begin_filling(run, id);
+  // They will be written, most likely; and what stays zero is never stored.
+  if (!writes_forbidden_) changes_.note_changed(run);
+  const View::Guard guard = guard_of(run.first);
   lock.unlock();
-  view_.put_in(run, g_zeros);
+  view_.put_in(run, g_zeros, guard);
   lock = lock_for_fault();
   finish_filling(run, id, false, false);
 }
@@ -288,7 +295,7 @@ std::uint32_t Pager::sure_pages(const Extent& extent) const {
 
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
 bool Pager::keep_hashes(Extent& extent, bool write) {
-  if (write) return false;
+  if (write || changes_.tracked()) return false;
   return extent.dirty_bias < 2 || (++extent.sample & 15) == 0;
 }
 

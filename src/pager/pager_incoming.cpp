@@ -58,7 +58,8 @@ void Pager::show(const Incoming& incoming, const std::byte* bytes, bool hash) {
     if (part.run.count == 0) continue;
     const std::byte* from = bytes + (part.run.first - incoming.run.first) * base::kPageBytes;
     if (incoming.in_view(i)) {
-      view_.put_in(part.run, from);
+      // What comes from the store is not changed.
+      view_.put_in(part.run, from, changes_.tracked() ? View::Guard::kOn : View::Guard::kOff);
     } else {
       view_.stage(part.run, from);
     }

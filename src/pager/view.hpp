@@ -39,12 +39,20 @@ class View {
   // Takes pages out of view, atomically with respect to the program's writes: what it wrote before is in the
   // staging place, what it writes after faults first. One answer a page. Requires: answers.size() == run.count.
   virtual void take_out(PageRun run, std::span<Taken> answers) = 0;
-  // Puts pages from their staging places back into view and wakes who waits for them.
+  // Guarded pages are read as others; a write to one faults and waits until the page is released.
+  enum class Guard : bool { kOff, kOn };
+  // Puts pages from their staging places back into view, not guarded, and wakes who waits for them.
   virtual void put_back(PageRun run) = 0;
   // The same, but the staging place is still being read (written to the store): its bytes stay there.
-  virtual void copy_back(PageRun run) = 0;
+  virtual void copy_back(PageRun run, Guard guard) = 0;
   // Puts bytes into view (pages that were in neither place) and wakes who waits for them.
-  virtual void put_in(PageRun run, const std::byte* bytes) = 0;
+  virtual void put_in(PageRun run, const std::byte* bytes, Guard guard) = 0;
+  // Pages in view: what was written before is there, what is written after faults first.
+  virtual void guard(PageRun run) = 0;
+  // Writes to pages in view go on, and who waits for them is woken.
+  virtual void release(PageRun run) = 0;
+  // A page in view. Requires: it is guarded, or nobody writes to it.
+  [[nodiscard]] virtual const std::byte* shown(PageNumber page) const = 0;
   // Puts bytes into the staging places; the pages stay out of view.
   virtual void stage(PageRun run, const std::byte* bytes) = 0;
 

@@ -38,6 +38,15 @@ class ArrayView : public View {
     access(view_[page]);
     return {};
   }
+  // A write that is refused by a guard: `guarded` tells.
+  template <class Access>
+  std::optional<std::uint64_t> write(PageNumber page, bool& guarded, Access&& access) {
+    std::lock_guard lock(pages_[page].mutex);
+    guarded = pages_[page].in_view && pages_[page].guarded;
+    if (!pages_[page].in_view || guarded) return pages_[page].wakes;
+    access(view_[page]);
+    return {};
+  }
   // What the kernel does with who has faulted: it sleeps until it is woken, however long that takes.
   void wait(PageNumber page, std::uint64_t wakes) {
     std::unique_lock lock(pages_[page].mutex);
@@ -69,11 +78,25 @@ class ArrayView : public View {
     }
   }
   void put_back(PageRun run) override {
-    copy_back(run);
+    copy_back(run, Guard::kOff);
     drop_staging({&run, 1});
   }
-  void copy_back(PageRun run) override { put(run, staging_[run.first].data()); }
-  void put_in(PageRun run, const std::byte* bytes) override { put(run, bytes); }
+  void copy_back(PageRun run, Guard guard) override { put(run, staging_[run.first].data(), guard); }
+  void put_in(PageRun run, const std::byte* bytes, Guard guard) override { put(run, bytes, guard); }
+  void guard(PageRun run) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      std::lock_guard lock(pages_[run.first + i].mutex);
+      if (pages_[run.first + i].in_view) pages_[run.first + i].guarded = true;
+    }
+  }
+  void release(PageRun run) override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      std::lock_guard lock(pages_[run.first + i].mutex);
+      pages_[run.first + i].guarded = false;
+      wake(pages_[run.first + i]);
+    }
+  }
+  const std::byte* shown(PageNumber page) const override { return view_[page].data(); }
   void stage(PageRun run, const std::byte* bytes) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       claim(pages_[run.first + i].staged, false, true);
@@ -110,6 +133,7 @@ class ArrayView : public View {
     std::condition_variable woken;
     std::uint64_t wakes = 0;
     bool in_view = false;
+    bool guarded = false;
     std::atomic<bool> refused{false};
     std::atomic<bool> staged{false};
   };
@@ -120,13 +144,14 @@ class ArrayView : public View {
   void claim(std::atomic<bool>& flag, bool from, bool to) {
     if (flag.exchange(to) != from) ++broken_rules;
   }
-  void put(PageRun run, const std::byte* bytes) {
+  void put(PageRun run, const std::byte* bytes, Guard guard) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       Page& page = pages_[run.first + i];
       std::lock_guard lock(page.mutex);
       if (page.in_view) ++broken_rules;  // a page that is there must never be overwritten
       std::memcpy(view_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
       page.in_view = true;
+      page.guarded = guard == Guard::kOn;
       wake(page);
     }
   }
@@ -182,7 +207,21 @@ class MapBacking : public Backing {
   }
   void forget(PageRun run) override {
     std::lock_guard lock(mutex_);
+    if (holding_) return held_.push_back(run);
     for (std::uint32_t i = 0; i < run.count; ++i) pages_.erase(run.first + i);
+  }
+  // While a commit is under way, what is forgotten is not its business.
+  void hold_forgets(bool on) {
+    std::lock_guard lock(mutex_);
+    holding_ = on;
+    for (const PageRun& run : held_) {
+      for (std::uint32_t i = 0; i < run.count; ++i) pages_.erase(run.first + i);
+    }
+    held_.clear();
+  }
+  std::unordered_map<PageNumber, PageBytes> copy() const {
+    std::lock_guard lock(mutex_);
+    return pages_;
   }
   std::size_t pages() const {
     std::lock_guard lock(mutex_);
@@ -207,6 +246,8 @@ class MapBacking : public Backing {
   mutable std::mutex mutex_;
   std::mt19937_64 random_;
   std::unordered_map<PageNumber, PageBytes> pages_;
+  bool holding_ = false;
+  std::vector<PageRun> held_;
 };
 
 class FixedBudget : public Budget {
@@ -223,6 +264,7 @@ struct WorldOptions {
   Faults faults;
   std::uint64_t seed = 1;
   std::uint64_t read_ahead_pages = 256;
+  bool track_changes = false;
 };
 
 // The pager with its evictor and reader threads; the test's own threads are the program and the fault handlers.
@@ -234,6 +276,7 @@ class World {
     pager_options.capacity_pages = options.pages;
     pager_options.policy = options.policy;
     pager_options.read_ahead_pages = options.read_ahead_pages;
+    pager_options.track_changes = options.track_changes;
     pager_options.lost = [this](const Error& error) {
       std::lock_guard lock(lost_mutex);
       lost.push_back(error.message());
@@ -267,6 +310,16 @@ class World {
   void touch(PageNumber page, bool write, std::byte* buffer, Access&& access) {
     while (const auto wakes = view.touch(page, access)) {
       pager->fault(page, write, buffer);
+      view.wait(page, *wakes);
+    }
+  }
+
+  // A write of the program to a kept heap, where pages may be guarded.
+  template <class Access>
+  void write(PageNumber page, std::byte* buffer, Access&& access) {
+    bool guarded = false;
+    while (const auto wakes = view.write(page, guarded, access)) {
+      guarded ? pager->written(page) : pager->fault(page, true, buffer);
       view.wait(page, *wakes);
     }
   }

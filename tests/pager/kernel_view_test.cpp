@@ -68,7 +68,7 @@ class KernelViewTest : public testing::TestWithParam<bool> {
         } else if (in_view_[page]) {
           view_->wake({page, 1});
         } else {
-          view_->put_in({page, 1}, g_zeros);
+          view_->put_in({page, 1}, g_zeros, View::Guard::kOff);
         }
         in_view_[page] = true;
       }
@@ -131,7 +131,7 @@ TEST_P(KernelViewTest, NoIncrementIsLostWhilePagesComeAndGo) {
     } else {  // as when the writer to the store still reads the staging place
       std::byte before[kPageBytes];
       std::memcpy(before, view_->staging(page), kPageBytes);
-      view_->copy_back({page, 1});
+      view_->copy_back({page, 1}, View::Guard::kOff);
       EXPECT_EQ(std::memcmp(before, view_->staging(page), kPageBytes), 0);
       const PageRun one{page, 1};
       view_->drop_staging({&one, 1});
@@ -271,7 +271,7 @@ TEST_P(KernelViewTest, StagedBytesAreFoundAtTheTouch) {
     std::lock_guard lock(mutex_);
     view_->stage({20, 4}, reinterpret_cast<const std::byte*>(bytes.data()));
     for (PageNumber page = 20; page < 24; ++page) staged_[page] = true;
-    view_->put_in({30, 4}, reinterpret_cast<const std::byte*>(bytes.data()));
+    view_->put_in({30, 4}, reinterpret_cast<const std::byte*>(bytes.data()), View::Guard::kOff);
     for (PageNumber page = 30; page < 34; ++page) in_view_[page] = true;
   }
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Commits while threads write, discard and page. Each thread has pages of its own and numbers its writes, so what a
+// commit has taken must be the state after some first k writes of each thread: nothing half, nothing left out that
+// happened before something that is in.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "array_world.hpp"
+
+namespace farheap::pager::testing {
+namespace {
+
+struct Write {
+  PageNumber page;
+  std::uint64_t number;  // 0 in the page: discarded
+  bool discard;
+};
+
+class Writer {
+ public:
+  Writer(World& world, PageNumber first, std::uint64_t pages, std::uint64_t seed)
+      : world_(world), first_(first), pages_(pages), random_(seed), buffer_(512) {}
+
+  void step() {
+    const PageNumber page = first_ + random_() % pages_;
+    const auto dice = random_() % 100;
+    if (dice < 4) {
+      note({page, 0, true});
+      world_.pager->discard(page, 1);
+    } else if (dice < 60) {
+      write(page);
+    } else if (dice < 70) {
+      for (PageNumber at = page; at < std::min(page + 40, first_ + pages_); ++at) write(at);
+    } else {
+      world_.touch(page, false, buffer_[0].data(), [](PageBytes&) {});
+    }
+  }
+
+  // Empty if `found` is the state after the first k writes, for some k that is at least `least`; k becomes the new
+  // least.
+  std::string compare(const std::unordered_map<PageNumber, PageBytes>& found, std::uint64_t& least) {
+    std::lock_guard lock(mutex_);
+    std::unordered_map<PageNumber, std::uint64_t> there;
+    std::uint64_t last = least;
+    for (PageNumber page = first_; page < first_ + pages_; ++page) {
+      const auto at = found.find(page);
+      std::uint64_t words[kPageBytes / 8] = {};
+      if (at != found.end()) std::memcpy(words, at->second.data(), kPageBytes);
+      for (const auto word : words) {
+        if (word != words[0]) return "page " + std::to_string(page) + " is half";
+      }
+      there[page] = words[0];
+      last = std::max(last, words[0]);
+    }
+    // Discards leave no number: as many of them may follow the last number as make the states alike.
+    std::unordered_map<PageNumber, std::uint64_t> model;
+    std::size_t different = 0;
+    const auto set = [&](PageNumber page, std::uint64_t number) {
+      different -= model[page] != there[page];
+      model[page] = number;
+      different += model[page] != there[page];
+    };
+    for (const auto& [page, number] : there) different += number != 0;
+    for (std::size_t i = 0; i <= log_.size(); ++i) {
+      if (i >= last && different == 0) {
+        least = i;
+        return {};
+      }
+      if (i < log_.size()) set(log_[i].page, log_[i].number);
+    }
+    return "thread with pages from " + std::to_string(first_) + ": no prefix of its writes gives what was committed";
+  }
+
+ private:
+  void note(Write write) {
+    std::lock_guard lock(mutex_);
+    log_.push_back(write);
+  }
+  void write(PageNumber page) {
+    std::uint64_t number;
+    {
+      std::lock_guard lock(mutex_);
+      number = log_.size() + 1;
+      log_.push_back({page, number, false});
+    }
+    world_.write(page, buffer_[0].data(), [&](PageBytes& bytes) {
+      for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(bytes.data() + i, &number, 8);
+    });
+  }
+
+  World& world_;
+  const PageNumber first_;
+  const std::uint64_t pages_;
+  std::mt19937_64 random_;
+  std::vector<PageBytes> buffer_;
+  std::mutex mutex_;
+  std::vector<Write> log_;
+};
+
+struct Case {
+  const char* name;
+  std::uint64_t memory_pages;
+  Faults faults;
+  double fail;  // of commits
+};
+
+class CommitModelTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(CommitModelTest, EveryCommitIsAStateThatWas) {
+  constexpr int kWriters = 3;
+  constexpr std::uint64_t kPages = 1500;
+  WorldOptions options;
+  options.pages = kWriters * kPages;
+  options.memory_pages = GetParam().memory_pages;
+  options.faults = GetParam().faults;
+  options.track_changes = true;
+  World world(options);
+  std::vector<std::unique_ptr<Writer>> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.push_back(std::make_unique<Writer>(world, i * kPages, kPages, 7 + i));
+  }
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (auto& writer : writers) {
+    threads.emplace_back([&, writer = writer.get()] {
+      while (!stop) writer->step();
+    });
+  }
+  std::mt19937_64 random(11);
+  std::vector<std::uint64_t> least(kWriters, 0);
+  std::vector<PageBytes> buffer(Pager::kCommitPages);
+  std::uint64_t taken = 0;
+  for (int round = 0; round < 25; ++round) {
+    bool cut = false;
+    const std::uint64_t pages = world.pager->begin_commit([&] {
+      cut = true;
+      world.backing.hold_forgets(true);
+    });
+    EXPECT_TRUE(cut);
+    const bool fails = std::uniform_real_distribution<>()(random) < GetParam().fail;
+    std::uint64_t left = fails ? random() % (pages + 1) : UINT64_MAX;
+    std::uint64_t arrived = 0;
+    const Status status =
+        world.pager->take_commit(buffer[0].data(), [&](PageRun run, const std::byte* bytes) -> Status {
+          if (left < run.count) return fail(ErrorCode::kIo, "cannot write", "test", "injected");
+          left -= run.count;
+          arrived += run.count;
+          std::vector<std::byte> copy(bytes, bytes + run.count * kPageBytes);
+          const Backing::Write one{run, copy.data()};
+          while (!world.backing.write({&one, 1})) continue;
+          return {};
+        });
+    if (status) {
+      EXPECT_EQ(arrived, pages);
+      const auto found = world.backing.copy();
+      for (int i = 0; i < kWriters; ++i) {
+        ASSERT_EQ(writers[i]->compare(found, least[i]), "") << "round " << round;
+      }
+      taken += pages;
+    }
+    world.backing.hold_forgets(false);
+    world.pager->end_commit(status.has_value());
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  // The last one, with all at rest, has all.
+  (void)world.pager->begin_commit([] {});
+  ASSERT_TRUE(world.pager->take_commit(buffer[0].data(), [&](PageRun run, const std::byte* bytes) -> Status {
+    const Backing::Write one{run, bytes};
+    while (!world.backing.write({&one, 1})) continue;
+    return {};
+  }));
+  const auto found = world.backing.copy();
+  world.pager->end_commit(true);
+  EXPECT_FALSE(world.pager->has_changes());
+  for (int i = 0; i < kWriters; ++i) ASSERT_EQ(writers[i]->compare(found, least[i]), "") << "at the end";
+  world.stop();
+  EXPECT_EQ(world.pager->check(), "");
+  EXPECT_EQ(world.view.broken_rules, 0);
+  EXPECT_GT(taken, 0u);
+  for (const auto& one : world.lost) ADD_FAILURE() << one;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CommitModelTest,
+                         ::testing::Values(Case{"enough_memory", 8000, {}, 0}, Case{"little_memory", 1200, {}, 0},
+                                           Case{"very_little_memory", 700, {.delay_us = 300}, 0},
+                                           Case{"commits_fail", 1200, {.delay_us = 100}, 0.4},
+                                           Case{
+                                               "store_stumbles", 1200, {.read_error = 0.01, .write_error = 0.02}, 0.2}),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace farheap::pager::testing
