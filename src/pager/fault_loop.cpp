@@ -52,14 +52,19 @@ Status FaultLoop::start() {
   free_numbers_.clear();
   for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
-    ++threads_;
-    if (Status started = os::start_runtime_thread(&FaultLoop::handler, this); !started) return started;
+    if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
   for (auto body : {&FaultLoop::evictor, &FaultLoop::reader}) {
-    ++threads_;
-    if (Status started = os::start_runtime_thread(body, this); !started) return started;
+    if (Status started = start_thread(body); !started) return started;
   }
   return {};
+}
+
+Status FaultLoop::start_thread(os::ThreadBody body) {
+  ++threads_;
+  Status started = os::start_runtime_thread(body, this);
+  if (!started) --threads_;
+  return started;
 }
 
 void FaultLoop::stop() {

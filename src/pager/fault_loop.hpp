@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "os/mapping.hpp"
+#include "os/runtime_threads.hpp"
 #include "os/userfault.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
@@ -70,6 +71,7 @@ class FaultLoop {
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
   void land_all();
+  [[nodiscard]] Status start_thread(os::ThreadBody body);
   void end_thread() { threads_.fetch_sub(1, std::memory_order_release); }
   void note_stall(PageNumber page, Clock::time_point since);
 

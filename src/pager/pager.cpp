@@ -137,6 +137,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
       const Still still(*this);
       Lock lock(mutex_);
       room_.wait(lock, [&] { return !frozen_; });
+      learn(from);
       if (table_.find(from) != nullptr) {
         discard_in_extent(lock, from, stop);
         begin_io();  // a fork in between would leave the child's map with slots that no page of it has

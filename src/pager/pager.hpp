@@ -192,6 +192,11 @@ class Pager {
   bool keep_hashes(Extent& extent, bool write);
 
   // pager_commit.cpp
+  // Before the state of a page is looked at that may be in the store from an earlier run.
+  void learn(PageNumber page) {
+    if (changes_.tracked() && table_.find(page) == nullptr) learn_extent(page);
+  }
+  void learn_extent(PageNumber page);
   void let_write(PageNumber page);
   void save_for_commit(PageNumber page);
   [[nodiscard]] std::uint32_t copy_waiting(Lock& lock, PageNumber& from, PageNumber end, PageRun& run,

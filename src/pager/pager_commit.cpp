@@ -15,6 +15,18 @@
 
 namespace farheap::pager {
 
+// The map is asked once for each extent, with the mutex: a block of it may have to be read.
+void Pager::learn_extent(PageNumber page) {
+  static_assert(kExtentPages == Backing::Stored().size());
+  const PageNumber first = page / kExtentPages * kExtentPages;
+  const auto stored = backing_.stored_from(first);
+  if (!stored) return options_.lost(stored.error());
+  (void)table_.extent(page);
+  for (std::uint32_t i = 0; i < kExtentPages && stored->any(); ++i) {
+    if (stored->test(i)) table_.set_state(first + i, PageState::kStored);
+  }
+}
+
 void Pager::written(PageNumber page) {
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   Lock lock = lock_for_fault();

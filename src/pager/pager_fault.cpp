@@ -75,6 +75,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
   Lock lock = lock_for_fault();
   room_.wait(lock, [&] { return !frozen_; });
+  learn(page);
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
@@ -95,6 +96,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
 
 Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   Lock lock = lock_for_fault();
+  learn(page);
   const PageState state = table_.state(page);
   if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
   if (state == PageState::kStored && resident_ >= limit_) return Begun::kNotNow;

@@ -65,6 +65,7 @@ void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
   bool marked = !request.stream;
+  for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
   while (true) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
     if (run.count == 0) return;

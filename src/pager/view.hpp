@@ -5,6 +5,7 @@
 // with plain arrays behind both, the same pager runs inside a test.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <farheap/result.hpp>
@@ -103,6 +104,10 @@ class Backing {
   [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
   // On error the pages' former contents may be gone: keep the bytes and try again.
   [[nodiscard]] virtual Status write(std::span<const Write> runs) = 0;
+  // Of the pages [first, first + 512) that nobody has touched yet: which it holds from an earlier run. All others are
+  // fresh. Requires: first is a multiple of 512.
+  using Stored = std::bitset<512>;
+  [[nodiscard]] virtual Result<Stored> stored_from(PageNumber /*first*/) { return Stored(); }
   // The contents are not needed any more.
   virtual void forget(PageRun run) = 0;
 };

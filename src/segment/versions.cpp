@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/random_number.hpp"
 #include "segment/slot_io.hpp"
@@ -73,6 +74,18 @@ Status Versions::read(std::span<const Backing::Read> runs) { return read_by(map_
 Status Versions::read(const Snapshot& snapshot, std::span<const Backing::Read> runs) {
   BlockTree map(store_, "the map of a snapshot", snapshot.map);
   return read_by(map, runs);
+}
+
+Result<Backing::Stored> Versions::stored_from(const Snapshot* snapshot, Page first) {
+  static_assert(kPagesPerLeaf == Backing::Stored().size());
+  std::lock_guard lock(mutex_);
+  std::optional<BlockTree> other;
+  if (snapshot != nullptr) other.emplace(store_, "the map of a snapshot", snapshot->map);
+  auto words = (other ? *other : map_).find(leaf_of(first));
+  if (!words) return fail(std::move(words.error()));
+  Backing::Stored stored;
+  for (std::size_t i = 0; *words != nullptr && i < kPagesPerLeaf; ++i) stored[i] = !SlotRef((**words)[i]).is_nowhere();
+  return stored;
 }
 
 bool Versions::is_fresh(Page page) const {

@@ -83,6 +83,10 @@ class Versions {
   // Pages as a snapshot has them. Requires: it is not removed meanwhile.
   [[nodiscard]] Status read(const Snapshot& snapshot, std::span<const pager::Backing::Read> runs);
 
+  // Which of the pages [first, first + 512) it holds, or the snapshot does, if there is one. Requires: first is a
+  // multiple of 512.
+  [[nodiscard]] Result<pager::Backing::Stored> stored_from(const Snapshot* snapshot, Page first);
+
   [[nodiscard]] Superblock last_commit() const;
   // By age.
   [[nodiscard]] Result<std::vector<Snapshot>> snapshots();

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The allocator of a kept heap, for std:: containers and whatever else takes one. It lives in the heap with what uses
+// it, and is valid in the next run.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+namespace farheap {
+
+// The heap's own first object, in the heap: at the same address in every run.
+struct HeapRoot;
+
+namespace detail {
+// nullptr when there is no room.
+[[nodiscard]] void* allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept;
+void deallocate(HeapRoot* root, void* pointer) noexcept;
+}  // namespace detail
+
+template <class T>
+class allocator {
+ public:
+  using value_type = T;
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  using is_always_equal = std::false_type;
+
+  explicit allocator(HeapRoot* root) noexcept : root_(root) {}
+  template <class U>
+  allocator(const allocator<U>& other) noexcept : root_(other.root()) {}
+
+  [[nodiscard]] T* allocate(std::size_t count) {
+    if (count > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
+    void* const memory = detail::allocate(root_, count * sizeof(T), alignof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* pointer, std::size_t) noexcept { detail::deallocate(root_, pointer); }
+
+  [[nodiscard]] HeapRoot* root() const noexcept { return root_; }
+  template <class U>
+  [[nodiscard]] bool operator==(const allocator<U>& other) const noexcept {
+    return root_ == other.root();
+  }
+
+ private:
+  HeapRoot* root_;
+};
+
+}  // namespace farheap

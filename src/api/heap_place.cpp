@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "api/heap_place.hpp"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace farheap::api {
+namespace {
+
+constexpr char kWhat[] = "cannot open the heap";
+
+bool exists(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0;
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string text_of(int file) {
+  char text[512];
+  const ssize_t bytes = pread(file, text, sizeof text, 0);
+  return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
+}
+
+void write_holder(int file) {
+  char host[64] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string text = fmt::format("'{}' (process {} on {}) since {:%Y-%m-%d %H:%M:%S} UTC",
+                                       program_invocation_short_name, getpid(), host, fmt::gmtime(std::time(nullptr)));
+  // For people only: that it could not be written changes nothing.
+  if (ftruncate(file, 0) != 0 || pwrite(file, text.data(), text.size(), 0) < 0) return;
+}
+
+}  // namespace
+
+Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
+  HeapPlace place;
+  const std::size_t colon = uri.find(':');
+  std::string_view engine = uri.substr(0, colon);
+  if (const std::size_t plus = engine.rfind('+'); plus != engine.npos) engine.remove_prefix(plus + 1);
+  if (colon == uri.npos || (engine != "file" && engine != "lmdb")) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri),
+                colon == uri.npos ? "this is no URI of a store" : fmt::format("no heap can live in {}:", engine),
+                "write file:FILE or lmdb:FILE, with decorators before it: checksum+file:/data/graph");
+  }
+  const std::size_t at = uri.rfind('@');
+  if (at != uri.npos && at > colon && uri.find('/', at) == uri.npos) {
+    place.snapshot = uri.substr(at + 1);
+    uri = uri.substr(0, at);
+    if (place.snapshot.empty()) {
+      return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri) + "@", "the name of the snapshot is missing",
+                  "write URI@SNAPSHOT, or the URI alone for the newest version");
+    }
+  }
+  place.uri = uri;
+  std::string file(uri.substr(colon + 1));
+  if (const std::size_t query = file.find('?'); query != file.npos) file.resize(query);
+  if (file.empty()) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), "the name of the file is missing",
+                "write it as file:/data/graph");
+  }
+  if (engine == "file") {
+    place.file = is_folder(file) ? file + "/farheap.store" : file;
+    place.others = {place.file + ".versions"};
+  } else {
+    place.file = file;
+    place.others = {file + "-lock"};
+  }
+  return place;
+}
+
+bool HeapPlace::is_there() const { return exists(file); }
+
+Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
+  const std::string path = place.lock_file();
+  const bool writes = what == For::kWriting;
+  int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 && !writes && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return fail(
+        errno_error(errno, kWhat, path, "its folder has to be there, and to be writable: a lock is kept in it"));
+  }
+  HeapLock lock(file);
+  while (flock(file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return fail(errno_error(errno, kWhat, path, "a lock is kept there"));
+    const std::string holder = text_of(file);
+    if (holder.empty()) {
+      return fail(ErrorCode::kConflict, kWhat, place.uri, "it is open for reading in another process",
+                  fmt::format("close it there first; `fuser {}` names the process", path));
+    }
+    return fail(ErrorCode::kConflict, kWhat, place.uri, "it is open for writing by " + holder, "close it there first");
+  }
+  if (writes) write_holder(file);
+  return lock;
+}
+
+HeapLock::~HeapLock() {
+  if (file_ < 0) return;
+  // A writer's name goes with it (a reader may not be able to, and has none there).
+  if (ftruncate(file_, 0) != 0) errno = 0;
+  close(file_);
+}
+
+}  // namespace farheap::api

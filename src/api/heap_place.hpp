@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where a kept heap lies, and who has it open: a lock file beside the store, locked with flock(), so that the kernel
+// lets go of it with the process. It names the writer for those who are refused.
+//
+// Thread-safety: plain values.
+#pragma once
+
+#include <farheap/result.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace farheap::api {
+
+struct HeapPlace {
+  std::string uri;                  // of the store
+  std::string snapshot;             // empty: the newest version
+  std::string file;                 // that a store of this kind keeps its blocks in; empty: it keeps nothing (mem:)
+  std::vector<std::string> others;  // the store's other files
+
+  // kInvalidArgument for stores in which no heap can live.
+  [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
+  [[nodiscard]] bool is_there() const;
+  [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
+};
+
+class HeapLock {
+ public:
+  enum class For { kReading, kWriting };
+  // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, or many read.
+  [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
+
+  HeapLock(HeapLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  HeapLock& operator=(HeapLock&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~HeapLock();
+
+ private:
+  explicit HeapLock(int file) : file_(file) {}
+  int file_;
+};
+
+}  // namespace farheap::api

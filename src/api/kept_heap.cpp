@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// farheap::Heap: a kept segment, with an allocator and a directory of objects in it.
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <farheap/farheap.hpp>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+
+#include "api/directory.hpp"
+#include "api/heap_place.hpp"
+#include "base/log.hpp"
+#include "base/units.hpp"
+#include "segment/kept_segment.hpp"
+
+namespace farheap {
+
+// What the root of a kept segment holds (docs/formats.md, "A heap"). The heap's own books come first: all of it is
+// found again by the segment's address alone.
+struct HeapRoot {
+  heap::Heap books;
+  alignas(64) api::Directory directory;
+  alignas(64) std::byte resource[64];  // a Resource, made anew by every process
+
+  HeapRoot(segment::PageSpace& space, base::MetadataSource& tables, base::Gate& gate)
+      : books(space, kMostWaiting, tables, &gate) {}
+  // Freed large objects that keep their pages: they would be committed. None.
+  static constexpr std::size_t kMostWaiting = 0;
+};
+static_assert(sizeof(HeapRoot) <= segment::KeptBooks::kRootBytes);
+
+namespace {
+
+class Resource final : public std::pmr::memory_resource {
+ public:
+  explicit Resource(HeapRoot& root) : root_(root) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void* const memory = root_.books.allocate_aligned(bytes, alignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+  void do_deallocate(void* pointer, std::size_t, std::size_t) override { root_.books.free(pointer); }
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  HeapRoot& root_;
+};
+static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
+
+constexpr std::uint64_t kLeastMemory = 16 * base::kMiB;
+
+Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
+  segment::KeptSegment::Settings settings{options.memory, options.capacity};
+  if (settings.memory_bytes == 0) {
+    settings.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * base::kPageBytes / 2;
+  }
+  if (settings.memory_bytes < kLeastMemory) {
+    return fail(ErrorCode::kInvalidArgument, "cannot open the heap",
+                fmt::format("memory = {}", base::format_size(settings.memory_bytes)), "that is too little to work with",
+                fmt::format("give it at least {}", base::format_size(kLeastMemory)));
+  }
+  return settings;
+}
+
+Result<std::unique_ptr<Store>> open_kept(const api::HeapPlace& place) {
+  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
+}
+
+tl::unexpected<Error> not_there(const api::HeapPlace& place) {
+  return fail(ErrorCode::kNotFound, "cannot open the heap", place.uri, place.file + " does not exist",
+              "create() makes one, and open_or_create() where there is none");
+}
+
+}  // namespace
+
+struct Heap::State {
+  State(api::HeapPlace its_place, api::HeapLock its_lock) : place(std::move(its_place)), lock(std::move(its_lock)) {}
+  ~State() {
+    if (attached) root().books.detach();
+  }
+  [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
+
+  api::HeapPlace place;
+  api::HeapLock lock;
+  std::unique_ptr<segment::KeptSegment> segment;
+  base::Gate gate;                      // closed: the allocator's books are at rest
+  std::shared_mutex pauses;             // shared: no commit cuts
+  mutable std::shared_mutex directory;  // guards the directory's records
+  bool attached = false;
+
+  enum class How { kCreate, kOpen, kRead };
+  static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
+};
+
+Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options, How how) {
+  const auto settings = settings_of(options);
+  if (!settings) return fail(settings.error());
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->snapshot.empty() && how != How::kRead) {
+    return fail(ErrorCode::kInvalidArgument, "cannot open the heap", std::string(uri), "a snapshot never changes",
+                "open it with open_read_only()");
+  }
+  if (how != How::kCreate && !place->is_there()) return not_there(*place);
+  auto lock =
+      api::HeapLock::take(*place, how == How::kRead ? api::HeapLock::For::kReading : api::HeapLock::For::kWriting);
+  if (!lock) return fail(std::move(lock.error()));
+  auto store = open_kept(*place);
+  if (!store) return fail(std::move(store.error()));
+  auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
+  using segment::KeptSegment;
+  auto opened = how == How::kCreate ? KeptSegment::create(std::move(*store), *settings)
+                : how == How::kOpen ? KeptSegment::open(std::move(*store), *settings)
+                                    : KeptSegment::open_read_only(std::move(*store), state->place.snapshot, *settings);
+  if (!opened) return fail(std::move(opened.error()));
+  state->segment = std::move(*opened);
+  KeptSegment& segment = *state->segment;
+  if (how == How::kCreate) {
+    auto* const root = ::new (segment.root()) HeapRoot(segment, segment.tables(), state->gate);
+    if (!root->books.usable()) {
+      return fail(ErrorCode::kNoSpace, "cannot create a heap", state->place.uri,
+                  "its capacity leaves no room for books", "give it a larger one: it costs nothing until it is used");
+    }
+  } else if (how == How::kOpen) {
+    state->root().books.attach(segment, segment.tables(), &state->gate);
+  }
+  state->attached = how != How::kRead;
+  ::new (static_cast<void*>(state->root().resource)) Resource(state->root());
+  if (how == How::kRead) segment.seal();
+  Heap heap(std::move(state));
+  if (how == How::kCreate) {
+    if (Status status = heap.commit(); !status) return fail(std::move(status.error()));
+  }
+  return heap;
+}
+
+Heap::Heap(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Heap::Heap(Heap&& other) noexcept = default;
+Heap& Heap::operator=(Heap&& other) noexcept = default;
+Heap::~Heap() = default;
+
+Result<Heap> Heap::create(std::string_view uri, const HeapOptions& options) {
+  return State::make(uri, options, State::How::kCreate);
+}
+
+Result<Heap> Heap::open(std::string_view uri, const HeapOptions& options) {
+  return State::make(uri, options, State::How::kOpen);
+}
+
+Result<Heap> Heap::open_or_create(std::string_view uri, const HeapOptions& options) {
+  auto opened = open(uri, options);
+  if (opened || opened.error().code != ErrorCode::kNotFound) return opened;
+  return create(uri, options);
+}
+
+Result<Heap> Heap::open_read_only(std::string_view uri, const HeapOptions& options) {
+  return State::make(uri, options, State::How::kRead);
+}
+
+Status Heap::remove(std::string_view uri) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->snapshot.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
+                "remove_snapshot() removes that alone");
+  }
+  if (!place->is_there()) return not_there(*place);
+  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
+  if (!lock) return fail(std::move(lock.error()));
+  {
+    // Only what is a heap is removed.
+    auto store = open_kept(*place);
+    if (!store) return fail(std::move(store.error()));
+    if (auto found = segment::read_superblock(**store); !found) return fail(std::move(found.error()));
+  }
+  std::vector<std::string> files{place->file};
+  files.insert(files.end(), place->others.begin(), place->others.end());
+  files.push_back(place->lock_file());
+  for (const std::string& file : files) {
+    if (unlink(file.c_str()) != 0 && errno != ENOENT) {
+      return fail(errno_error(errno, "cannot remove the heap", file));
+    }
+  }
+  return {};
+}
+
+Status Heap::roll_back(std::string_view uri) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->is_there()) return not_there(*place);
+  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
+  if (!lock) return fail(std::move(lock.error()));
+  auto store = open_kept(*place);
+  if (!store) return fail(std::move(store.error()));
+  auto versions = segment::Versions::open(**store);
+  if (!versions) return fail(std::move(versions.error()));
+  return (*versions)->roll_back();
+}
+
+Status Heap::check(std::string_view uri) {
+  auto opened = open_read_only(uri);
+  if (!opened) return fail(std::move(opened.error()));
+  State& state = *opened->state_;
+  if (Status status = state.segment->versions().check(); !status) return status;
+  std::string why;
+  const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
+  if (!state.root().books.check(why, range)) {
+    return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
+                "open an older snapshot, if there is one, and copy what is there");
+  }
+  return {};
+}
+
+// ---- versions
+
+// Who allocates or enters a name waits until the cut is made, and no longer.
+Status Heap::commit() { return snapshot({}); }
+
+Status Heap::snapshot(std::string_view name) {
+  if (is_read_only()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot commit", uri(), "it was opened for reading", "use open()");
+  }
+  if (name.find('@') != name.npos) {
+    return fail(ErrorCode::kInvalidArgument, "cannot make a snapshot", std::string(name), "'@' cannot be in its name");
+  }
+  std::unique_lock pauses(state_->pauses);
+  std::unique_lock directory(state_->directory);
+  state_->gate.close();
+  bool open = false;
+  const auto at_cut = [&] {
+    open = true;
+    state_->gate.open();
+    directory.unlock();
+    pauses.unlock();
+  };
+  Status status = state_->segment->commit(name, at_cut);
+  if (!open) at_cut();
+  return status;
+}
+
+Status Heap::remove_snapshot(std::string_view name) {
+  if (is_read_only()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot remove a snapshot", uri(), "it was opened for reading",
+                "use open()");
+  }
+  // It is a commit, of what was committed before: what has changed since must not be a part of it.
+  if (Status status = commit(); !status) return status;
+  return state_->segment->versions().remove(name);
+}
+
+Result<std::vector<VersionInfo>> Heap::versions() {
+  segment::Versions& versions = state_->segment->versions();
+  auto snapshots = versions.snapshots();
+  if (!snapshots) return fail(std::move(snapshots.error()));
+  std::vector<VersionInfo> all;
+  for (const auto& one : *snapshots) all.push_back({one.name, one.commit, one.time_ns, one.pages});
+  const segment::Superblock newest = versions.last_commit();
+  all.push_back({{}, newest.commit, newest.time_ns, newest.pages});
+  return all;
+}
+
+Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->pauses.lock_shared(); }
+Heap::Pause::~Pause() {
+  if (heap_ != nullptr) heap_->state_->pauses.unlock_shared();
+}
+
+// ---- memory
+
+void* detail::allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept {
+  return alignment <= 16 ? root->books.allocate(bytes) : root->books.allocate_aligned(bytes, alignment);
+}
+
+void detail::deallocate(HeapRoot* root, void* pointer) noexcept { root->books.free(pointer); }
+
+HeapRoot* Heap::root() const noexcept { return &state_->root(); }
+
+void* Heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  return detail::allocate(root(), bytes, alignment);
+}
+
+void Heap::deallocate(void* pointer) noexcept { root()->books.free(pointer); }
+void* Heap::reallocate(void* pointer, std::size_t bytes) noexcept { return root()->books.reallocate(pointer, bytes); }
+
+std::pmr::memory_resource* Heap::resource() const noexcept { return reinterpret_cast<Resource*>(root()->resource); }
+
+bool Heap::owns(const void* pointer) const noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - state_->segment->base());
+  return offset < state_->segment->capacity_bytes();
+}
+
+// ---- objects
+
+namespace {
+
+void check_type(const api::ObjectRecord& record, std::string_view type, std::size_t element_bytes) {
+  if (record.type == type && record.element_bytes == element_bytes) return;
+  throw TypeMismatch(fmt::format("the object '{}' is of type {} with {} bytes, and was asked for as {} with {}",
+                                 record.name == nullptr ? "" : record.name, record.type, record.element_bytes, type,
+                                 element_bytes));
+}
+
+}  // namespace
+
+Heap::Entry Heap::look_up(const Key& key) const {
+  std::shared_lock lock(state_->directory);
+  const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(key.kind), key.name);
+  if (record == nullptr) return {};
+  check_type(*record, key.type, key.element_bytes);
+  return {record->object, record->length};
+}
+
+bool Heap::enter(const Key& key, void* object, std::size_t length) {
+  std::unique_lock lock(state_->directory);
+  api::Directory& directory = root()->directory;
+  const auto kind = static_cast<std::uint32_t>(key.kind);
+  if (key.kind != ObjectKind::kAnonymous && directory.find(kind, key.name) != nullptr) return false;
+  if (directory.enter(root()->books, kind, key.name, key.type, key.element_bytes, object, length) == nullptr) {
+    throw std::bad_alloc();
+  }
+  return true;
+}
+
+Heap::Entry Heap::take(const Key& key, const void* object) {
+  std::unique_lock lock(state_->directory);
+  api::Directory& directory = root()->directory;
+  api::ObjectRecord* const record =
+      object != nullptr ? directory.find(object) : directory.find(static_cast<std::uint32_t>(key.kind), key.name);
+  if (record == nullptr) return {};
+  check_type(*record, key.type, key.element_bytes);
+  const Entry entry{record->object, record->length};
+  directory.remove(root()->books, record);
+  return entry;
+}
+
+Status Heap::describe(const void* object, std::string_view description) {
+  std::unique_lock lock(state_->directory);
+  api::ObjectRecord* const record = root()->directory.find(object);
+  if (record == nullptr) {
+    return fail(ErrorCode::kNotFound, "cannot describe an object", fmt::format("{}", object),
+                "construct() did not return it, or it was destroyed");
+  }
+  if (root()->directory.describe(root()->books, *record, description)) return {};
+  return fail(ErrorCode::kNoSpace, "cannot describe an object", uri(), "the heap is full");
+}
+
+void Heap::for_each_object(const std::function<void(const ObjectInfo&)>& visit) const {
+  std::shared_lock lock(state_->directory);
+  for (const api::ObjectRecord* one = root()->directory.oldest(); one != nullptr; one = one->newer) {
+    visit({static_cast<ObjectKind>(one->kind), std::string(one->name == nullptr ? "" : one->name, one->name_bytes),
+           one->type, one->length, one->length * one->element_bytes,
+           one->description == nullptr ? "" : one->description, one->object});
+  }
+}
+
+// ---- facts
+
+std::string Heap::uri() const {
+  const std::string store = state_->segment->store().describe();
+  return state_->place.snapshot.empty() ? store : store + "@" + state_->place.snapshot;
+}
+
+bool Heap::is_read_only() const noexcept { return state_->segment->read_only(); }
+
+std::string Heap::id() const {
+  std::string text;
+  for (const std::byte byte : state_->segment->versions().last_commit().id) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+HeapStatistics Heap::statistics() {
+  HeapStatistics found;
+  found.memory_bytes = state_->segment->resident_bytes();
+  if (state_->attached) found.allocated_bytes = root()->books.statistics().live_bytes;
+  found.segment_bytes = state_->segment->handed_out_bytes();
+  found.capacity_bytes = state_->segment->capacity_bytes();
+  {
+    std::shared_lock lock(state_->directory);
+    found.objects = root()->directory.objects();
+  }
+  const base::RunCounters& counters = state_->segment->counters();
+  found.faults = counters.faults;
+  found.bytes_read = counters.bytes_read;
+  found.bytes_written = counters.bytes_written;
+  return found;
+}
+
+}  // namespace farheap

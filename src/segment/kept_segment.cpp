@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment/kept_segment.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+#include "base/log.hpp"
+#include "base/random_number.hpp"
+#include "segment/address_slots.hpp"
+#include "segment/at_the_tables.hpp"
+#include "store/aligned_buffer.hpp"
+
+namespace farheap::segment {
+
+using base::kPageBytes;
+
+namespace {
+
+constexpr std::uint32_t kBlockPages = 256;  // 1 MiB: read and written in one piece
+constexpr unsigned kHandlers = 2;
+
+// What cannot be read, or written to make room, ends the program: there is no one to tell.
+[[noreturn]] void give_up(const Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message());
+  base::log(base::LogLevel::kError, "the program is ended; its heap opens at the last commit");
+  _exit(base::kStatusNotKept);
+}
+
+}  // namespace
+
+KeptSegment::KeptSegment(std::unique_ptr<Store> store, std::unique_ptr<Versions> versions, const Settings& settings)
+    : store_(std::move(store)), versions_(std::move(versions)), limit_(settings.memory_bytes) {}
+
+KeptSegment::~KeptSegment() {
+  if (looping_) loop_->stop();
+}
+
+// The allocator's tables take 1.9 % at the most, when every page is in use.
+std::size_t KeptSegment::table_bytes(std::size_t capacity) {
+  return base::round_up(capacity / 32 + 64 * base::kMiB, base::kHugePageBytes);
+}
+
+Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {
+  const std::uint64_t capacity = settings.capacity_bytes == 0 ? kSlotBytes : settings.capacity_bytes;
+  if (capacity % base::kHugePageBytes != 0 || capacity > kSlotBytes || capacity < 256 * base::kMiB) {
+    return fail(ErrorCode::kInvalidArgument, "cannot create a heap", store->describe(),
+                fmt::format("its capacity cannot be {}", base::format_size(capacity)),
+                fmt::format("take 256M to {}, a multiple of 2M: it costs nothing until it is used",
+                            base::format_size(kSlotBytes)));
+  }
+  // Where it will lie in every process: slot 0 is the one of programs under `farheap run`.
+  const auto first = static_cast<std::uint32_t>(base::random_number() % (kAddressSlots - 1));
+  Result<os::Mapping> range;
+  for (std::uint32_t i = 0; i < kAddressSlots - 1; ++i) {
+    const std::uint32_t slot = 1 + (first + i) % (kAddressSlots - 1);
+    range = os::Mapping::reserve_at(slot_address(slot), capacity, os::Access::kReadWrite);
+    if (range || range.error().code != ErrorCode::kConflict) break;
+  }
+  if (!range) return fail(std::move(range.error()));
+  auto versions = Versions::create(*store, {.base_address = reinterpret_cast<std::uintptr_t>(range->data()),
+                                            .capacity_pages = capacity / kPageBytes});
+  if (!versions) return fail(std::move(versions.error()));
+  auto made = start(std::move(store), std::move(*versions), settings, std::move(*range), {}, false);
+  if (!made) return made;
+  KeptSegment& segment = **made;
+  auto* const books = reinterpret_cast<KeptBooks*>(segment.base());
+  ::new (static_cast<void*>(books)) KeptBooks(segment.base(), capacity, table_bytes(capacity), segment.tables());
+  return made;
+}
+
+Result<std::unique_ptr<KeptSegment>> KeptSegment::open(std::unique_ptr<Store> store, const Settings& settings) {
+  auto versions = Versions::open(*store);
+  if (!versions) return fail(std::move(versions.error()));
+  auto made = start(std::move(store), std::move(*versions), settings, {}, {}, false);
+  if (!made) return made;
+  (*made)->books().runs.attach((*made)->tables());
+  return made;
+}
+
+Result<std::unique_ptr<KeptSegment>> KeptSegment::open_read_only(std::unique_ptr<Store> store,
+                                                                 std::string_view snapshot, const Settings& settings) {
+  auto versions = Versions::open(*store);
+  if (!versions) return fail(std::move(versions.error()));
+  return start(std::move(store), std::move(*versions), settings, {}, snapshot, true);
+}
+
+Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> store,
+                                                        std::unique_ptr<Versions> versions, const Settings& settings,
+                                                        os::Mapping range, std::string_view snapshot, bool read_only) {
+  const bool is_new = range.size() != 0;
+  const Superblock content = versions->last_commit();
+  if (!is_new) {
+    auto kept =
+        os::Mapping::reserve_at(content.base_address, content.capacity_pages * kPageBytes, os::Access::kReadWrite);
+    if (!kept) {
+      Error error = std::move(kept.error());
+      error.what = "cannot open the heap " + store->describe() + ": " + error.what;
+      if (error.code == ErrorCode::kConflict) {
+        error.remedy =
+            "a heap lies at the same addresses in every process: close the other one first (it may be "
+            "this heap, opened twice), or open it in another process";
+      }
+      return fail(std::move(error));
+    }
+    range = std::move(*kept);
+  }
+  std::unique_ptr<KeptSegment> made(new KeptSegment(std::move(store), std::move(versions), settings));
+  made->range_ = std::move(range);
+  made->read_only_ = read_only;
+  if (!snapshot.empty()) {
+    auto all = made->versions_->snapshots();
+    if (!all) return fail(std::move(all.error()));
+    std::string names;
+    for (const Snapshot& one : *all) {
+      if (snapshot == one.name) made->snapshot_ = one;
+      names += names.empty() ? one.name : std::string(", ") + one.name;
+    }
+    if (!made->snapshot_) {
+      return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe() + "@" + std::string(snapshot),
+                  "it has no snapshot of that name",
+                  names.empty() ? "it has none at all" : "its snapshots are " + names);
+    }
+  }
+  if (Status started = made->start_paging(); !started) return fail(std::move(started.error()));
+  if (!is_new) {
+    if (Status status = made->check_books(); !status) return fail(std::move(status.error()));
+  }
+  return made;
+}
+
+Status KeptSegment::check_books() const {
+  const KeptBooks& found = books();
+  if (found.magic != KeptBooks::kMagic) {
+    return fail(ErrorCode::kCorrupt, "cannot open the heap", store_->describe(), "its first page is not one of a heap",
+                "`farheap heap check` looks at all of it");
+  }
+  if (found.format > 1) {
+    return fail(ErrorCode::kUnavailable, "cannot open the heap", store_->describe(),
+                fmt::format("its format is {}, this Farheap reads 1", found.format), "use a newer Farheap");
+  }
+  return {};
+}
+
+Status KeptSegment::start_paging() {
+  syscall(SYS_madvise, range_.data(), range_.size(), MADV_NOHUGEPAGE);
+  syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTDUMP);
+  // A child has none of it: it would read zeros where pages have left.
+  syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTFORK);
+  auto memory = os::Mapping::reserve(base::round_up(sizeof(base::RunPage), kPageBytes), os::Access::kReadWrite);
+  if (!memory) return fail(std::move(memory.error()));
+  run_page_memory_ = std::move(*memory);
+  run_page_ = ::new (run_page_memory_.data()) base::RunPage;
+  backing_ = std::make_unique<KeptBacking>(*versions_, snapshot_ ? &*snapshot_ : nullptr);
+  auto view = pager::KernelView::make(range_.data(), range_.size(), {});
+  if (!view) return fail(std::move(view.error()));
+  view_ = std::move(*view);
+  view_->keep_guards();
+  pager::PagerOptions options;
+  options.capacity_pages = range_.size() / kPageBytes;
+  options.block_max_pages = kBlockPages;
+  options.track_changes = true;
+  options.lost = give_up;
+  auto made = pager::Pager::make(*view_, *backing_, limit_, run_page_->counters, std::move(options));
+  if (!made) return fail(std::move(made.error()));
+  pager_ = std::move(*made);
+  loop_ = std::make_unique<pager::FaultLoop>(
+      *pager_, *backing_, *view_, *run_page_,
+      pager::FaultLoopOptions{.most_handlers = kHandlers, .buffer_pages = kBlockPages, .can_stop = true});
+  looping_ = true;
+  if (Status started = loop_->start(); !started) return started;
+  return view_->watch({{range_.data(), range_.size()}});
+}
+
+void* KeptSegment::reserve(std::size_t bytes) noexcept {
+  KeptBooks& mine = books();
+  bytes = base::round_up(bytes, kPageBytes);
+  std::atomic_ref next(mine.next_table);
+  std::uint64_t at = next.load();
+  do {
+    if (at > mine.end_of_tables || bytes > mine.end_of_tables - at) return nullptr;
+  } while (!next.compare_exchange_weak(at, at + bytes));
+  return base() + at;
+}
+
+std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
+  std::lock_guard lock(runs_mutex_);
+  return books().runs.obtain(bytes, alignment);
+}
+
+bool KeptSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) {
+  std::lock_guard lock(runs_mutex_);
+  return books().runs.extend(at, bytes, new_bytes);
+}
+
+void KeptSegment::discard(std::byte* at, std::size_t bytes) {
+  AtTheTables working;
+  pager_->discard(static_cast<pager::PageNumber>(at - base()) / kPageBytes, bytes / kPageBytes);
+}
+
+void KeptSegment::give_back(std::byte* at, std::size_t bytes) {
+  discard(at, bytes);
+  std::lock_guard lock(runs_mutex_);
+  books().runs.give_back(at, bytes);
+}
+
+Status KeptSegment::commit(std::string_view name, const std::function<void()>& at_cut) {
+  std::lock_guard one(commit_mutex_);
+  const auto finish = [&]() -> Status { return name.empty() ? versions_->commit() : versions_->snapshot(name); };
+  if (!pager_->has_changes()) {
+    at_cut();
+    return finish();
+  }
+  const store::AlignedBuffer buffer(pager::Pager::kCommitPages * kPageBytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
+  pager_->begin_commit([&] { backing_->hold(); });
+  at_cut();
+  Status status =
+      pager_->take_commit(buffer.part(0, pager::Pager::kCommitPages * kPageBytes).data(),
+                          [&](pager::PageRun run, const std::byte* bytes) { return backing_->take(run, bytes); });
+  if (status) status = finish();
+  backing_->go_on();
+  pager_->end_commit(status.has_value());
+  return status;
+}
+
+std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }
+
+std::uint64_t KeptSegment::handed_out_bytes() {
+  std::lock_guard lock(runs_mutex_);
+  return capacity_bytes() - books().end_of_tables - books().runs.free_bytes();
+}
+
+}  // namespace farheap::segment

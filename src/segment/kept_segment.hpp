@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A segment that outlives its process: pages at the same address in every run, whose versions a store keeps. All of it
+// is paged from the beginning; what is touched comes, what has changed is known, and commit() makes it a version.
+//
+// Its first pages are its books: KeptBooks, then kRootBytes for whoever stands above (the heap), then the tables that
+// both reserve as they need them. They are committed like all other pages, so opening rebuilds nothing.
+//
+// Thread-safety: any thread, once it is made; commit() and snapshot() exclude each other.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/metadata_source.hpp"
+#include "base/run_page.hpp"
+#include "farheap/store.hpp"
+#include "os/mapping.hpp"
+#include "pager/fault_loop.hpp"
+#include "pager/kernel_view.hpp"
+#include "pager/pager.hpp"
+#include "segment/kept_backing.hpp"
+#include "segment/page_space.hpp"
+#include "segment/run_allocator.hpp"
+#include "segment/versions.hpp"
+
+namespace farheap::segment {
+
+// At the segment's base. A part of the format of kept heaps (docs/formats.md).
+struct KeptBooks {
+  static constexpr std::uint64_t kMagic = 0x3170'6165'6872'6166;  // "farheap1"
+  std::uint64_t magic = kMagic;
+  std::uint32_t format = 1;
+  std::uint32_t unused = 0;
+  static constexpr std::size_t kBytes = 4096;           // they have
+  static constexpr std::size_t kRootBytes = 60 * 1024;  // behind them, for who stands above
+  std::uint64_t next_table = kBytes + kRootBytes;       // offset: what lies below is reserved
+  std::uint64_t end_of_tables = 0;
+  alignas(64) RunAllocator runs;
+
+  KeptBooks(std::byte* base, std::size_t bytes, std::size_t tables, base::MetadataSource& source)
+      : end_of_tables(tables), runs(base + tables, bytes - tables, source) {}
+};
+static_assert(sizeof(KeptBooks) <= KeptBooks::kBytes);
+
+class KeptSegment final : public PageSpace, private base::MetadataSource {
+ public:
+  struct Settings {
+    std::uint64_t memory_bytes = 0;    // that pages may take
+    std::uint64_t capacity_bytes = 0;  // of a new one; 0: a whole slot of addresses
+  };
+  // In an empty store. Errors: Versions::create; no addresses.
+  [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> create(std::unique_ptr<Store> store,
+                                                                   const Settings& settings);
+  // kConflict if its addresses are taken in this process.
+  [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> open(std::unique_ptr<Store> store,
+                                                                 const Settings& settings);
+  // The newest version, or the snapshot of that name. Who writes to it ends the program with a message, but for what is
+  // written before seal(): that is this process's own.
+  [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> open_read_only(std::unique_ptr<Store> store,
+                                                                           std::string_view snapshot,
+                                                                           const Settings& settings);
+  // What was not committed is lost. Requires: nobody touches it any more.
+  ~KeptSegment() override;
+
+  [[nodiscard]] std::byte* base() const override { return range_.data(); }
+  [[nodiscard]] std::size_t capacity_bytes() const override { return range_.size(); }
+  [[nodiscard]] std::byte* obtain(std::size_t bytes, std::size_t alignment) override;
+  void give_back(std::byte* at, std::size_t bytes) override;
+  void discard(std::byte* at, std::size_t bytes) override;
+  [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
+
+  [[nodiscard]] bool read_only() const { return read_only_; }
+  void seal() { pager_->forbid_writes(true); }
+  [[nodiscard]] std::byte* root() const { return base() + KeptBooks::kBytes; }
+  [[nodiscard]] base::MetadataSource& tables() { return *this; }
+
+  // What was written until now becomes the newest version, with a name if there is one. at_cut() is called when it is
+  // settled what that is: from then on nobody has to be kept from writing. On error the former version stands, and the
+  // next commit takes it all in again.
+  [[nodiscard]] Status commit(std::string_view name, const std::function<void()>& at_cut);
+
+  [[nodiscard]] Versions& versions() { return *versions_; }
+  [[nodiscard]] const Store& store() const { return *store_; }
+  [[nodiscard]] const base::RunCounters& counters() const { return run_page_->counters; }
+  [[nodiscard]] std::uint64_t resident_bytes() const;
+  // Bytes handed out, whether they were ever touched or not.
+  [[nodiscard]] std::uint64_t handed_out_bytes();
+
+ private:
+  class MemoryLimit final : public pager::Budget {
+   public:
+    explicit MemoryLimit(std::uint64_t bytes) : pages_(bytes / base::kPageBytes) {}
+    std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages_; }
+
+   private:
+    std::uint64_t pages_;
+  };
+
+  KeptSegment(std::unique_ptr<Store> store, std::unique_ptr<Versions> versions, const Settings& settings);
+  [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> start(std::unique_ptr<Store> store,
+                                                                  std::unique_ptr<Versions> versions,
+                                                                  const Settings& settings, os::Mapping range,
+                                                                  std::string_view snapshot, bool read_only);
+  [[nodiscard]] Status start_paging();
+  [[nodiscard]] Status check_books() const;
+  [[nodiscard]] KeptBooks& books() const { return *reinterpret_cast<KeptBooks*>(base()); }
+  void* reserve(std::size_t bytes) noexcept override;
+  [[nodiscard]] static std::size_t table_bytes(std::size_t capacity);
+
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Versions> versions_;
+  std::optional<Snapshot> snapshot_;
+  bool read_only_ = false;
+  MemoryLimit limit_;
+  os::Mapping range_;
+  os::Mapping run_page_memory_;
+  base::RunPage* run_page_ = nullptr;
+  std::unique_ptr<KeptBacking> backing_;
+  std::unique_ptr<pager::KernelView> view_;
+  std::unique_ptr<pager::Pager> pager_;
+  std::unique_ptr<pager::FaultLoop> loop_;
+  bool looping_ = false;
+  std::mutex runs_mutex_;    // guards the books
+  std::mutex commit_mutex_;  // held by the one who commits
+};
+
+}  // namespace farheap::segment
