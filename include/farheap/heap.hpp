@@ -260,6 +260,11 @@ class Heap {
   std::unique_ptr<State> state_;
 };
 
+namespace detail {
+template <class T>
+concept Iterator = requires(T& one) { *one++; };
+}  // namespace detail
+
 template <class T>
 class Heap::Constructor {
   static_assert(
@@ -300,13 +305,16 @@ class Heap::Constructor {
   }
   template <class... Arguments>
   void make(T* at, Arguments&... arguments) {
-    if constexpr ((sizeof...(Arguments) > 0) && (requires(Arguments& one) { *one++; } && ...)) {
-      if (iterate_) {
-        ::new (static_cast<void*>(at)) T(*arguments++...);
-        return;
+    if constexpr (sizeof...(Arguments) > 0 && (detail::Iterator<Arguments> && ...)) {
+      if constexpr (std::is_constructible_v<T, decltype(*std::declval<Arguments&>()++)...>) {
+        if (iterate_) {
+          ::new (static_cast<void*>(at)) T(*arguments++...);
+          return;
+        }
       }
     }
     if constexpr (std::is_constructible_v<T, Arguments&...>) {
+      if (iterate_) throw std::logic_error("these are no iterators over arguments of the constructor");
       ::new (static_cast<void*>(at)) T(arguments...);
     } else {
       throw std::logic_error("these are no arguments of the constructor: construct_it() takes iterators");

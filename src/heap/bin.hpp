@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 
 #include "heap/bin_lock.hpp"
 #include "heap/chunk_pool.hpp"
@@ -34,11 +35,16 @@ class alignas(64) Bin {
   [[nodiscard]] unsigned take_back(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner, void** slots,
                                    unsigned count) noexcept;
 
+  // For one whose bytes came back from an earlier process, at rest.
+  void attach() noexcept { ::new (&mutex_) BinLock; }
+
   [[nodiscard]] BinUse use() noexcept;
   void lock_for_fork() noexcept { mutex_.lock(); }
   void unlock_after_fork() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct BookLayout;
+  friend class BookCheck;
   static constexpr unsigned kLists = 4;  // by quarters of fullness; the fullest last
 
   void link(HeapMap& map, SlabIndex index, unsigned list) noexcept;

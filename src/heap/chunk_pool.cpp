@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 namespace farheap::heap {
 
@@ -24,16 +25,21 @@ namespace {
 
 }  // namespace
 
-ChunkPool::ChunkPool(segment::PageSpace& space) noexcept
-    : space_(space),
-      chunks_(space.capacity_bytes() / kChunkBytes + 1),
-      with_free_(space.capacity_bytes() / kChunkBytes + 1),
-      with_dirty_(space.capacity_bytes() / kChunkBytes + 1) {}
+ChunkPool::ChunkPool(segment::PageSpace& space, base::MetadataSource& source) noexcept
+    : space_(&space),
+      chunks_(space.capacity_bytes() / kChunkBytes + 1, source),
+      with_free_(space.capacity_bytes() / kChunkBytes + 1, source),
+      with_dirty_(space.capacity_bytes() / kChunkBytes + 1, source) {}
+
+void ChunkPool::attach(segment::PageSpace& space) noexcept {
+  space_ = &space;
+  ::new (&mutex_) std::mutex;
+}
 
 bool ChunkPool::usable() const noexcept { return chunks_.usable() && with_free_.usable() && with_dirty_.usable(); }
 
 std::byte* ChunkPool::address(std::size_t chunk, unsigned granule) const noexcept {
-  return space_.base() + chunk * kChunkBytes + granule * kGranuleBytes;
+  return space_->base() + chunk * kChunkBytes + granule * kGranuleBytes;
 }
 
 std::size_t ChunkPool::dirty_limit() const noexcept { return std::max(kDirtyAlways, used_granules_ / kDirtyShare); }
@@ -70,9 +76,9 @@ std::size_t ChunkPool::take_lowest(unsigned count) noexcept {
 }
 
 bool ChunkPool::add_chunk() noexcept {
-  std::byte* at = space_.obtain(kChunkBytes, kChunkBytes);
+  std::byte* at = space_->obtain(kChunkBytes, kChunkBytes);
   if (at == nullptr) return false;
-  auto index = static_cast<std::size_t>(at - space_.base()) / kChunkBytes;
+  auto index = static_cast<std::size_t>(at - space_->base()) / kChunkBytes;
   chunks_[index] = {kAll, 0};
   with_free_.insert(index);
   ++empty_chunks_;
@@ -104,7 +110,7 @@ void ChunkPool::give_back_if_spare(std::unique_lock<std::mutex> lock, std::size_
   if (chunks_[index].free != kAll || empty_chunks_ <= keep) return;
   withdraw(index, kAll);
   lock.unlock();
-  space_.give_back(address(index, 0), kChunkBytes);
+  space_->give_back(address(index, 0), kChunkBytes);
 }
 
 void ChunkPool::give_back(std::size_t granule, unsigned count) noexcept {
@@ -128,7 +134,7 @@ void ChunkPool::drop_down_to(std::size_t keep) noexcept {
     for (std::uint32_t rest = dropping; rest != 0;) {
       auto first = static_cast<unsigned>(std::countr_zero(rest));
       auto count = static_cast<unsigned>(std::countr_one(rest >> first));
-      space_.discard(address(index, first), count * kGranuleBytes);
+      space_->discard(address(index, first), count * kGranuleBytes);
       rest &= ~row(first, count);
     }
     lock.lock();

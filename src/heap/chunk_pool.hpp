@@ -28,7 +28,9 @@ class ChunkPool {
   static constexpr std::size_t kDirtyShare = 32;
   static constexpr std::size_t kKeptEmpty = 4;  // chunks
 
-  explicit ChunkPool(segment::PageSpace& space) noexcept;
+  explicit ChunkPool(segment::PageSpace& space, base::MetadataSource& source = base::mapped_tables()) noexcept;
+  // For one whose bytes came back from an earlier process, at rest.
+  void attach(segment::PageSpace& space) noexcept;
   [[nodiscard]] bool usable() const noexcept;
 
   // The number of the first of `count` (1 to 8) granules in a row; kNone when the space is full.
@@ -47,6 +49,8 @@ class ChunkPool {
   void unlock_after_fork() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct BookLayout;
+  friend class BookCheck;
   // One bit a granule. dirty is a part of free; bits in neither mask are used, or just being dropped.
   struct Chunk {
     std::uint32_t free;
@@ -65,7 +69,7 @@ class ChunkPool {
   [[nodiscard]] std::size_t dirty_limit() const noexcept;
   [[nodiscard]] std::byte* address(std::size_t chunk, unsigned granule) const noexcept;
 
-  segment::PageSpace& space_;
+  segment::PageSpace* space_;
   std::mutex mutex_;  // guards all below
   SparseTable<Chunk> chunks_;
   IndexSet with_free_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The slow paths: a cache that is empty or full, objects above 32 KiB, threads without a cache.
+//
+// Invariant: who changes the books has passed the gate, once, around all changes that belong together.
 #include "heap/heap.hpp"
 
 #include <algorithm>
@@ -19,14 +21,19 @@ void* Heap::allocate_slow(std::size_t bytes) noexcept {
 
 // Addresses that wait to be used again may be what is missing.
 LargeRuns::Run Heap::obtain_large(std::size_t bytes, std::size_t alignment) noexcept {
-  LargeRuns::Run run = large_.obtain(bytes, alignment);
-  if (run.at != nullptr || bytes > map_.capacity_bytes()) return run;
+  {
+    base::GatePass pass(gate_);
+    LargeRuns::Run run = large_.obtain(bytes, alignment);
+    if (run.at != nullptr || bytes > map_.capacity_bytes()) return run;
+  }
   purge();
+  base::GatePass pass(gate_);
   return large_.obtain(bytes, alignment);
 }
 
 void* Heap::allocate_small_slow(unsigned size_class) noexcept {
   ThreadCache* cache = this_thread();
+  base::GatePass pass(gate_);
   if (cache == nullptr) {
     void* slot = nullptr;
     return bin(0, size_class).refill(map_, pool_, size_class, 0, &slot, 1) == 1 ? slot : nullptr;
@@ -51,6 +58,7 @@ void Heap::free_slow(void* pointer) noexcept {
   if (offset >= map_.capacity_bytes()) stop_not_allocated(pointer, "lies outside of the heap");
   unsigned size_class = map_.class_at(offset);
   if (size_class == 0) {
+    base::GatePass pass(gate_);
     large_.give_back(pointer);
   } else {
     free_small_slow(pointer, size_class);
@@ -59,6 +67,7 @@ void Heap::free_slow(void* pointer) noexcept {
 
 void Heap::free_small_slow(void* pointer, unsigned size_class) noexcept {
   ThreadCache* cache = this_thread();
+  base::GatePass pass(gate_);
   if (cache == nullptr) {
     put_back(size_class, &pointer, 1);
     return;
@@ -80,6 +89,7 @@ void Heap::free_small_slow(void* pointer, unsigned size_class) noexcept {
   (void)mine.push(pointer);
 }
 
+// Requires: the gate is passed.
 // One round for each arena that owns some of the slots: the bin of the first one that is left takes all of its own.
 void Heap::put_back(unsigned size_class, void** slots, unsigned count) noexcept {
   while (count > 0) {
@@ -148,7 +158,10 @@ void* Heap::reallocate(void* pointer, std::size_t bytes) noexcept {
   std::size_t old_bytes = usable_size(pointer);
   // Small steps down stay: to move is to touch memory that may be far away.
   if (bytes <= old_bytes && bytes >= old_bytes / 2) return pointer;
-  if (bytes > kLargestSmall && old_bytes > kLargestSmall && large_.resize(pointer, bytes)) return pointer;
+  if (bytes > kLargestSmall && old_bytes > kLargestSmall) {
+    base::GatePass pass(gate_);
+    if (large_.resize(pointer, bytes)) return pointer;
+  }
   return move(pointer, old_bytes, bytes);
 }
 

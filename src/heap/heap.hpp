@@ -12,6 +12,12 @@
 // Results are aligned to 16 bytes for 16 bytes and more. A wrong free() is found where that is cheap (when slots
 // go back to their bin, not when they enter the cache) and stops the program with the pointer in the message.
 //
+// A heap may live in a kept segment: memory that outlives the process and comes back at the same address. Then all its
+// books come from a source in that segment, the object itself lies there too and is never destroyed, and the books
+// are as they were as soon as it is attached. A gate makes the books rest while the segment is committed: every change
+// of them passes it, but for those of the thread caches' fast paths, which are in order at any instant (see
+// thread_cache.hpp). book_layout.hpp says what is stored where.
+//
 // Thread-safety: any thread. Several heaps may live in one process; the first four have thread caches.
 #pragma once
 
@@ -20,7 +26,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 
+#include "base/gate.hpp"
+#include "base/metadata_source.hpp"
 #include "heap/bin.hpp"
 #include "heap/chunk_pool.hpp"
 #include "heap/heap_map.hpp"
@@ -38,11 +47,27 @@ class Heap {
   // Never calls malloc; may be placement-constructed before main.
   // Requires: the space outlives the heap, and its base and capacity are multiples of 2 MiB.
   // Of large objects that were freed, `most_waiting` bytes keep their memory for the next ones.
-  explicit Heap(segment::PageSpace& space, std::size_t most_waiting = 8 * base::kMiB) noexcept;
+  // The source is asked, and the space is called, from inside the gate: neither may pass it again.
+  explicit Heap(segment::PageSpace& space, std::size_t most_waiting = 8 * base::kMiB,
+                base::MetadataSource& source = base::mapped_tables(), base::Gate* gate = nullptr) noexcept;
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   // Objects are not given back to the space. Requires: no other thread uses the heap, now or later.
   ~Heap();
+
+  // For a heap whose bytes came back from an earlier process, as they were while the gate was closed. What the threads
+  // of that process had in their caches is free again; an object that one of them was about to get or had just given
+  // up stays allocated.
+  // Requires: all lies at the same addresses as then; check() found nothing, or the bytes are known to be sound.
+  void attach(segment::PageSpace& space, base::MetadataSource& source, base::Gate* gate) noexcept;
+  // The end of a kept heap's use by this process: threads that used it may end later, when its memory is gone.
+  // Requires: no thread uses the heap now or later (one may be ending), and the gate is open.
+  void detach() noexcept;
+
+  // Whether the books agree with each other; if not, why says where. May be called before attach(), and of a kept heap
+  // that may be damaged: nothing outside of `kept` is read. Calls malloc().
+  // Requires: no other use of the heap meanwhile, and not by a thread of this heap's as its malloc().
+  [[nodiscard]] bool check(std::string& why, const KeptRange& kept = {}) const;
 
   // False if the memory for the books could not be had; then every allocation returns nullptr.
   [[nodiscard]] bool usable() const noexcept { return usable_; }
@@ -77,18 +102,21 @@ class Heap {
   [[nodiscard]] Statistics statistics() noexcept;
 
   // Calls visit(context, object, usable bytes) for every object, by address within its kind. Slots in thread caches
-  // are reported too: they count as used (see thread_cache.hpp). All other use of the heap waits meanwhile.
+  // are reported too: they count as used (see thread_cache.hpp). All other use of the heap waits meanwhile, and so does
+  // who closes the gate.
   // Requires: visit does not use this heap.
   using Visit = void (*)(void* context, void* object, std::size_t bytes);
   void for_each_object(Visit visit, void* context) noexcept;
 
-  // Around fork(), before the space's own locks are taken. What the other threads had in their caches is lost to
-  // the child: they may have been in the middle of changing them.
+  // Around fork(), before the space's own locks are taken. The gate is closed meanwhile. What the other threads had in
+  // their caches is lost to the child: they may have been in the middle of changing them.
   void lock_for_fork() noexcept;
   void unlock_after_fork_parent() noexcept;
   void unlock_after_fork_child() noexcept;
 
  private:
+  friend struct BookLayout;
+  friend class BookCheck;
   static constexpr unsigned kMostArenas = 32;
 
   [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
@@ -103,12 +131,15 @@ class Heap {
   }
   void put_back(unsigned size_class, void** slots, unsigned count) noexcept;
 
+  void bind_threads() noexcept;
+  void unbind_threads() noexcept;
   [[nodiscard]] ThreadCache* this_thread() noexcept;
   [[nodiscard]] ThreadCache* make_cache() noexcept;
   [[nodiscard]] bool prepare(ThreadCache& cache) noexcept;
   void look_for_idle(ThreadCache& cache) noexcept;
   void flush(ThreadCache& cache) noexcept;
   void retire(ThreadCache& cache) noexcept;
+  template <int kBinding>
   static void on_thread_end(void* cache) noexcept;
 
   void walk_slabs(Visit visit, void* context) noexcept;
@@ -126,6 +157,7 @@ class Heap {
   ChunkPool pool_;
   LargeRuns large_;
 
+  base::Gate* gate_ = nullptr;
   pthread_key_t key_ = 0;
   std::mutex threads_mutex_;  // guards all below
   MetadataArena metadata_;

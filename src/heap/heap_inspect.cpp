@@ -8,7 +8,11 @@
 namespace farheap::heap {
 
 void Heap::purge() noexcept {
-  pool_.purge();
+  {
+    base::GatePass pass(gate_);
+    pool_.purge();
+  }
+  base::GatePass pass(gate_);
   large_.purge();
 }
 
@@ -81,8 +85,10 @@ void Heap::for_each_object(Visit visit, void* context) noexcept {
   unlock_after_fork_parent();
 }
 
+// The gate first: who waits for a lock is inside it, and would be missing in the child.
 // The order in which locks are taken everywhere: threads, bins, chunk pool; large runs alone.
 void Heap::lock_for_fork() noexcept {
+  if (gate_ != nullptr) gate_->close();
   threads_mutex_.lock();
   for (unsigned i = 0; usable_ && i < arenas_ * kClassCount; ++i) bins_[i].lock_for_fork();
   pool_.lock_for_fork();
@@ -94,10 +100,7 @@ void Heap::unlock_after_fork_parent() noexcept {
   pool_.unlock_after_fork();
   for (unsigned i = 0; usable_ && i < arenas_ * kClassCount; ++i) bins_[i].unlock_after_fork();
   threads_mutex_.unlock();
+  if (gate_ != nullptr) gate_->open();
 }
-
-// The child's only thread is the one that took the locks, so it may release them as the parent does. Pages that
-// another thread was just dropping stay unused in the child, as do the slots in the caches of the other threads.
-void Heap::unlock_after_fork_child() noexcept { unlock_after_fork_parent(); }
 
 }  // namespace farheap::heap

@@ -18,13 +18,13 @@ namespace farheap::heap {
 
 class HeapMap {
  public:
-  HeapMap(std::byte* base, std::size_t capacity_bytes) noexcept
+  HeapMap(std::byte* base, std::size_t capacity_bytes, base::MetadataSource& source = base::mapped_tables()) noexcept
       : base_(base),
         capacity_(capacity_bytes),
-        classes_(capacity_bytes / kGranuleBytes + 1),
-        slabs_(capacity_bytes / kGranuleBytes + 1),
-        bits_beside_(capacity_bytes / kGranuleBytes + 1),
-        run_pages_(capacity_bytes / base::kPageBytes + 1) {}
+        classes_(capacity_bytes / kGranuleBytes + 1, source),
+        slabs_(capacity_bytes / kGranuleBytes + 1, source),
+        bits_beside_(capacity_bytes / kGranuleBytes + 1, source),
+        run_pages_(capacity_bytes / base::kPageBytes + 1, source) {}
 
   [[nodiscard]] bool usable() const noexcept {
     return classes_.usable() && slabs_.usable() && bits_beside_.usable() && run_pages_.usable();
@@ -70,7 +70,23 @@ class HeapMap {
     return run_pages_[offset >> base::kPageShift];
   }
 
+  // For books that may be damaged.
+  [[nodiscard]] bool is_sound(const KeptRange& kept) const noexcept {
+    std::size_t granules = capacity_ / kGranuleBytes;
+    return classes_.is_sound(granules + 1, kept) && slabs_.is_sound(granules + 1, kept) &&
+           bits_beside_.is_sound(granules + 1, kept) && run_pages_.is_sound(capacity_ / base::kPageBytes + 1, kept);
+  }
+  // Requires: granules below the capacity.
+  [[nodiscard]] unsigned class_of_granule(std::size_t granule) const noexcept {
+    return classes_[granule].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const Slab& record(std::size_t granule) const noexcept { return slabs_[granule]; }
+  [[nodiscard]] const std::uint64_t* words_beside(std::size_t granule) const noexcept {
+    return bits_beside_[granule].words;
+  }
+
  private:
+  friend struct BookLayout;
   struct BitsBeside {
     std::uint64_t words[Slab::kWordsBeside];
   };

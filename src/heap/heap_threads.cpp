@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <new>
 
+#include "heap/book_layout.hpp"  // for its assertions
 #include "heap/heap.hpp"
 #include "os/robust_list.hpp"
 
@@ -19,6 +21,8 @@ namespace {
 // Which heap has which binding; 0: free. The heap at hand uses what it finds here, so ids are never used twice.
 constinit std::atomic<std::uint64_t> g_binding_owner[kThreadBindings] = {};
 constinit std::atomic<std::uint64_t> g_last_heap_id{0};
+// How many threads are about to end for the heap of a binding. A kept heap's memory goes when it is detached.
+constinit std::atomic<std::uint32_t> g_ending[kThreadBindings] = {};
 
 constexpr std::uint32_t kFirstCapacity = 4;
 constexpr unsigned kSlowCallsPerLook = 16;
@@ -40,11 +44,13 @@ constexpr unsigned kSlowCallsPerLook = 16;
 
 }  // namespace
 
-Heap::Heap(segment::PageSpace& space, std::size_t most_waiting) noexcept
-    : map_(space.base(), space.capacity_bytes()),
+Heap::Heap(segment::PageSpace& space, std::size_t most_waiting, base::MetadataSource& source, base::Gate* gate) noexcept
+    : map_(space.base(), space.capacity_bytes(), source),
       id_(g_last_heap_id.fetch_add(1) + 1),
-      pool_(space),
-      large_(space, map_, most_waiting) {
+      pool_(space, source),
+      large_(space, map_, most_waiting),
+      gate_(gate),
+      metadata_(source) {
   arenas_ = arena_count(kMostArenas);
   bins_ = static_cast<Bin*>(metadata_.obtain(sizeof(Bin) * arenas_ * kClassCount));
   bool aligned = reinterpret_cast<std::uintptr_t>(space.base()) % kChunkBytes == 0 &&
@@ -52,17 +58,58 @@ Heap::Heap(segment::PageSpace& space, std::size_t most_waiting) noexcept
   usable_ = map_.usable() && pool_.usable() && bins_ != nullptr && aligned;
   if (!usable_) return;
   for (unsigned i = 0; i < arenas_ * kClassCount; ++i) ::new (&bins_[i]) Bin;
+  bind_threads();
+}
+
+Heap::~Heap() { unbind_threads(); }
+
+void Heap::bind_threads() noexcept {
+  static constexpr void (*kOnThreadEnd[])(void*) = {&Heap::on_thread_end<0>, &Heap::on_thread_end<1>,
+                                                    &Heap::on_thread_end<2>, &Heap::on_thread_end<3>};
+  static_assert(std::size(kOnThreadEnd) == kThreadBindings);
   int binding = claim_binding(id_);
   if (binding < 0) return;
   binding_ = binding;
-  has_thread_caches_ = pthread_key_create(&key_, &Heap::on_thread_end) == 0;
-  if (!has_thread_caches_) g_binding_owner[binding_].store(0);
+  has_thread_caches_ = pthread_key_create(&key_, kOnThreadEnd[binding]) == 0;
+  if (!has_thread_caches_) g_binding_owner[binding].store(0);
 }
 
-Heap::~Heap() {
+// Afterwards no thread that ends looks at this heap.
+void Heap::unbind_threads() noexcept {
   if (!has_thread_caches_) return;
-  pthread_key_delete(key_);
   g_binding_owner[binding_].store(0);
+  pthread_key_delete(key_);
+  while (g_ending[binding_].load() != 0) sched_yield();
+  has_thread_caches_ = false;
+}
+
+// Everything that meant something to that process only is made anew, without a look at what it was.
+void Heap::attach(segment::PageSpace& space, base::MetadataSource& source, base::Gate* gate) noexcept {
+  id_ = g_last_heap_id.fetch_add(1) + 1;
+  binding_ = 0;
+  has_thread_caches_ = false;
+  gate_ = gate;
+  ::new (&threads_mutex_) std::mutex;
+  metadata_.attach(source);
+  pool_.attach(space);
+  large_.attach(space);
+  if (!usable_) return;
+  for (unsigned i = 0; i < arenas_ * kClassCount; ++i) bins_[i].attach();
+  while (living_ != nullptr) {
+    ThreadCache& cache = *living_;
+    living_ = cache.next;
+    flush(cache);
+    cache.next = spare_;
+    spare_ = &cache;
+  }
+  std::fill_n(arena_threads_, kMostArenas, 0u);
+  bind_threads();
+}
+
+// With an id that no thread has, so that a call that comes too late takes no thread's cache.
+void Heap::detach() noexcept {
+  unbind_threads();
+  id_ = g_last_heap_id.fetch_add(1) + 1;
 }
 
 // nullptr: this thread works without a cache.
@@ -81,6 +128,7 @@ ThreadCache* Heap::this_thread() noexcept {
 }
 
 ThreadCache* Heap::make_cache() noexcept {
+  base::GatePass pass(gate_);
   std::lock_guard lock(threads_mutex_);
   ThreadCache* cache = spare_;
   if (cache != nullptr) {
@@ -110,6 +158,7 @@ bool Heap::prepare(ThreadCache& cache) noexcept {
   return true;
 }
 
+// Requires: the gate is passed.
 // Called now and then, on a slow path: one class after the other gives half of its slots back if neither a refill
 // nor a flush has happened since the last look.
 void Heap::look_for_idle(ThreadCache& cache) noexcept {
@@ -127,6 +176,7 @@ void Heap::look_for_idle(ThreadCache& cache) noexcept {
   idle.count.store(kept, std::memory_order_relaxed);
 }
 
+// Requires: the gate is passed.
 void Heap::flush(ThreadCache& cache) noexcept {
   for (unsigned i = 1; i < kClassCount; ++i) {
     CacheBin& mine = cache.bins[i];
@@ -137,10 +187,13 @@ void Heap::flush(ThreadCache& cache) noexcept {
 }
 
 void Heap::flush_thread_cache() noexcept {
-  if (t_bindings[binding_].heap_id == id_) flush(*t_bindings[binding_].cache);
+  if (t_bindings[binding_].heap_id != id_) return;
+  base::GatePass pass(gate_);
+  flush(*t_bindings[binding_].cache);
 }
 
 void Heap::retire(ThreadCache& cache) noexcept {
+  base::GatePass pass(gate_);
   flush(cache);
   std::lock_guard lock(threads_mutex_);
   if (cache.previous != nullptr) {
@@ -164,8 +217,22 @@ void Heap::thread_exit() noexcept {
   retire(*cache);
 }
 
+// The child's only thread is the one that took the locks, so it may release them as the parent does; none of the
+// others is about to end here. Pages that another thread was just dropping stay unused in the child, as do the slots in
+// the caches of the other threads; a kept heap loses no pages, because nobody is inside its gate.
+void Heap::unlock_after_fork_child() noexcept {
+  if (has_thread_caches_) g_ending[binding_].store(0);
+  unlock_after_fork_parent();
+}
+
+// The heap may be gone, and the cache with it, unless it is still the one of this thread's binding: then who detaches
+// it waits.
+template <int kBinding>
 void Heap::on_thread_end(void* cache) noexcept {
-  static_cast<ThreadCache*>(cache)->heap->thread_exit();
+  g_ending[kBinding].fetch_add(1);
+  const std::uint64_t id = t_bindings[kBinding].heap_id;
+  if (id != 0 && g_binding_owner[kBinding].load() == id) static_cast<ThreadCache*>(cache)->heap->thread_exit();
+  g_ending[kBinding].fetch_sub(1);
   os::touch_robust_list();
 }
 

@@ -17,8 +17,9 @@ namespace farheap::heap {
 class IndexSet {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  explicit IndexSet(std::size_t limit) noexcept
-      : levels_{Level(words(limit, 1)), Level(words(limit, 2)), Level(words(limit, 3)), Level(words(limit, 4))},
+  explicit IndexSet(std::size_t limit, base::MetadataSource& source = base::mapped_tables()) noexcept
+      : levels_{Level(words(limit, 1), source), Level(words(limit, 2), source), Level(words(limit, 3), source),
+                Level(words(limit, 4), source)},
         level_words_{words(limit, 1), words(limit, 2), words(limit, 3), words(limit, 4)} {}
 
   [[nodiscard]] bool usable() const noexcept {
@@ -58,7 +59,27 @@ class IndexSet {
     return kNone;
   }
 
+  // For books that may be damaged: whether the levels agree and the tables have the right lengths.
+  [[nodiscard]] bool is_sound(std::size_t limit, const KeptRange& kept) const noexcept {
+    for (int level = 0; level < kLevels; ++level) {
+      if (level_words_[level] != words(limit, level + 1) || !levels_[level].is_sound(level_words_[level], kept))
+        return false;
+    }
+    for (int level = 0; level + 1 < kLevels; ++level) {
+      for (std::size_t i = 0; i < level_words_[level]; ++i) {
+        bool marked = (levels_[level + 1][i / 64] >> (i % 64) & 1) != 0;
+        if (marked != (levels_[level][i] != 0)) return false;
+      }
+    }
+    return true;
+  }
+  // Requires: below the limit.
+  [[nodiscard]] bool holds(std::size_t index) const noexcept {
+    return (levels_[0][index / 64] >> (index % 64) & 1) != 0;
+  }
+
  private:
+  friend struct BookLayout;
   using Level = SparseTable<std::uint64_t>;
   static constexpr int kLevels = 4;
 

@@ -4,12 +4,18 @@
 #include "heap/large_runs.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "heap/misuse.hpp"
 
 namespace farheap::heap {
 
 static constexpr std::size_t kLargestWaiting = 2 * base::kMiB;
+
+void LargeRuns::attach(segment::PageSpace& space) noexcept {
+  space_ = &space;
+  ::new (&mutex_) std::mutex;
+}
 
 // The best fit that wastes no more than a quarter.
 std::byte* LargeRuns::take_waiting(std::size_t bytes, std::size_t alignment, std::size_t& got) noexcept {
@@ -44,7 +50,7 @@ LargeRuns::Run LargeRuns::obtain(std::size_t bytes, std::size_t alignment) noexc
   bytes = base::round_up(bytes, base::kPageBytes);
   std::size_t got = bytes;
   Run run{take_waiting(bytes, alignment, got), false};
-  if (run.at == nullptr) run = {space_.obtain(bytes, alignment), true};
+  if (run.at == nullptr) run = {space_->obtain(bytes, alignment), true};
   if (run.at != nullptr) note(run.at, got);
   return run;
 }
@@ -59,7 +65,7 @@ void LargeRuns::give_back(void* object) noexcept {
   std::size_t bytes = pages * base::kPageBytes;
   live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   if (bytes > std::min(kLargestWaiting, most_waiting_)) {
-    space_.give_back(at, bytes);
+    space_->give_back(at, bytes);
     return;
   }
   std::unique_lock lock(mutex_);
@@ -69,7 +75,7 @@ void LargeRuns::give_back(void* object) noexcept {
     --waiting_count_;
     waiting_bytes_ -= oldest.bytes;
     lock.unlock();
-    space_.give_back(oldest.at, oldest.bytes);
+    space_->give_back(oldest.at, oldest.bytes);
     lock.lock();
   }
   waiting_[waiting_count_++] = {at, bytes};
@@ -87,11 +93,11 @@ bool LargeRuns::resize(void* object, std::size_t bytes) noexcept {
   if (bytes > map_.capacity_bytes()) return false;
   bytes = base::round_up(bytes, base::kPageBytes);
   auto* at = static_cast<std::byte*>(object);
-  if (bytes > old_bytes && !space_.extend(at, old_bytes, bytes)) return false;
+  if (bytes > old_bytes && !space_->extend(at, old_bytes, bytes)) return false;
   if (bytes < old_bytes) {
     map_.run_pages(map_.offset_of(at)).store(static_cast<std::uint32_t>(bytes / base::kPageBytes));
     live_bytes_.fetch_sub(old_bytes - bytes, std::memory_order_relaxed);
-    space_.give_back(at + bytes, old_bytes - bytes);
+    space_->give_back(at + bytes, old_bytes - bytes);
     return true;
   }
   live_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
@@ -105,7 +111,7 @@ void LargeRuns::purge() noexcept {
     Waiting last = waiting_[--waiting_count_];
     waiting_bytes_ -= last.bytes;
     lock.unlock();
-    space_.give_back(last.at, last.bytes);
+    space_->give_back(last.at, last.bytes);
     lock.lock();
   }
 }

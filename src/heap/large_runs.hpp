@@ -20,7 +20,9 @@ class LargeRuns {
  public:
   // Of what was given back, `most_waiting` bytes stay in memory for the next that asks.
   LargeRuns(segment::PageSpace& space, HeapMap& map, std::size_t most_waiting) noexcept
-      : space_(space), map_(map), most_waiting_(most_waiting) {}
+      : space_(&space), map_(map), most_waiting_(most_waiting) {}
+  // For one whose bytes came back from an earlier process, at rest.
+  void attach(segment::PageSpace& space) noexcept;
 
   struct Run {
     std::byte* at = nullptr;  // nullptr: the space is full
@@ -45,6 +47,8 @@ class LargeRuns {
   void unlock_after_fork() noexcept { mutex_.unlock(); }
 
  private:
+  friend struct BookLayout;
+  friend class BookCheck;
   static constexpr unsigned kWaiting = 32;
   struct Waiting {
     std::byte* at;
@@ -53,7 +57,7 @@ class LargeRuns {
   [[nodiscard]] std::byte* take_waiting(std::size_t bytes, std::size_t alignment, std::size_t& got) noexcept;
   void note(std::byte* at, std::size_t bytes) noexcept;
 
-  segment::PageSpace& space_;
+  segment::PageSpace* space_;
   HeapMap& map_;
   const std::size_t most_waiting_;
   std::atomic<std::size_t> live_bytes_{0};

@@ -4,6 +4,11 @@
 // themselves are never touched. In the books of the bins they count as used: a later commit that wants to know
 // from the bitmaps what is allocated has to subtract them.
 //
+// In a kept segment a cut may be made between any two instructions of the thread. What is in the cut is a prefix of
+// the thread's stores, as the processor (x86) keeps their order and the compiler is told to: a slot is out of the
+// cache before the program writes to it or stores where it is, and in the cache after all that. So in any cut a slot
+// is at most in one place; in none, if its object was just coming or going.
+//
 // Thread-safety: its own thread only; counts may be read by others (statistics).
 #pragma once
 
@@ -27,13 +32,14 @@ struct CacheBin {
     std::uint32_t left = count.load(std::memory_order_relaxed);
     if (left == 0) return nullptr;
     count.store(left - 1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_release);  // before what the caller does with the slot
     return slots[left - 1];
   }
   [[nodiscard]] bool push(void* slot) {
     std::uint32_t have = count.load(std::memory_order_relaxed);
     if (have == capacity) return false;
     slots[have] = slot;
-    count.store(have + 1, std::memory_order_relaxed);
+    count.store(have + 1, std::memory_order_release);  // after the slot, and what the caller did before
     return true;
   }
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #include "base/inside_runtime.hpp"
 
@@ -72,6 +73,17 @@ Status make_waiting_thread() {
   return {};
 }
 
+struct Work {
+  ThreadBody body;
+  void* argument;
+};
+
+void* do_work(void* work) {
+  base::t_inside_runtime = true;
+  const std::unique_ptr<Work> mine(static_cast<Work*>(work));
+  return mine->body(mine->argument);
+}
+
 void touch(const void* at) { (void)*static_cast<const volatile char*>(at); }
 
 }  // namespace
@@ -86,6 +98,22 @@ Status start_runtime_thread(ThreadBody body, void* argument) {
   place.called.store(true);
   place.called.notify_one();
   return {};
+}
+
+Result<pthread_t> start_ending_thread(ThreadBody body, void* argument) {
+  auto work = std::make_unique<Work>(Work{body, argument});
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, nullptr, do_work, work.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    return fail(
+        errno_error(error, "cannot start a thread of the heap", "pthread_create", "raise `ulimit -u` if it is set"));
+  }
+  work.release();
+  return thread;
 }
 
 Status keep_threads_waiting(unsigned count) {

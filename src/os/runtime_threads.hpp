@@ -6,8 +6,12 @@
 // To make a thread, the C library allocates. Where the program brings its own malloc() it asks that one, and paging may
 // start in the middle of it: so such a process makes the threads beforehand, and they wait until they are called.
 //
-// Thread-safety: one call at a time.
+// A heap that is opened and closed has threads that end: ordinary ones, but for the signals and the flag.
+//
+// Thread-safety: one call at a time, but for start_ending_thread().
 #pragma once
+
+#include <pthread.h>
 
 #include <farheap/result.hpp>
 
@@ -17,6 +21,9 @@ using ThreadBody = void* (*)(void*);
 
 // One that waits, or a new one. kUnavailable if none can be made. `body` does not return.
 [[nodiscard]] Status start_runtime_thread(ThreadBody body, void* argument);
+
+// One that ends when `body` returns, and is to be joined.
+[[nodiscard]] Result<pthread_t> start_ending_thread(ThreadBody body, void* argument);
 
 // From here on `count` threads are made beforehand: now, and in every forked child when it asks for them again.
 [[nodiscard]] Status keep_threads_waiting(unsigned count);

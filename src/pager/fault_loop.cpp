@@ -61,10 +61,11 @@ Status FaultLoop::start() {
 }
 
 Status FaultLoop::start_thread(os::ThreadBody body) {
-  ++threads_;
-  Status started = os::start_runtime_thread(body, this);
-  if (!started) --threads_;
-  return started;
+  if (!options_.can_stop) return os::start_runtime_thread(body, this);
+  auto started = os::start_ending_thread(body, this);
+  if (!started) return fail(std::move(started.error()));
+  threads_.push_back(*started);
+  return {};
 }
 
 void FaultLoop::stop() {
@@ -73,7 +74,8 @@ void FaultLoop::stop() {
   handlers_.notify_all();
   const std::uint64_t one = 1;
   while (write(wake_up_, &one, sizeof one) < 0 && errno == EINTR) continue;
-  while (threads_.load(std::memory_order_acquire) != 0) poll(nullptr, 0, 1);
+  for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
+  threads_.clear();
   close(wake_up_);
 }
 
@@ -81,14 +83,11 @@ Status FaultLoop::start_in_child() {
   new (&turn_) std::mutex;
   first_thread_ = last_thread_ = 0;
   serving_ = 0;
-  threads_ = 0;
   return start();
 }
 
 void* FaultLoop::handler(void* loop) {
-  auto& self = *static_cast<FaultLoop*>(loop);
-  self.handle();
-  self.end_thread();
+  static_cast<FaultLoop*>(loop)->handle();
   return nullptr;
 }
 
@@ -102,7 +101,6 @@ void* FaultLoop::evictor(void* loop) {
       case Pager::Evicted::kStoreFull: poll(nullptr, 0, 500); break;
     }
   }
-  self.end_thread();
   return nullptr;
 }
 
@@ -112,7 +110,6 @@ void* FaultLoop::reader(void* loop) {
   while (!self.stopping_.load(std::memory_order_relaxed)) {
     self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : 1000);
   }
-  self.end_thread();
   return nullptr;
 }
 

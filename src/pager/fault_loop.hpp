@@ -72,7 +72,6 @@ class FaultLoop {
   [[nodiscard]] bool land_one();
   void land_all();
   [[nodiscard]] Status start_thread(os::ThreadBody body);
-  void end_thread() { threads_.fetch_sub(1, std::memory_order_release); }
   void note_stall(PageNumber page, Clock::time_point since);
 
   Pager& pager_;
@@ -94,7 +93,7 @@ class FaultLoop {
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
   std::atomic<bool> stopping_ = false;
-  std::atomic<unsigned> threads_ = 0;  // that have not ended
+  std::vector<pthread_t> threads_;     // to be joined; none where they live as long as the process
   int wake_up_ = -1;                   // an eventfd: readable when it is to stop
   std::atomic<unsigned> serving_ = 0;  // handlers that have a fault in hand
 };

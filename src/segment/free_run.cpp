@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/inside_runtime.hpp"
 #include "base/units.hpp"
 
 namespace farheap::segment {
@@ -21,8 +20,10 @@ union FreeRunPool::Record {
   ~Record() {}
 };
 
+static_assert(sizeof(FreeRun) == 64, "records lie in kept segments: see heap/book_layout.hpp");
+
 FreeRunPool::~FreeRunPool() {
-  while (blocks_ != nullptr) {
+  while (source_->is_mapped() && blocks_ != nullptr) {
     Record* block = blocks_;
     blocks_ = block->link.next;
     munmap(block, block->link.block_bytes);
@@ -30,10 +31,9 @@ FreeRunPool::~FreeRunPool() {
 }
 
 bool FreeRunPool::grow() noexcept {
-  base::InsideRuntime inside;  // in a program that runs on Farheap, mmap() is Farheap's own: the books would be paged
   std::size_t bytes = next_block_bytes_;
-  void* block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) return false;
+  void* block = source_->reserve(bytes);
+  if (block == nullptr) return false;
   auto* records = static_cast<Record*>(block);
   records->link = {blocks_, bytes};
   blocks_ = records;

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/metadata_source.hpp"
+
 namespace farheap::segment {
 
 struct FreeRun {
@@ -43,10 +45,10 @@ using FreeRunsBySize =
     boost::intrusive::set<FreeRun, boost::intrusive::member_hook<FreeRun, FreeRun::Hook, &FreeRun::size_hook>,
                           boost::intrusive::compare<FreeRunSizeOrder>, boost::intrusive::constant_time_size<false>>;
 
-// Records from raw mmap memory; never malloc. What it has mapped it keeps until it dies.
+// Records from blocks of a source; never malloc. What it has got it keeps until it dies.
 class FreeRunPool {
  public:
-  FreeRunPool() = default;
+  explicit FreeRunPool(base::MetadataSource& source = base::mapped_blocks()) noexcept : source_(&source) {}
   FreeRunPool(const FreeRunPool&) = delete;
   FreeRunPool& operator=(const FreeRunPool&) = delete;
   ~FreeRunPool();
@@ -55,10 +57,15 @@ class FreeRunPool {
   [[nodiscard]] FreeRun* make(std::uintptr_t start, std::uintptr_t end) noexcept;
   void recycle(FreeRun* run) noexcept;
 
+  // In a new process: where more comes from.
+  void attach(base::MetadataSource& source) noexcept { source_ = &source; }
+
  private:
+  friend struct RunBookLayout;
   union Record;
   [[nodiscard]] bool grow() noexcept;
 
+  base::MetadataSource* source_;
   Record* spare_ = nullptr;   // recycled records, linked
   Record* blocks_ = nullptr;  // the first record of each mapped block links the blocks
   Record* next_ = nullptr;    // never used records of the newest block

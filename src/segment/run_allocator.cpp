@@ -26,8 +26,8 @@ namespace {
 
 }  // namespace
 
-RunAllocator::RunAllocator(std::byte* base, std::size_t bytes) noexcept
-    : begin_(address_of(base)), end_(begin_ + bytes) {
+RunAllocator::RunAllocator(std::byte* base, std::size_t bytes, base::MetadataSource& source) noexcept
+    : begin_(address_of(base)), end_(begin_ + bytes), pool_(source) {
   assert(begin_ % base::kPageBytes == 0 && bytes % base::kPageBytes == 0);
   if (bytes == 0) return;
   FreeRun* all = pool_.make(begin_, end_);

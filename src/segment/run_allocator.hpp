@@ -2,7 +2,8 @@
 //
 // Which addresses of a range are free: runs of pages are obtained, extended, and given back whole or in part.
 // Only free runs are written down, so a run that was obtained may be given back in any pieces. The bookkeeping
-// is apart from the range (which is never touched) and comes straight from mmap, never from malloc.
+// is apart from the range (which is never touched) and comes from a source, never from malloc. One that was made in
+// a kept segment, with that as its source, is never destroyed: in a new process it is attached, at the same address.
 // Best fit, and the lowest address among equals: O(log free runs) for every call.
 //
 // Thread-safety: none; the owner locks.
@@ -21,9 +22,12 @@ class RunAllocator {
  public:
   // All of [base, base + bytes) is free at first.
   // Requires: base and bytes are multiples of the page size.
-  RunAllocator(std::byte* base, std::size_t bytes) noexcept;
+  RunAllocator(std::byte* base, std::size_t bytes, base::MetadataSource& source = base::mapped_blocks()) noexcept;
   RunAllocator(const RunAllocator&) = delete;
   RunAllocator& operator=(const RunAllocator&) = delete;
+
+  // For one whose bytes came back from an earlier process, at rest. Requires: at the same address, as are its records.
+  void attach(base::MetadataSource& source) noexcept { pool_.attach(source); }
 
   // Requires: bytes a positive multiple of the page size; alignment a power of two, at least the page size.
   // nullptr when no free run can hold it.
@@ -56,6 +60,7 @@ class RunAllocator {
   [[nodiscard]] std::size_t largest_free_run() const noexcept;
 
  private:
+  friend struct RunBookLayout;
   using Address = std::uintptr_t;
 
   [[nodiscard]] FreeRun* find_fit(std::size_t bytes, std::size_t alignment) noexcept;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: once the bit is set nobody comes in, so those inside only become fewer: closing ends when the last of
+// them leaves, whatever the traffic.
+#include "base/gate.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+namespace farheap::base {
+
+namespace {
+
+// free() must not change errno.
+void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  int saved_errno = errno;
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+  errno = saved_errno;
+}
+void wake(std::atomic<std::uint32_t>& word, int most) noexcept {
+  int saved_errno = errno;
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+  errno = saved_errno;
+}
+
+}  // namespace
+
+std::uint32_t Gate::wait_until_open() noexcept {
+  for (;;) {
+    // In this order: if it is opened in between, the wait finds the number changed.
+    std::uint32_t times = times_opened_.load(std::memory_order_acquire);
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);
+    if ((seen & kClosed) == 0) return seen;
+    wait_while(times_opened_, times);
+  }
+}
+
+void Gate::close() noexcept {
+  while ((state_.fetch_or(kClosed, std::memory_order_acquire) & kClosed) != 0) (void)wait_until_open();
+  for (std::uint32_t seen; (seen = state_.load(std::memory_order_acquire)) != kClosed;) wait_while(state_, seen);
+}
+
+void Gate::open() noexcept {
+  state_.fetch_and(~kClosed, std::memory_order_release);
+  times_opened_.fetch_add(1, std::memory_order_release);
+  wake(times_opened_, INT_MAX);
+}
+
+// Only the closer waits on the state.
+void Gate::wake_closer() noexcept { wake(state_, 1); }
+
+}  // namespace farheap::base

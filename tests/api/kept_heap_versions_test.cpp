@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Versions, readers, locks, and what users do wrong.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "heap_folder.hpp"
+
+namespace farheap::testing {
+namespace {
+
+class KeptHeapVersionsTest : public ::testing::Test {
+ protected:
+  HeapFolder folder;
+};
+
+TEST_F(KeptHeapVersionsTest, SnapshotsAreReadAndRemoved) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    int* const number = heap.construct<int>("number")(1);
+    ASSERT_TRUE(heap.snapshot("monday"));
+    *number = 2;
+    ASSERT_TRUE(heap.snapshot("tuesday"));
+    *number = 3;
+    ASSERT_TRUE(heap.commit());
+    EXPECT_EQ(heap.snapshot("monday").error().code, ErrorCode::kConflict);
+    const auto versions = heap.versions().value();
+    ASSERT_EQ(versions.size(), 3u);
+    EXPECT_EQ(versions[0].name, "monday");
+    EXPECT_EQ(versions[2].name, "");
+    EXPECT_GT(versions[2].commit, versions[1].commit);
+  }
+  for (const auto& [name, value] : {std::pair{"@monday", 1}, {"@tuesday", 2}, {"", 3}}) {
+    Heap heap = must(Heap::open_read_only(folder.uri() + name, kSmall));
+    EXPECT_TRUE(heap.is_read_only());
+    EXPECT_EQ(*heap.find<int>("number"), value) << name;
+    EXPECT_FALSE(heap.commit());
+  }
+  {
+    Heap heap = must(Heap::open(folder.uri(), kSmall));
+    ASSERT_TRUE(heap.remove_snapshot("monday"));
+    EXPECT_EQ(heap.remove_snapshot("monday").error().code, ErrorCode::kNotFound);
+  }
+  const auto gone = Heap::open_read_only(folder.uri() + "@monday", kSmall);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(gone.error().message().find("tuesday"), std::string::npos) << gone.error().message();
+}
+
+TEST_F(KeptHeapVersionsTest, RollBackReturnsToTheNewestSnapshot) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    heap.construct<int>("number")(1);
+    ASSERT_TRUE(heap.snapshot("good"));
+    *heap.find<int>("number") = 2;
+    heap.construct<int>("other")(2);
+    ASSERT_TRUE(heap.commit());
+  }
+  ASSERT_TRUE(Heap::roll_back(folder.uri()));
+  Heap heap = must(Heap::open(folder.uri(), kSmall));
+  EXPECT_EQ(*heap.find<int>("number"), 1);
+  EXPECT_EQ(heap.find<int>("other"), nullptr);
+}
+
+TEST_F(KeptHeapVersionsTest, OneMayWriteAndTheMessageNamesHim) {
+  Heap heap = must(Heap::create(folder.uri(), kSmall));
+  const auto second = Heap::open(folder.uri(), kSmall);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_NE(second.error().message().find("process " + std::to_string(getpid())), std::string::npos)
+      << second.error().message();
+  EXPECT_EQ(Heap::open_read_only(folder.uri(), kSmall).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(Heap::remove(folder.uri()).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(KeptHeapVersionsTest, ManyProcessesRead) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    heap.construct<int>("number")(5);
+    ASSERT_TRUE(heap.commit());
+  }
+  Heap mine = must(Heap::open_read_only(folder.uri(), kSmall));
+  const pid_t child = fork();
+  if (child == 0) {
+    // The parent's heap is not here, and its addresses are free.
+    auto heap = Heap::open_read_only(folder.uri(), kSmall);
+    _exit(heap && *heap->find<int>("number") == 5 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Heap::open(folder.uri(), kSmall).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(KeptHeapVersionsTest, WhoWritesToAVersionIsStoppedWithAMessage) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    heap.construct<int>("number")(5);
+    ASSERT_TRUE(heap.commit());
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    const int out = open((folder.file("said")).c_str(), O_CREAT | O_WRONLY, 0600);
+    dup2(out, 2);
+    Heap heap = must(Heap::open_read_only(folder.uri(), kSmall));
+    *heap.find<int>("number") = 6;
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 74) << status;
+  std::ifstream said(folder.file("said"));
+  const std::string text((std::istreambuf_iterator<char>(said)), {});
+  EXPECT_NE(text.find("opened for reading"), std::string::npos) << text;
+}
+
+TEST_F(KeptHeapVersionsTest, MistakesGetASentence) {
+  EXPECT_EQ(Heap::open(folder.uri(), kSmall).error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(folder.file()));
+  EXPECT_EQ(Heap::create("mem:", kSmall).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Heap::create("graph", kSmall).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Heap::create(folder.uri(), {.memory = 1_MiB}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Heap::create(folder.uri(), {.memory = 32_MiB, .capacity = 5_MiB}).error().code,
+            ErrorCode::kInvalidArgument);
+  (void)must(Heap::create(folder.uri(), kSmall));
+  EXPECT_EQ(Heap::create(folder.uri(), kSmall).error().code, ErrorCode::kConflict);
+  std::ofstream(folder.file("else")) << "something else";
+  EXPECT_FALSE(Heap::open(folder.uri("else"), kSmall));
+  EXPECT_FALSE(Heap::remove(folder.uri("else")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("else")));
+  EXPECT_TRUE(Heap::remove(folder.uri()));
+  EXPECT_FALSE(std::filesystem::exists(folder.file()));
+}
+
+TEST_F(KeptHeapVersionsTest, ItLivesInLmdbAndBehindDecorators) {
+  for (const std::string& uri : {"lmdb:" + folder.file("l"), "checksum+file:" + folder.file("c")}) {
+    {
+      Heap heap = must(Heap::create(uri, kSmall));
+      heap.construct<int>("number")[100'000](5);
+      ASSERT_TRUE(heap.commit()) << uri;
+    }
+    {
+      Heap heap = must(Heap::open(uri, kSmall));
+      EXPECT_EQ(heap.find_array<int>("number").first[99'999], 5);
+    }
+    EXPECT_TRUE(Heap::check(uri)) << Heap::check(uri).error().message();
+    EXPECT_TRUE(Heap::remove(uri));
+  }
+}
+
+}  // namespace
+}  // namespace farheap::testing
