@@ -58,6 +58,7 @@ class CommandLine {
     add_core();
     add_options();
     add_store();
+    add_heap();
     app_.add_subcommand("manual")->group("")->callback([this] { status_ = manual(); });
     app_.add_subcommand("completion")->group("")->callback([this] { status_ = completion(); });
   }
@@ -193,6 +194,36 @@ class CommandLine {
     kinds->callback([this] { status_ = store_kinds(kinds_); });
   }
 
+  void add_heap() {
+    CLI::App* heap = app_.add_subcommand("heap", "Kept heaps: what is in them, and their versions");
+    heap->require_subcommand(1);
+    struct HeapVerb {
+      const char* name;
+      const char* full_name;
+      HeapArguments::What what;
+      const char* wants_name;  // what NAME is; nullptr: none
+      bool has_json;
+    };
+    static constexpr HeapVerb kVerbs[] = {
+        {"ls", "heap ls", HeapArguments::kList, nullptr, true},
+        {"show", "heap show", HeapArguments::kShow, "The object", true},
+        {"check", "heap check", HeapArguments::kCheck, nullptr, true},
+        {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
+        {"rm", "heap rm", HeapArguments::kRemove, nullptr, false},
+        {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, false},
+    };
+    for (const HeapVerb& one : kVerbs) {
+      CLI::App* verb = add_verb(heap, one.name, one.full_name);
+      verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
+      if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required();
+      if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
+      verb->callback([this, what = one.what] {
+        heap_.what = what;
+        status_ = tool::heap(heap_);
+      });
+    }
+  }
+
   Words words_;
   CLI::App app_;
   int status_ = kDone;
@@ -203,6 +234,7 @@ class CommandLine {
   DoctorArguments doctor_;
   CoreArguments core_;
   OptionsArguments options_;
+  HeapArguments heap_;
   StoreBenchArguments bench_;
   StoreKindsArguments kinds_;
 };

@@ -77,6 +77,15 @@ struct StoreKindsArguments {
 };
 int store_kinds(const StoreKindsArguments& arguments);
 
+struct HeapArguments {
+  enum What { kList, kShow, kCheck, kSnapshot, kRemove, kRollBack };
+  What what = kList;
+  std::string uri;
+  std::string name;  // of the object, or of the snapshot
+  bool json = false;
+};
+int heap(const HeapArguments& arguments);
+
 struct CoreArguments {
   std::vector<std::string> settings;
   std::string core;

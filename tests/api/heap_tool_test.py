@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The example of a kept heap, and the verbs of the tool on what it left.
+
+  heap_tool_test.py TOOL WORDS
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL, WORDS = sys.argv[1:3]
+
+
+class HeapToolTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "words")
+        self.uri = f"file:{self.file}"
+
+    def run_words(self, text):
+        done = subprocess.run([WORDS, self.uri], input=text, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def tool(self, *words, status=0):
+        done = subprocess.run([TOOL, "heap", *words], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def counts(self):
+        return json.loads(self.tool("ls", self.uri, "--json"))["versions"][-1]["pages"]
+
+    def test_words_are_counted_from_run_to_run(self):
+        self.assertEqual(self.run_words("a b a"), "2 a\n1 b\n")
+        self.assertEqual(self.run_words("b b c"), "3 b\n2 a\n1 c\n")
+
+    def test_ls_and_show_tell_what_is_there(self):
+        self.run_words("a b a")
+        self.assertIn("counts", self.tool("ls", self.uri))
+        listing = json.loads(self.tool("ls", self.uri, "--json"))
+        self.assertEqual([one["name"] for one in listing["objects"]], ["counts"])
+        self.assertEqual(listing["objects"][0]["kind"], "named")
+        self.assertIn("std::map<", listing["objects"][0]["type"])
+        self.assertEqual([one["name"] for one in listing["versions"]], [""])
+        self.assertIn("std::map<", self.tool("show", self.uri, "counts"))
+        self.assertIn("farheap heap ls", self.tool("show", self.uri, "nothing", status=1))
+
+    def test_snapshots_are_made_read_returned_to_and_removed(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "one")
+        self.run_words("b b")
+        names = [one["name"] for one in json.loads(self.tool("ls", self.uri, "--json"))["versions"]]
+        self.assertEqual(names, ["one", ""])
+        self.tool("ls", f"{self.uri}@one")
+        self.tool("check", f"{self.uri}@one")
+        self.tool("rollback", self.uri)
+        self.assertEqual(self.run_words(""), "1 a\n")
+        self.tool("rm", f"{self.uri}@one")
+        self.assertIn("it has none", self.tool("ls", f"{self.uri}@one", status=1))
+
+    def test_rm_leaves_nothing(self):
+        self.run_words("a")
+        self.tool("rm", self.uri)
+        self.assertEqual(os.listdir(self.folder.name), [])
+        self.assertIn("does not exist", self.tool("ls", self.uri, status=1))
+
+    def test_who_has_it_open_is_named(self):
+        # It waits for its input with the heap open.
+        with subprocess.Popen([WORDS, self.uri], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
+            try:
+                until = time.monotonic() + 30
+                said = ""
+                while time.monotonic() < until and f"(process {holder.pid} on " not in said:
+                    said = subprocess.run([TOOL, "heap", "ls", self.uri], capture_output=True, text=True, timeout=60,
+                                          check=False).stderr
+                self.assertIn(f"open for writing by 'words' (process {holder.pid} on ", said)
+            finally:
+                holder.send_signal(signal.SIGKILL)
+        self.run_words("a")
+
+    def test_a_flipped_byte_is_found_or_does_no_harm(self):
+        self.run_words("a b c d e f g")
+        with open(self.file, "rb") as file:
+            whole = bytearray(file.read())
+        found = 0
+        for at in range(0, min(len(whole), 12 * 4096), 512):
+            with open(self.file, "r+b") as file:
+                file.seek(at)
+                file.write(bytes([whole[at] ^ 0xff]))
+            done = subprocess.run([TOOL, "heap", "check", self.uri], capture_output=True, text=True, timeout=60,
+                                  check=False)
+            self.assertIn(done.returncode, (0, 1), f"byte {at}: {done.stdout}{done.stderr}")
+            found += done.returncode
+            with open(self.file, "r+b") as file:
+                file.seek(at)
+                file.write(bytes([whole[at]]))
+        self.assertGreater(found, 0)
+        self.tool("check", self.uri)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
