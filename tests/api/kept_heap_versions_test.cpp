@@ -79,22 +79,35 @@ TEST_F(KeptHeapVersionsTest, OneMayWriteAndTheMessageNamesHim) {
 }
 
 TEST_F(KeptHeapVersionsTest, ManyProcessesRead) {
+  int ready[2], done[2];
+  ASSERT_TRUE(pipe(ready) == 0 && pipe(done) == 0);
+  const pid_t child = fork();  // before this process has threads, for the thread sanitizer's sake
+  if (child == 0) {
+    char word = 0;
+    if (read(done[0], &word, 1) != 1) _exit(2);
+    auto heap = Heap::open_read_only(folder.uri(), kSmall);
+    const bool right = heap && *heap->find<int>("number") == 5;
+    if (write(ready[1], "r", 1) != 1 || read(done[0], &word, 1) != 1) _exit(3);
+    _exit(right ? 0 : 1);
+  }
   {
     Heap heap = must(Heap::create(folder.uri(), kSmall));
     heap.construct<int>("number")(5);
     ASSERT_TRUE(heap.commit());
   }
-  Heap mine = must(Heap::open_read_only(folder.uri(), kSmall));
-  const pid_t child = fork();
-  if (child == 0) {
-    // The parent's heap is not here, and its addresses are free.
-    auto heap = Heap::open_read_only(folder.uri(), kSmall);
-    _exit(heap && *heap->find<int>("number") == 5 ? 0 : 1);
-  }
+  char word = 0;
+  ASSERT_EQ(write(done[1], "g", 1), 1);
+  ASSERT_EQ(read(ready[0], &word, 1), 1);
+  EXPECT_EQ(*must(Heap::open_read_only(folder.uri(), kSmall)).find<int>("number"), 5);
+  const auto refused = Heap::open(folder.uri(), kSmall);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  ASSERT_EQ(write(done[1], "e", 1), 1);
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(Heap::open(folder.uri(), kSmall).error().code, ErrorCode::kConflict);
+  for (const int end : {ready[0], ready[1], done[0], done[1]}) close(end);
+  EXPECT_TRUE(Heap::open(folder.uri(), kSmall));
 }
 
 TEST_F(KeptHeapVersionsTest, WhoWritesToAVersionIsStoppedWithAMessage) {

@@ -60,7 +60,8 @@ class Overview(unittest.TestCase):
     def test_bare_command_lists_every_verb_with_an_example(self):
         done = tool()
         self.assertEqual(done.returncode, 0)
-        for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds"):
+        for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds", "heap ls",
+                     "heap show", "heap check", "heap snapshot", "heap rm", "heap rollback"):
             self.assertIn(f"farheap {verb}", done.stdout)
         self.assertEqual(done.stderr, "")
 
