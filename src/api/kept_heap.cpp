@@ -203,10 +203,22 @@ Status Heap::roll_back(std::string_view uri) {
 }
 
 Status Heap::check(std::string_view uri) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->is_there()) return not_there(*place);
+  {
+    // Before it is mapped: what cannot be read when it is touched ends the program.
+    auto lock = api::HeapLock::take(*place, api::HeapLock::For::kReading);
+    if (!lock) return fail(std::move(lock.error()));
+    auto store = open_kept(*place);
+    if (!store) return fail(std::move(store.error()));
+    auto versions = segment::Versions::open(**store);
+    if (!versions) return fail(std::move(versions.error()));
+    if (Status status = (*versions)->check(); !status) return status;
+  }
   auto opened = open_read_only(uri);
   if (!opened) return fail(std::move(opened.error()));
   State& state = *opened->state_;
-  if (Status status = state.segment->versions().check(); !status) return status;
   std::string why;
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
   if (!state.root().books.check(why, range)) {

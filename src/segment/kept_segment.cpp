@@ -126,15 +126,21 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> s
                   names.empty() ? "it has none at all" : "its snapshots are " + names);
     }
   }
-  if (Status started = made->start_paging(); !started) return fail(std::move(started.error()));
   if (!is_new) {
-    if (Status status = made->check_books(); !status) return fail(std::move(status.error()));
+    if (Status status = made->look_at_books(); !status) return fail(std::move(status.error()));
   }
+  if (Status started = made->start_paging(); !started) return fail(std::move(started.error()));
   return made;
 }
 
-Status KeptSegment::check_books() const {
-  const KeptBooks& found = books();
+// Before anything is mapped, while errors can be told.
+Status KeptSegment::look_at_books() {
+  const store::AlignedBuffer buffer(kPageBytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot open the heap", store_->describe(), "no memory");
+  const pager::Backing::Read first{{0, 1}, buffer.part(0, kPageBytes).data()};
+  Status read = snapshot_ ? versions_->read(*snapshot_, {&first, 1}) : versions_->read({&first, 1});
+  if (!read) return read;
+  const auto& found = *reinterpret_cast<const KeptBooks*>(first.into);
   if (found.magic != KeptBooks::kMagic) {
     return fail(ErrorCode::kCorrupt, "cannot open the heap", store_->describe(), "its first page is not one of a heap",
                 "`farheap heap check` looks at all of it");

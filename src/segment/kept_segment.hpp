@@ -105,7 +105,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
                                                                   const Settings& settings, os::Mapping range,
                                                                   std::string_view snapshot, bool read_only);
   [[nodiscard]] Status start_paging();
-  [[nodiscard]] Status check_books() const;
+  [[nodiscard]] Status look_at_books();
   [[nodiscard]] KeptBooks& books() const { return *reinterpret_cast<KeptBooks*>(base()); }
   void* reserve(std::size_t bytes) noexcept override;
   [[nodiscard]] static std::size_t table_bytes(std::size_t capacity);
