@@ -35,7 +35,7 @@ struct KeptBooks {
   std::uint32_t format = 1;
   std::uint32_t unused = 0;
   static constexpr std::size_t kBytes = 4096;           // they have
-  static constexpr std::size_t kRootBytes = 60 * 1024;  // behind them, for who stands above
+  static constexpr std::size_t kRootBytes = 61'440;  // behind them, for who stands above
   std::uint64_t next_table = kBytes + kRootBytes;       // offset: what lies below is reserved
   std::uint64_t end_of_tables = 0;
   alignas(64) RunAllocator runs;
