@@ -78,7 +78,8 @@ bool BookCheck::tables() {
   const HeapMap& map = heap_.map_;
   const ChunkPool& pool = heap_.pool_;
   if (!kept_.holds(&heap_, sizeof heap_)) return wrong("the heap itself lies outside of the kept range");
-  if (!heap_.usable_) return wrong("the heap was never usable");
+  // As a byte: a damaged bool has no value.
+  if (*reinterpret_cast<const unsigned char*>(&heap_.usable_) != 1) return wrong("the heap was never usable");
   std::size_t capacity = map.capacity_bytes();
   auto base = reinterpret_cast<std::uintptr_t>(map.base());
   if (capacity == 0 || capacity % kChunkBytes != 0 || base == 0 || base % kChunkBytes != 0 ||
