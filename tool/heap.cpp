@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap heap ls|show|check|snapshot|rm|rollback: what can be done to a kept heap from outside of its programs.
+// farheap heap ls|show|check|snapshot|compact|rm|rollback: what can be done to a kept heap from outside of its
+// programs.
 #include <cxxabi.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -146,6 +147,12 @@ int snapshot(const HeapArguments& arguments) {
   return outcome(heap->snapshot(arguments.name));
 }
 
+int compact(const HeapArguments& arguments) {
+  auto heap = Heap::open(arguments.uri);
+  if (!heap) return failed(heap.error());
+  return outcome(heap->compact());
+}
+
 // The whole heap, or the snapshot behind the last '@'.
 int remove(const HeapArguments& arguments) {
   const std::size_t at = arguments.uri.rfind('@');
@@ -166,6 +173,7 @@ int heap(const HeapArguments& arguments) {
     case HeapArguments::kCheck: return check(arguments);
     case HeapArguments::kSnapshot: return snapshot(arguments);
     case HeapArguments::kRemove: return remove(arguments);
+    case HeapArguments::kCompact: return compact(arguments);
     case HeapArguments::kRollBack: return outcome(Heap::roll_back(arguments.uri));
   }
   return kUsage;

@@ -209,6 +209,7 @@ class CommandLine {
         {"show", "heap show", HeapArguments::kShow, "The object", true},
         {"check", "heap check", HeapArguments::kCheck, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
+        {"compact", "heap compact", HeapArguments::kCompact, nullptr, false},
         {"rm", "heap rm", HeapArguments::kRemove, nullptr, false},
         {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, false},
     };

@@ -212,7 +212,7 @@ class Bench {
     must(heap_->commit());
     const double full = pages();
     for (std::size_t i = 0; i < kObjects * 99 / 100; ++i) heap_->deallocate(objects[i]);
-    must(heap_->commit());
+    must(heap_->compact());
     const double hold_nothing = kObjects * 0.99 * 64 / kPage;
     say("farheap", "space_returned", (full - pages()) / hold_nothing);
     say("farheap", "pages_of_small_objects", full - before);

@@ -125,6 +125,9 @@ class Heap {
   // commit(), and the version is kept under that name (1 to 95 bytes, no '@').
   [[nodiscard]] Status snapshot(std::string_view name);
   [[nodiscard]] Status remove_snapshot(std::string_view name);
+  // commit(), after everything was dropped that the allocator keeps for the next need: pages that hold nothing leave
+  // the store.
+  [[nodiscard]] Status compact();
   // By age; the newest committed one is the last, and has no name.
   [[nodiscard]] Result<std::vector<VersionInfo>> versions();
   // While it lives no commit cuts: a boundary around changes that belong together. A thread that has one must not

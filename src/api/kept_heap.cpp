@@ -255,6 +255,14 @@ Status Heap::snapshot(std::string_view name) {
   return status;
 }
 
+Status Heap::compact() {
+  if (state_->attached) {
+    root()->books.flush_thread_cache();
+    root()->books.purge();
+  }
+  return commit();
+}
+
 Status Heap::remove_snapshot(std::string_view name) {
   if (is_read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot remove a snapshot", uri(), "it was opened for reading",

@@ -129,10 +129,10 @@ class Pager {
   // it is guarded, and its pages stay in memory until end_commit(). Calls at_cut() when nothing is on its way to the
   // backing. Who writes meanwhile waits. Returns the number of pages.
   std::uint64_t begin_commit(const std::function<void()>& at_cut);
-  // Calls take(run, bytes) for all pages of the commit, each as it was at the cut, outside of the mutex; an error ends
-  // it. `buffer`: kCommitPages pages.
+  // Calls take(runs, bytes) for all pages of the commit, each as it was at the cut, outside of the mutex; an error ends
+  // it. The runs' pages follow each other in `bytes`. `buffer`: kCommitPages pages.
   static constexpr std::uint32_t kCommitPages = 256;
-  using Take = std::function<Status(PageRun run, const std::byte* bytes)>;
+  using Take = std::function<Status(std::span<const PageRun> runs, const std::byte* bytes)>;
   [[nodiscard]] Status take_commit(std::byte* buffer, const Take& take);
   // Not done: its pages count as changed again.
   void end_commit(bool done);
@@ -199,8 +199,7 @@ class Pager {
   void learn_extent(PageNumber page);
   void let_write(PageNumber page);
   void save_for_commit(PageNumber page);
-  [[nodiscard]] std::uint32_t copy_waiting(Lock& lock, PageNumber& from, PageNumber end, PageRun& run,
-                                           std::byte* buffer);
+  [[nodiscard]] PageRun copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into);
   [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
   [[nodiscard]] View::Guard guard_of(PageNumber page) const {
     return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;

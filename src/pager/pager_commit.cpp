@@ -86,36 +86,68 @@ std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
   return pages;
 }
 
-// Copies the next waiting pages, from `from` on, that lie in a row; `from` goes on behind them. 0: there are none
-// before `end`. Requires: `from` and `end` are in one extent.
-std::uint32_t Pager::copy_waiting(Lock& lock, PageNumber& from, PageNumber end, PageRun& run, std::byte* buffer) {
-  run = {};
-  while (from < end) {
-    PageRun next = changes_.next_waiting(from, kCommitPages);
-    if (next.count == 0 || next.first >= end) return 0;
-    run = {next.first, 0};
-    for (std::uint32_t i = 0; i < next.count; ++i) {
-      const PageNumber page = next.first + i;
+// Copies the next waiting pages that lie in a row, at most so many. Count 0: there are none before `end`. Requires:
+// `from` and `end` are in one extent.
+PageRun Pager::copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into) {
+  for (;;) {
+    const PageRun next = changes_.next_waiting(from, most);
+    if (next.count == 0 || next.first >= end) return {};
+    PageRun copied{next.first, 0};
+    for (; copied.count < next.count; ++copied.count) {
+      const PageNumber page = next.first + copied.count;
       const PageState state = table_.state(page);
       const std::byte* bytes = nullptr;
       if (state == PageState::kPresent) bytes = view_.shown(page);
       if (state == PageState::kProbation || state == PageState::kWriting) bytes = view_.staging(page);
       if (bytes == nullptr) break;  // between the two places
-      std::memcpy(buffer + i * base::kPageBytes, bytes, base::kPageBytes);
+      std::memcpy(into + copied.count * base::kPageBytes, bytes, base::kPageBytes);
       changes_.note_taken(page);
-      ++run.count;
     }
-    if (run.count != 0) {
-      from = run.first + run.count;
+    if (copied.count != 0) {
       room_.notify_all();  // somebody may wait to discard them
-      return run.count;
+      return copied;
     }
     room_.wait_for(lock, std::chrono::milliseconds(1));
   }
-  return 0;
 }
 
+namespace {
+
+// Pages of a commit, as many as fit in its buffer.
+class CommitBatch {
+ public:
+  CommitBatch(std::byte* buffer, const Pager::Take& take) : buffer_(buffer), take_(take) {}
+  [[nodiscard]] std::uint32_t room() const { return Pager::kCommitPages - pages_; }
+  [[nodiscard]] std::byte* end() const { return buffer_ + pages_ * base::kPageBytes; }
+  // Their bytes are at end().
+  [[nodiscard]] Status add(PageRun run) {
+    if (!runs_.empty() && runs_.back().first + runs_.back().count == run.first) {
+      runs_.back().count += run.count;
+    } else {
+      runs_.push_back(run);
+    }
+    pages_ += run.count;
+    return room() == 0 ? flush() : Status{};
+  }
+  [[nodiscard]] Status flush() {
+    if (runs_.empty()) return {};
+    Status status = take_(runs_, buffer_);
+    runs_.clear();
+    pages_ = 0;
+    return status;
+  }
+
+ private:
+  std::byte* buffer_;
+  const Pager::Take& take_;
+  std::vector<PageRun> runs_;
+  std::uint32_t pages_ = 0;
+};
+
+}  // namespace
+
 Status Pager::take_commit(std::byte* buffer, const Take& take) {
+  CommitBatch batch(buffer, take);
   std::vector<std::uint32_t> extents;
   {
     Lock lock(mutex_);
@@ -125,32 +157,29 @@ Status Pager::take_commit(std::byte* buffer, const Take& take) {
   for (const std::uint32_t extent : extents) {
     PageNumber from = PageNumber{extent} * kExtentPages;
     const PageNumber end = from + kExtentPages;
-    for (;;) {
+    while (from < end) {
       PageRun run;
       {
         Lock lock(mutex_);
-        if (copy_waiting(lock, from, end, run, buffer) == 0) break;
+        run = copy_waiting(lock, from, end, batch.room(), batch.end());
       }
+      if (run.count == 0) break;
+      from = run.first + run.count;
       wait_for_faults();
-      if (Status status = take(run, buffer); !status) return status;
+      if (Status status = batch.add(run); !status) return status;
     }
   }
-  for (;;) {
-    std::vector<Saved> saved;
-    {
-      Lock lock(mutex_);
-      saved.swap(saved_);
-    }
-    if (saved.empty()) return {};
-    std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) { return a.page < b.page; });
-    for (std::size_t i = 0; i < saved.size();) {
-      PageRun run{saved[i].page, 0};
-      for (; i < saved.size() && run.count < kCommitPages && saved[i].page == run.first + run.count; ++i, ++run.count) {
-        std::memcpy(buffer + run.count * base::kPageBytes, saved[i].bytes.get(), base::kPageBytes);
-      }
-      if (Status status = take(run, buffer); !status) return status;
-    }
+  std::vector<Saved> saved;
+  {
+    Lock lock(mutex_);
+    saved.swap(saved_);  // none is waiting any more: no more of them will come
   }
+  std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) { return a.page < b.page; });
+  for (const Saved& one : saved) {
+    std::memcpy(batch.end(), one.bytes.get(), base::kPageBytes);
+    if (Status status = batch.add({one.page, 1}); !status) return status;
+  }
+  return batch.flush();
 }
 
 void Pager::end_commit(bool done) {

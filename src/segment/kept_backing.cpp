@@ -34,16 +34,20 @@ void KeptBacking::go_on() {
 }
 
 // Pages of zeros are not kept.
-Status KeptBacking::take(pager::PageRun run, const std::byte* bytes) {
+Status KeptBacking::take(std::span<const pager::PageRun> runs, const std::byte* bytes) {
   std::vector<Write> writes;
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    const std::byte* const page = bytes + i * base::kPageBytes;
-    if (pager::is_zero_page(page)) {
-      if (Status status = versions_.forget(run.first + i, 1); !status) return status;
-    } else if (!writes.empty() && writes.back().run.first + writes.back().run.count == run.first + i) {
-      ++writes.back().run.count;
-    } else {
-      writes.push_back({{run.first + i, 1}, page});
+  for (const pager::PageRun& run : runs) {
+    bool goes_on = false;
+    for (std::uint32_t i = 0; i < run.count; ++i, bytes += base::kPageBytes) {
+      const bool zero = pager::is_zero_page(bytes);
+      if (zero) {
+        if (Status status = versions_.forget(run.first + i, 1); !status) return status;
+      } else if (goes_on) {
+        ++writes.back().run.count;
+      } else {
+        writes.push_back({{run.first + i, 1}, bytes});
+      }
+      goes_on = !zero;
     }
   }
   return writes.empty() ? Status{} : versions_.write(writes);

@@ -29,7 +29,7 @@ class KeptBacking final : public pager::Backing {
 
   void hold();
   // Pages of the commit.
-  [[nodiscard]] Status take(pager::PageRun run, const std::byte* bytes);
+  [[nodiscard]] Status take(std::span<const pager::PageRun> runs, const std::byte* bytes);
   void go_on();
 
  private:

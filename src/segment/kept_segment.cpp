@@ -225,9 +225,9 @@ Status KeptSegment::commit(std::string_view name, const std::function<void()>& a
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
   pager_->begin_commit([&] { backing_->hold(); });
   at_cut();
-  Status status =
-      pager_->take_commit(buffer.part(0, pager::Pager::kCommitPages * kPageBytes).data(),
-                          [&](pager::PageRun run, const std::byte* bytes) { return backing_->take(run, bytes); });
+  Status status = pager_->take_commit(
+      buffer.part(0, pager::Pager::kCommitPages * kPageBytes).data(),
+      [&](std::span<const pager::PageRun> runs, const std::byte* bytes) { return backing_->take(runs, bytes); });
   if (status) status = finish();
   backing_->go_on();
   pager_->end_commit(status.has_value());

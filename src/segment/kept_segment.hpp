@@ -34,9 +34,9 @@ struct KeptBooks {
   std::uint64_t magic = kMagic;
   std::uint32_t format = 1;
   std::uint32_t unused = 0;
-  static constexpr std::size_t kBytes = 4096;           // they have
+  static constexpr std::size_t kBytes = 4096;        // they have
   static constexpr std::size_t kRootBytes = 61'440;  // behind them, for who stands above
-  std::uint64_t next_table = kBytes + kRootBytes;       // offset: what lies below is reserved
+  std::uint64_t next_table = kBytes + kRootBytes;    // offset: what lies below is reserved
   std::uint64_t end_of_tables = 0;
   alignas(64) RunAllocator runs;
 

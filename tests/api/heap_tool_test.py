@@ -58,6 +58,7 @@ class HeapToolTest(unittest.TestCase):
         self.tool("ls", f"{self.uri}@one")
         self.tool("check", f"{self.uri}@one")
         self.tool("rollback", self.uri)
+        self.tool("compact", self.uri)
         self.assertEqual(self.run_words(""), "1 a\n")
         self.tool("rm", f"{self.uri}@one")
         self.assertIn("it has none", self.tool("ls", f"{self.uri}@one", status=1))

@@ -99,6 +99,11 @@ class Writer {
   std::vector<Write> log_;
 };
 
+void put(World& world, PageRun run, const std::byte* bytes) {
+  const Backing::Write one{run, bytes};
+  while (!world.backing.write({&one, 1})) continue;
+}
+
 struct Case {
   const char* name;
   std::uint64_t memory_pages;
@@ -142,16 +147,17 @@ TEST_P(CommitModelTest, EveryCommitIsAStateThatWas) {
     const bool fails = std::uniform_real_distribution<>()(random) < GetParam().fail;
     std::uint64_t left = fails ? random() % (pages + 1) : UINT64_MAX;
     std::uint64_t arrived = 0;
-    const Status status =
-        world.pager->take_commit(buffer[0].data(), [&](PageRun run, const std::byte* bytes) -> Status {
-          if (left < run.count) return fail(ErrorCode::kIo, "cannot write", "test", "injected");
-          left -= run.count;
-          arrived += run.count;
-          std::vector<std::byte> copy(bytes, bytes + run.count * kPageBytes);
-          const Backing::Write one{run, copy.data()};
-          while (!world.backing.write({&one, 1})) continue;
-          return {};
-        });
+    const auto take = [&](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
+      for (const PageRun& run : runs) {
+        if (left < run.count) return fail(ErrorCode::kIo, "cannot write", "test", "injected");
+        left -= run.count;
+        arrived += run.count;
+        put(world, run, bytes);
+        bytes += run.count * kPageBytes;
+      }
+      return {};
+    };
+    const Status status = world.pager->take_commit(buffer[0].data(), take);
     if (status) {
       EXPECT_EQ(arrived, pages);
       const auto found = world.backing.copy();
@@ -167,11 +173,14 @@ TEST_P(CommitModelTest, EveryCommitIsAStateThatWas) {
   for (auto& thread : threads) thread.join();
   // The last one, with all at rest, has all.
   (void)world.pager->begin_commit([] {});
-  ASSERT_TRUE(world.pager->take_commit(buffer[0].data(), [&](PageRun run, const std::byte* bytes) -> Status {
-    const Backing::Write one{run, bytes};
-    while (!world.backing.write({&one, 1})) continue;
+  const auto take = [&](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
+    for (const PageRun& run : runs) {
+      put(world, run, bytes);
+      bytes += run.count * kPageBytes;
+    }
     return {};
-  }));
+  };
+  ASSERT_TRUE(world.pager->take_commit(buffer[0].data(), take));
   const auto found = world.backing.copy();
   world.pager->end_commit(true);
   EXPECT_FALSE(world.pager->has_changes());
