@@ -89,6 +89,8 @@ class HeapToolTest(unittest.TestCase):
             whole = bytearray(file.read())
         found = 0
         for at in range(8, len(whole), 4096):
+            if not any(whole[at - 8:at + 4088]):
+                continue  # never written
             with open(self.file, "r+b") as file:
                 file.seek(at)
                 file.write(bytes([whole[at] ^ 0xff]))
