@@ -176,7 +176,8 @@ Status Heap::remove(std::string_view uri) {
     // Only what is a heap is removed.
     auto store = open_kept(*place);
     if (!store) return fail(std::move(store.error()));
-    if (auto found = segment::read_superblock(**store); !found) return fail(std::move(found.error()));
+    auto found = segment::read_superblock(**store);
+    if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
   }
   std::vector<std::string> files{place->file};
   files.insert(files.end(), place->others.begin(), place->others.end());

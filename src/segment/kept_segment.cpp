@@ -45,6 +45,11 @@ std::size_t KeptSegment::table_bytes(std::size_t capacity) {
   return base::round_up(capacity / 32 + 64 * base::kMiB, base::kHugePageBytes);
 }
 
+bool KeptSegment::is_unfinished(const Versions& versions) {
+  const Superblock content = versions.last_commit();
+  return content.pages == 0 && content.snapshot_count == 0;
+}
+
 Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {
   const std::uint64_t capacity = settings.capacity_bytes == 0 ? kSlotBytes : settings.capacity_bytes;
   if (capacity % base::kHugePageBytes != 0 || capacity > kSlotBytes || capacity < 256 * base::kMiB) {
@@ -52,6 +57,14 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> 
                 fmt::format("its capacity cannot be {}", base::format_size(capacity)),
                 fmt::format("take 256M to {}, a multiple of 2M: it costs nothing until it is used",
                             base::format_size(kSlotBytes)));
+  }
+  if (auto begun = Versions::open(*store); begun && is_unfinished(**begun)) {
+    // Who began to create it was killed before it had a heap: its addresses are ours.
+    const Superblock content = (*begun)->last_commit();
+    auto range =
+        os::Mapping::reserve_at(content.base_address, content.capacity_pages * kPageBytes, os::Access::kReadWrite);
+    if (!range) return fail(std::move(range.error()));
+    return make_new(std::move(store), std::move(*begun), settings, std::move(*range));
   }
   // Where it will lie in every process: slot 0 is the one of programs under `farheap run`.
   const auto first = static_cast<std::uint32_t>(base::random_number() % (kAddressSlots - 1));
@@ -65,9 +78,16 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> 
   auto versions = Versions::create(*store, {.base_address = reinterpret_cast<std::uintptr_t>(range->data()),
                                             .capacity_pages = capacity / kPageBytes});
   if (!versions) return fail(std::move(versions.error()));
-  auto made = start(std::move(store), std::move(*versions), settings, std::move(*range), {}, false);
+  return make_new(std::move(store), std::move(*versions), settings, std::move(*range));
+}
+
+Result<std::unique_ptr<KeptSegment>> KeptSegment::make_new(std::unique_ptr<Store> store,
+                                                           std::unique_ptr<Versions> versions, const Settings& settings,
+                                                           os::Mapping range) {
+  auto made = start(std::move(store), std::move(versions), settings, std::move(range), {}, false);
   if (!made) return made;
   KeptSegment& segment = **made;
+  const std::size_t capacity = segment.capacity_bytes();
   auto* const books = reinterpret_cast<KeptBooks*>(segment.base());
   ::new (static_cast<void*>(books)) KeptBooks(segment.base(), capacity, table_bytes(capacity), segment.tables());
   return made;
@@ -125,6 +145,10 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> s
                   "it has no snapshot of that name",
                   names.empty() ? "it has none at all" : "its snapshots are " + names);
     }
+  }
+  if (!is_new && is_unfinished(*made->versions_)) {
+    return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe(),
+                "who began to create it did not end that", "create it again, or remove its files");
   }
   if (!is_new) {
     if (Status status = made->look_at_books(); !status) return fail(std::move(status.error()));

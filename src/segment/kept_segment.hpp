@@ -104,6 +104,10 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
                                                                   std::unique_ptr<Versions> versions,
                                                                   const Settings& settings, os::Mapping range,
                                                                   std::string_view snapshot, bool read_only);
+  [[nodiscard]] static bool is_unfinished(const Versions& versions);
+  [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> make_new(std::unique_ptr<Store> store,
+                                                                     std::unique_ptr<Versions> versions,
+                                                                     const Settings& settings, os::Mapping range);
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status look_at_books();
   [[nodiscard]] KeptBooks& books() const { return *reinterpret_cast<KeptBooks*>(base()); }

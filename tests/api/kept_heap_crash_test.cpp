@@ -73,6 +73,31 @@ std::map<int, std::string> state_after(std::uint64_t steps) {
   }
 }
 
+TEST(KeptHeapCrashTest, KilledWhileItIsCreatedItIsCreatedAgain) {
+  const HeapFolder folder;
+  std::mt19937 random(5);
+  for (int i = 0; i < 30; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) {
+        if (!Heap::open_or_create(folder.uri(), kSmall)) _exit(1);
+        if (!Heap::remove(folder.uri())) _exit(2);
+      }
+    }
+    usleep(random() % 30'000);
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "it ended by itself: " << status;
+    {
+      Heap heap = must(Heap::open_or_create(folder.uri(), kSmall));
+      EXPECT_NE(heap.construct<int>("number")(1), nullptr);
+      ASSERT_TRUE(heap.commit());
+    }
+    ASSERT_TRUE(Heap::remove(folder.uri()));
+  }
+}
+
 TEST(KeptHeapCrashTest, KilledAtAnyInstantItOpensAtACommit) {
   const HeapFolder folder;
   (void)must(Heap::create(folder.uri(), kSmall));
