@@ -16,7 +16,7 @@
 #include <cstring>
 #include <farheap/farheap.hpp>
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -99,7 +99,7 @@ class Bench {
 
   void run() {
     options_.memory = (mib_ + 512) * 1_MiB;
-    heap_ = must(farheap::Heap::create(uri_, options_));
+    heap_ = std::make_unique<farheap::Heap>(must(farheap::Heap::create(uri_, options_)));
     fill();
     for (const double percent : {0.01, 0.1, 1.0, 10.0, 100.0}) commit_part(percent);
     measure_pause();
@@ -169,11 +169,12 @@ class Bench {
 
   void check_and_reopen() {
     std::vector<std::uint64_t> expected;
+    expected.reserve(mib_ * (kPiece / kPage));
     for (std::size_t i = 0; i < mib_ * (kPiece / kPage); ++i) expected.push_back(word_of(page(i)));
     must(heap_->commit());
     heap_.reset();
     auto since = Clock::now();
-    heap_ = must(farheap::Heap::open(uri_, options_));
+    heap_ = std::make_unique<farheap::Heap>(must(farheap::Heap::open(uri_, options_)));
     say("farheap", "open_seconds", seconds(since));
     since = Clock::now();
     if (heap_->find<int>("object 7") == nullptr) stop("a name is lost");
@@ -188,6 +189,7 @@ class Bench {
 
   void measure_find() {
     std::vector<std::string> names;
+    names.reserve(kNames);
     for (int i = 0; i < kNames; ++i) names.push_back("object " + std::to_string(i));
     std::shuffle(names.begin(), names.end(), random_);
     for (const auto& name : names) (void)heap_->find<int>(name);
@@ -222,7 +224,7 @@ class Bench {
   const std::size_t mib_;
   const std::string uri_;
   farheap::HeapOptions options_;
-  std::optional<farheap::Heap> heap_;
+  std::unique_ptr<farheap::Heap> heap_;
   std::vector<std::byte*> pieces_;
   std::uint64_t written_ = 0;
   std::mt19937_64 random_{11};

@@ -311,7 +311,8 @@ class Heap::Constructor {
     if constexpr (sizeof...(Arguments) > 0 && (detail::Iterator<Arguments> && ...)) {
       if constexpr (std::is_constructible_v<T, decltype(*std::declval<Arguments&>()++)...>) {
         if (iterate_) {
-          ::new (static_cast<void*>(at)) T(*arguments++...);
+          ::new (static_cast<void*>(at))
+              T(*arguments++...);  // NOLINT(bugprone-pointer-arithmetic-on-polymorphic-object)
           return;
         }
       }
@@ -325,7 +326,7 @@ class Heap::Constructor {
   }
   void undo(T* first, std::size_t made) noexcept {
     for (; made > 0; --made) first[made - 1].~T();
-    heap_.deallocate(first);
+    heap_.deallocate(static_cast<void*>(first));
   }
 
   Heap& heap_;

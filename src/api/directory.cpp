@@ -27,7 +27,7 @@ const char* copy_text(heap::Heap& heap, std::string_view text) {
 }  // namespace
 
 ObjectRecord*& Directory::by_address(const void* object) const {
-  const std::uint64_t hash = XXH3_64bits(&object, sizeof object);
+  const std::uint64_t hash = XXH3_64bits(static_cast<const void*>(&object), sizeof object);
   return buckets_[bucket_count_ + (hash & (bucket_count_ - 1))];
 }
 
@@ -64,7 +64,7 @@ bool Directory::make_room(heap::Heap& heap) {
   const std::uint64_t count = std::max(kFirstBuckets, bucket_count_ * 4);
   auto* const buckets = static_cast<ObjectRecord**>(heap.allocate_zeroed(2 * count * sizeof(ObjectRecord*)));
   if (buckets == nullptr) return bucket_count_ != 0;  // they may be fuller
-  heap.free(buckets_);
+  heap.free(static_cast<void*>(buckets_));
   buckets_ = buckets;
   bucket_count_ = count;
   for (ObjectRecord* one = oldest_; one != nullptr; one = one->newer) link(*one);

@@ -312,7 +312,7 @@ bool BookCheck::cache_bin(const ThreadCache& cache, unsigned size_class, bool li
                  size_class);
   }
   if (reinterpret_cast<std::uintptr_t>(bin.slots) % alignof(void*) != 0 ||
-      !kept_.holds(bin.slots, sizes.cache_slots * sizeof(void*))) {
+      !kept_.holds(static_cast<const void*>(bin.slots), sizes.cache_slots * sizeof(void*))) {
     return wrong("the slots of a cache lie outside of the kept range");
   }
   for (std::uint32_t i = 0; i < count; ++i) {

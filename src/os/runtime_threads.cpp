@@ -112,7 +112,7 @@ Result<pthread_t> start_ending_thread(ThreadBody body, void* argument) {
     return fail(
         errno_error(error, "cannot start a thread of the heap", "pthread_create", "raise `ulimit -u` if it is set"));
   }
-  work.release();
+  (void)work.release();  // the thread's
   return thread;
 }
 
