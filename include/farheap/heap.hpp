@@ -312,7 +312,7 @@ class Heap::Constructor {
       if constexpr (std::is_constructible_v<T, decltype(*std::declval<Arguments&>()++)...>) {
         if (iterate_) {
           ::new (static_cast<void*>(at))
-              T(*arguments++...);  // NOLINT(bugprone-pointer-arithmetic-on-polymorphic-object)
+              T(*arguments++...);
           return;
         }
       }
