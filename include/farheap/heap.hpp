@@ -311,8 +311,7 @@ class Heap::Constructor {
     if constexpr (sizeof...(Arguments) > 0 && (detail::Iterator<Arguments> && ...)) {
       if constexpr (std::is_constructible_v<T, decltype(*std::declval<Arguments&>()++)...>) {
         if (iterate_) {
-          ::new (static_cast<void*>(at))
-              T(*arguments++...);
+          ::new (static_cast<void*>(at)) T(*arguments++...);
           return;
         }
       }
