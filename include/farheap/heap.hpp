@@ -160,7 +160,7 @@ class Heap {
   [[nodiscard]] bool owns(const void* pointer) const noexcept;
 
   // ---- objects
-  template <class T>
+  template <class T, bool kIterate = false>
   class Constructor;
   // construct<T>(name)(arguments...) and construct<T>(name)[n](arguments...), an array of n alike: a pointer to the
   // (first) object; nullptr if there is one of that name. std::bad_alloc when there is no room; what T's constructor
@@ -168,17 +168,17 @@ class Heap {
   // `name`: text, unique_instance or anonymous_instance.
   template <class T, class Name>
   [[nodiscard]] Constructor<T> construct(const Name& name) {
-    return Constructor<T>(*this, key<T>(name), false, false);
+    return Constructor<T>(*this, key<T>(name), false);
   }
   // The one that is there, whatever the arguments. TypeMismatch.
   template <class T, class Name>
   [[nodiscard]] Constructor<T> find_or_construct(const Name& name) {
-    return Constructor<T>(*this, key<T>(name), true, false);
+    return Constructor<T>(*this, key<T>(name), true);
   }
   // Each element from the next value of the iterators: construct_it<T>(name)[n](first...).
   template <class T, class Name>
-  [[nodiscard]] Constructor<T> construct_it(const Name& name) {
-    return Constructor<T>(*this, key<T>(name), false, true);
+  [[nodiscard]] Constructor<T, true> construct_it(const Name& name) {
+    return Constructor<T, true>(*this, key<T>(name), false);
   }
 
   template <class T>
@@ -263,12 +263,7 @@ class Heap {
   std::unique_ptr<State> state_;
 };
 
-namespace detail {
-template <class T>
-concept Iterator = requires(T& one) { *one++; };
-}  // namespace detail
-
-template <class T>
+template <class T, bool kIterate>
 class Heap::Constructor {
   static_assert(
       !std::is_polymorphic_v<T>,
@@ -301,26 +296,17 @@ class Heap::Constructor {
 
  private:
   friend class Heap;
-  Constructor(Heap& heap, Key key, bool find, bool iterate) : heap_(heap), key_(key), find_(find), iterate_(iterate) {}
+  Constructor(Heap& heap, Key key, bool find) : heap_(heap), key_(key), find_(find) {}
 
   [[nodiscard]] T* find_first() const {
     return key_.kind == ObjectKind::kAnonymous ? nullptr : static_cast<T*>(heap_.look_up(key_).address);
   }
   template <class... Arguments>
   void make(T* at, Arguments&... arguments) {
-    if constexpr (sizeof...(Arguments) > 0 && (detail::Iterator<Arguments> && ...)) {
-      if constexpr (std::is_constructible_v<T, decltype(*std::declval<Arguments&>()++)...>) {
-        if (iterate_) {
-          ::new (static_cast<void*>(at)) T(*arguments++...);
-          return;
-        }
-      }
-    }
-    if constexpr (std::is_constructible_v<T, Arguments&...>) {
-      if (iterate_) throw std::logic_error("these are no iterators over arguments of the constructor");
-      ::new (static_cast<void*>(at)) T(arguments...);
+    if constexpr (kIterate) {
+      ::new (static_cast<void*>(at)) T(*arguments++...);
     } else {
-      throw std::logic_error("these are no arguments of the constructor: construct_it() takes iterators");
+      ::new (static_cast<void*>(at)) T(arguments...);
     }
   }
   void undo(T* first, std::size_t made) noexcept {
@@ -330,7 +316,7 @@ class Heap::Constructor {
 
   Heap& heap_;
   const Key key_;
-  const bool find_, iterate_;
+  const bool find_;
   std::size_t length_ = 1;
 };
 
