@@ -5,7 +5,7 @@
 //   auto heap = farheap::Heap::open_or_create("file:/data/graph", {.memory = 4_GiB}).value();
 //   auto* graph = heap.find_or_construct<Graph>("graph")(heap.allocator<std::byte>());
 //   graph->add_edge(1, 2);
-//   heap.commit().value();
+//   if (const auto status = heap.commit(); !status) complain(status.error().message());
 //
 // What was committed is there in the next run, whatever ended this one; what was not is not. Pointers, references and
 // std:: containers with this heap's allocator stay valid from run to run. Pointers to anything else do not: not to
