@@ -73,6 +73,10 @@ std::map<int, std::string> state_after(std::uint64_t steps) {
   }
 }
 
+void wait_for_a_commit(const Progress& progress, std::uint64_t steps) {
+  for (int looks = 0; looks < 30'000 && progress.returned <= steps; ++looks) usleep(1000);
+}
+
 TEST(KeptHeapCrashTest, KilledWhileItIsCreatedItIsCreatedAgain) {
   const HeapFolder folder;
   std::mt19937 random(5);
@@ -110,7 +114,9 @@ TEST(KeptHeapCrashTest, KilledAtAnyInstantItOpensAtACommit) {
   for (int kill_number = 0; kill_number < kills; ++kill_number) {
     const pid_t child = fork();
     if (child == 0) work(folder.uri(), *progress);
-    usleep(1000 + random() % 60'000);
+    // By turns at any instant, and soon after a commit, so that a slow machine gets on, too.
+    if (kill_number % 2 == 0) wait_for_a_commit(*progress, steps);
+    usleep(1000 + random() % (kill_number % 2 == 0 ? 20'000 : 60'000));
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);

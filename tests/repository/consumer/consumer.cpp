@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <farheap/farheap.hpp>
 #include <farheap/store.hpp>
 
 int main() {
@@ -19,6 +20,12 @@ int main() {
   if (!(*store)->put({&put, 1}) || !(*store)->get({&get, 1})) return 1;
   if (read != written || get.outcome != farheap::Outcome::kOk) return 1;
   if (farheap_active() != 0) return 1;
+  auto heap = farheap::Heap::open_or_create("file:consumer.heap");
+  if (!heap) {
+    std::puts(heap.error().message().c_str());
+    return 1;
+  }
+  if (heap->find_or_construct<int>("number")(42) == nullptr || !heap->commit()) return 1;
   std::puts("stored and read back");
   return 0;
 }
