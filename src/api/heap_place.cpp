@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 
 namespace farheap::api {
@@ -81,17 +82,50 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
 
 bool HeapPlace::is_there() const { return exists(file); }
 
+bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
+
+// The file of the blocks loses its name first and goes last: with it, what else is there belongs to nobody.
+Status HeapPlace::remove_files() const {
+  const auto failed = [](const std::string& path) {
+    return fail(errno_error(errno, "cannot remove the heap", path, "its folder has to be writable"));
+  };
+  if (!is_half_removed() && rename(file.c_str(), leaving_file().c_str()) != 0) return failed(file);
+  std::vector<std::string> rest = others;
+  rest.push_back(leaving_file());
+  for (const std::string& path : rest) {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path);
+  }
+  return {};
+}
+
+namespace {
+
+// Whoever removes a heap removes its lock file, too: a lock on what has no name any more keeps nobody out.
+bool still_has_name(int file, const std::string& path) {
+  struct stat mine{}, named{};
+  return fstat(file, &mine) == 0 && stat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
+         mine.st_dev == named.st_dev;
+}
+
+}  // namespace
+
 Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
   const std::string path = place.lock_file();
   const bool writes = what == For::kWriting;
-  int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0 && !writes && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    return fail(
-        errno_error(errno, kWhat, path, "its folder has to be there, and to be writable: a lock is kept in it"));
-  }
-  HeapLock lock(file);
-  while (flock(file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+  for (;;) {
+    int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0 && !writes && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+      return fail(
+          errno_error(errno, kWhat, path, "its folder has to be there, and to be writable: a lock is kept in it"));
+    }
+    HeapLock lock(file);
+    if (flock(file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
+      if (!still_has_name(file, path)) continue;
+      if (writes) write_holder(file);
+      lock.names_holder_ = writes;
+      return lock;
+    }
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return fail(errno_error(errno, kWhat, path, "a lock is kept there"));
     const std::string holder = text_of(file);
@@ -101,14 +135,11 @@ Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
     }
     return fail(ErrorCode::kConflict, kWhat, place.uri, "it is open for writing by " + holder, "close it there first");
   }
-  if (writes) write_holder(file);
-  return lock;
 }
 
 HeapLock::~HeapLock() {
   if (file_ < 0) return;
-  // A writer's name goes with it (a reader may not be able to, and has none there).
-  if (ftruncate(file_, 0) != 0) errno = 0;
+  if (names_holder_ && ftruncate(file_, 0) != 0) errno = 0;  // then a name stays there that nobody is shown
   close(file_);
 }
 

@@ -24,6 +24,14 @@ struct HeapPlace {
   [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
   [[nodiscard]] bool is_there() const;
   [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
+
+  // Removes the store's files. Whoever is killed in the middle leaves a removal that was begun: the next one who
+  // creates or removes a heap there ends it. Requires: the lock for writing is held.
+  [[nodiscard]] Status remove_files() const;
+  [[nodiscard]] bool is_half_removed() const;
+
+ private:
+  [[nodiscard]] std::string leaving_file() const { return file + ".removed"; }
 };
 
 class HeapLock {
@@ -32,9 +40,10 @@ class HeapLock {
   // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, or many read.
   [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
 
-  HeapLock(HeapLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  HeapLock(HeapLock&& other) noexcept : file_(std::exchange(other.file_, -1)), names_holder_(other.names_holder_) {}
   HeapLock& operator=(HeapLock&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(names_holder_, other.names_holder_);
     return *this;
   }
   ~HeapLock();
@@ -42,6 +51,7 @@ class HeapLock {
  private:
   explicit HeapLock(int file) : file_(file) {}
   int file_;
+  bool names_holder_ = false;
 };
 
 }  // namespace farheap::api

@@ -110,6 +110,9 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   auto lock =
       api::HeapLock::take(*place, how == How::kRead ? api::HeapLock::For::kReading : api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
+  if (how == How::kCreate && place->is_half_removed()) {
+    if (Status removed = place->remove_files(); !removed) return fail(std::move(removed.error()));
+  }
   auto store = open_kept(*place);
   if (!store) return fail(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
@@ -169,25 +172,19 @@ Status Heap::remove(std::string_view uri) {
     return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
                 "remove_snapshot() removes that alone");
   }
-  if (!place->is_there()) return not_there(*place);
+  if (!place->is_there() && !place->is_half_removed()) return not_there(*place);
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
-  {
+  if (!place->is_half_removed()) {
     // Only what is a heap is removed.
     auto store = open_kept(*place);
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
   }
-  std::vector<std::string> files{place->file};
-  files.insert(files.end(), place->others.begin(), place->others.end());
-  files.push_back(place->lock_file());
-  for (const std::string& file : files) {
-    if (unlink(file.c_str()) != 0 && errno != ENOENT) {
-      return fail(errno_error(errno, "cannot remove the heap", file));
-    }
-  }
-  return {};
+  if (Status removed = place->remove_files(); !removed) return removed;
+  if (unlink(place->lock_file().c_str()) == 0 || errno == ENOENT) return {};
+  return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
 }
 
 Status Heap::roll_back(std::string_view uri) {
