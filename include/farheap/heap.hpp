@@ -124,6 +124,7 @@ class Heap {
   [[nodiscard]] Status commit();
   // commit(), and the version is kept under that name (1 to 95 bytes, no '@').
   [[nodiscard]] Status snapshot(std::string_view name);
+  // A commit, too.
   [[nodiscard]] Status remove_snapshot(std::string_view name);
   // commit(), after everything was dropped that the allocator keeps for the next need: pages that hold nothing leave
   // the store.

@@ -47,6 +47,8 @@ class HeapLock {
     return *this;
   }
   ~HeapLock();
+  // In a forked child: it goes on as long as the parent has it.
+  void leave_to_parent() { names_holder_ = false; }
 
  private:
   explicit HeapLock(int file) : file_(file) {}

@@ -81,8 +81,14 @@ tl::unexpected<Error> not_there(const api::HeapPlace& place) {
 struct Heap::State {
   State(api::HeapPlace its_place, api::HeapLock its_lock) : place(std::move(its_place)), lock(std::move(its_lock)) {}
   ~State() {
+    if (owner != getpid()) {  // in a forked child nothing of it is there; all is the parent's
+      (void)segment.release();
+      lock.leave_to_parent();
+      return;
+    }
     if (attached) root().books.detach();
   }
+  [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
   [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
 
   api::HeapPlace place;
@@ -92,6 +98,7 @@ struct Heap::State {
   std::shared_mutex pauses;             // shared: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
   bool attached = false;
+  const pid_t owner = getpid();
 
   enum class How { kCreate, kOpen, kRead };
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
@@ -229,28 +236,36 @@ Status Heap::check(std::string_view uri) {
 // ---- versions
 
 // Who allocates or enters a name waits until the cut is made, and no longer.
-Status Heap::commit() { return snapshot({}); }
-
-Status Heap::snapshot(std::string_view name) {
-  if (is_read_only()) {
-    return fail(ErrorCode::kInvalidArgument, "cannot commit", uri(), "it was opened for reading", "use open()");
+Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
+  if (segment->read_only()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
   }
-  if (name.find('@') != name.npos) {
-    return fail(ErrorCode::kInvalidArgument, "cannot make a snapshot", std::string(name), "'@' cannot be in its name");
+  if (owner != getpid()) {
+    return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
+                "commit in the process that has opened it");
   }
-  std::unique_lock pauses(state_->pauses);
-  std::unique_lock directory(state_->directory);
-  state_->gate.close();
+  std::unique_lock no_pause(pauses);
+  std::unique_lock no_names(directory);
+  gate.close();
   bool open = false;
   const auto at_cut = [&] {
     open = true;
-    state_->gate.open();
-    directory.unlock();
-    pauses.unlock();
+    gate.open();
+    no_names.unlock();
+    no_pause.unlock();
   };
-  Status status = state_->segment->commit(name, at_cut);
+  Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
   return status;
+}
+
+Status Heap::commit() { return state_->commit(segment::KeptSegment::Kind::kCommit, {}); }
+
+Status Heap::snapshot(std::string_view name) {
+  if (name.find('@') != name.npos) {
+    return fail(ErrorCode::kInvalidArgument, "cannot make a snapshot", std::string(name), "'@' cannot be in its name");
+  }
+  return state_->commit(segment::KeptSegment::Kind::kSnapshot, name);
 }
 
 Status Heap::compact() {
@@ -262,13 +277,7 @@ Status Heap::compact() {
 }
 
 Status Heap::remove_snapshot(std::string_view name) {
-  if (is_read_only()) {
-    return fail(ErrorCode::kInvalidArgument, "cannot remove a snapshot", uri(), "it was opened for reading",
-                "use open()");
-  }
-  // It is a commit, of what was committed before: what has changed since must not be a part of it.
-  if (Status status = commit(); !status) return status;
-  return state_->segment->versions().remove(name);
+  return state_->commit(segment::KeptSegment::Kind::kRemoval, name);
 }
 
 Result<std::vector<VersionInfo>> Heap::versions() {

@@ -238,13 +238,11 @@ void KeptSegment::give_back(std::byte* at, std::size_t bytes) {
   books().runs.give_back(at, bytes);
 }
 
-Status KeptSegment::commit(std::string_view name, const std::function<void()>& at_cut) {
+// Also where nothing has changed: what left memory before belongs to it, and nothing that leaves later may come in.
+// No signal comes meanwhile: its handler could touch a page, and wait for what this thread holds.
+Status KeptSegment::commit(Kind kind, std::string_view name, const std::function<void()>& at_cut) {
   std::lock_guard one(commit_mutex_);
-  const auto finish = [&]() -> Status { return name.empty() ? versions_->commit() : versions_->snapshot(name); };
-  if (!pager_->has_changes()) {
-    at_cut();
-    return finish();
-  }
+  AtTheTables working;
   const store::AlignedBuffer buffer(pager::Pager::kCommitPages * kPageBytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
   pager_->begin_commit([&] { backing_->hold(); });
@@ -252,7 +250,13 @@ Status KeptSegment::commit(std::string_view name, const std::function<void()>& a
   Status status = pager_->take_commit(
       buffer.part(0, pager::Pager::kCommitPages * kPageBytes).data(),
       [&](std::span<const pager::PageRun> runs, const std::byte* bytes) { return backing_->take(runs, bytes); });
-  if (status) status = finish();
+  if (status) {
+    switch (kind) {
+      case Kind::kCommit: status = versions_->commit(); break;
+      case Kind::kSnapshot: status = versions_->snapshot(name); break;
+      case Kind::kRemoval: status = versions_->remove(name); break;
+    }
+  }
   backing_->go_on();
   pager_->end_commit(status.has_value());
   return status;

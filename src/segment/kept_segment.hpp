@@ -77,10 +77,12 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   [[nodiscard]] std::byte* root() const { return base() + KeptBooks::kBytes; }
   [[nodiscard]] base::MetadataSource& tables() { return *this; }
 
-  // What was written until now becomes the newest version, with a name if there is one. at_cut() is called when it is
+  // What was written until now becomes the newest version; it is kept under a name, or the snapshot of that name goes
+  // (which is a commit in any case). at_cut() is called when it is
   // settled what that is: from then on nobody has to be kept from writing. On error the former version stands, and the
   // next commit takes it all in again.
-  [[nodiscard]] Status commit(std::string_view name, const std::function<void()>& at_cut);
+  enum class Kind { kCommit, kSnapshot, kRemoval };
+  [[nodiscard]] Status commit(Kind kind, std::string_view name, const std::function<void()>& at_cut);
 
   [[nodiscard]] Versions& versions() { return *versions_; }
   [[nodiscard]] const Store& store() const { return *store_; }
