@@ -6,11 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstring>
 #include <fstream>
-#include <random>
-#include <thread>
 
 #include "heap_folder.hpp"
 
@@ -53,39 +50,6 @@ TEST_F(KeptHeapVersionsTest, SnapshotsAreReadAndRemoved) {
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
   EXPECT_NE(gone.error().message().find("tuesday"), std::string::npos) << gone.error().message();
-}
-
-// A removal is a commit: of a cut, and not of what had left memory when it was made.
-TEST_F(KeptHeapVersionsTest, RemovingASnapshotTakesNothingWithoutWhatCameBeforeIt) {
-  constexpr std::size_t kPages = 16'384;  // four times what fits
-  constexpr std::size_t kWords = 4096 / 8;
-  {
-    Heap heap = must(Heap::create(folder.uri(), {.memory = 16_MiB, .capacity = 4_GiB}));
-    auto* const last = heap.construct<std::uint64_t>("last")(0u);
-    auto* const words = heap.construct<std::uint64_t>("words")[kPages * kWords](0u);
-    std::atomic<bool> stop{false};
-    std::thread writer([&] {
-      std::mt19937 random(5);
-      for (std::uint64_t number = 1; !stop; ++number) {
-        *last = number;
-        words[random() % kPages * kWords] = number;
-      }
-    });
-    for (int i = 0; i < 15; ++i) {
-      EXPECT_TRUE(heap.snapshot("one"));
-      usleep(20'000);
-      EXPECT_TRUE(heap.remove_snapshot("one"));
-    }
-    stop = true;
-    writer.join();
-  }
-  Heap heap = must(Heap::open(folder.uri(), kSmall));
-  const std::uint64_t last = *heap.find<std::uint64_t>("last");
-  const auto words = heap.find_array<std::uint64_t>("words");
-  std::size_t too_new = 0;
-  for (std::size_t i = 0; i < kPages; ++i) too_new += words.first[i * kWords] > last;
-  EXPECT_GT(last, 0u);
-  EXPECT_EQ(too_new, 0u);
 }
 
 TEST_F(KeptHeapVersionsTest, RollBackReturnsToTheNewestSnapshot) {
