@@ -103,8 +103,9 @@ class Heap {
   // kNotFound if there is none. Capacity is what it was made with.
   [[nodiscard]] static Result<Heap> open(std::string_view uri, const HeapOptions& options = {});
   [[nodiscard]] static Result<Heap> open_or_create(std::string_view uri, const HeapOptions& options = {});
-  // "URI" or "URI@SNAPSHOT". Many processes may read a heap at once; while one writes, none reads. Who writes to its
-  // objects ends the program with a message.
+  // "URI" (the newest commit) or "URI@SNAPSHOT". Many processes may read a heap at once, beside the one that writes,
+  // and each keeps the version it has opened; what that needs stays in the store as long. Who writes to its objects
+  // ends the program with a message.
   [[nodiscard]] static Result<Heap> open_read_only(std::string_view uri, const HeapOptions& options = {});
   // Removes a heap and its files. kConflict if somebody has it open.
   [[nodiscard]] static Status remove(std::string_view uri);

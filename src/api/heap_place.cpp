@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -16,6 +16,19 @@ namespace farheap::api {
 namespace {
 
 constexpr char kWhat[] = "cannot open the heap";
+
+constexpr std::uint64_t kWriterByte = std::uint64_t{1} << 40;
+constexpr std::uint64_t kOpenByte = kWriterByte + 1;
+constexpr std::uint64_t kLeases = std::uint64_t{1} << 41;
+
+struct flock on_bytes(std::uint64_t first, std::uint64_t count, short how) {
+  struct flock range{};
+  range.l_type = how;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(first);
+  range.l_len = static_cast<off_t>(count);
+  return range;
+}
 
 bool exists(const std::string& path) {
   struct stat status{};
@@ -109,32 +122,72 @@ bool still_has_name(int file, const std::string& path) {
 
 }  // namespace
 
+Result<bool> HeapLock::lock(std::uint64_t byte, short how) {
+  struct flock range = on_bytes(byte, 1, how);
+  while (fcntl(file_, F_OFD_SETLK, &range) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return false;
+    if (errno != EINTR) return fail(errno_error(errno, kWhat, path_, "a lock is kept there"));
+  }
+  return true;
+}
+
 Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
   const std::string path = place.lock_file();
-  const bool writes = what == For::kWriting;
+  const bool reads = what == For::kReading;
   for (;;) {
     int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 && !writes && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0 && reads && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
       return fail(
           errno_error(errno, kWhat, path, "its folder has to be there, and to be writable: a lock is kept in it"));
     }
-    HeapLock lock(file);
-    if (flock(file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
-      if (!still_has_name(file, path)) continue;
-      if (writes) write_holder(file);
-      lock.names_holder_ = writes;
-      return lock;
+    HeapLock taken(file, path);
+    if (!reads) {
+      auto writes = taken.lock(kWriterByte, F_WRLCK);
+      if (!writes) return fail(std::move(writes.error()));
+      if (!*writes) {
+        const std::string holder = text_of(file);
+        return fail(ErrorCode::kConflict, kWhat, place.uri,
+                    "it is open for writing by " + (holder.empty() ? "another process" : holder),
+                    "close it there first");
+      }
     }
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) return fail(errno_error(errno, kWhat, path, "a lock is kept there"));
-    const std::string holder = text_of(file);
-    if (holder.empty()) {
-      return fail(ErrorCode::kConflict, kWhat, place.uri, "it is open for reading in another process",
-                  fmt::format("close it there first; `fuser {}` names the process", path));
+    auto opens = taken.lock(kOpenByte, what == For::kRemoving ? F_WRLCK : F_RDLCK);
+    if (!opens) return fail(std::move(opens.error()));
+    if (!*opens) {
+      const bool removing = what == For::kRemoving;
+      return fail(ErrorCode::kConflict, kWhat, place.uri,
+                  removing ? "it is open for reading in another process" : "it is being removed",
+                  fmt::format("{}; `fuser {}` names the process", removing ? "close it there first" : "wait", path));
     }
-    return fail(ErrorCode::kConflict, kWhat, place.uri, "it is open for writing by " + holder, "close it there first");
+    if (!still_has_name(file, path)) continue;
+    taken.names_holder_ = !reads;
+    if (!reads) write_holder(file);
+    return taken;
   }
+}
+
+Status HeapLock::take(std::uint64_t commit) {
+  if (reads_ == commit) return {};
+  auto taken = lock(kLeases + commit, F_RDLCK);
+  if (!taken) return fail(std::move(taken.error()));
+  if (!*taken) return fail(ErrorCode::kConflict, kWhat, path_, "its bytes are locked by somebody else");
+  if (const auto before = std::exchange(reads_, commit); before != kNobody) {
+    if (auto left = lock(kLeases + before, F_UNLCK); !left) return fail(std::move(left.error()));
+  }
+  return {};
+}
+
+// The kernel names one of the locks, not the lowest: so what lies below it is asked for until there is none.
+Result<std::uint64_t> HeapLock::oldest() {
+  std::uint64_t oldest = kNobody;
+  for (std::uint64_t bytes = 0; oldest != 0; bytes = oldest) {  // 0: to the end
+    struct flock range = on_bytes(kLeases, bytes, F_WRLCK);
+    if (fcntl(file_, F_OFD_GETLK, &range) != 0) return fail(errno_error(errno, "cannot ask who reads", path_));
+    if (range.l_type == F_UNLCK) break;
+    oldest = static_cast<std::uint64_t>(std::max(range.l_start, static_cast<off_t>(kLeases))) - kLeases;
+  }
+  return oldest;
 }
 
 HeapLock::~HeapLock() {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a kept heap lies, and who has it open: a lock file beside the store, locked with flock(), so that the kernel
-// lets go of it with the process. It names the writer for those who are refused.
+// Where a kept heap lies, and who has it open: a lock file beside the store, with record locks (F_OFD_SETLK), so that
+// the kernel lets go of them with the process. It names the writer for those who are refused.
+//
+//   byte 2^40      held alone by who writes
+//   byte 2^40 + 1  shared by all who have the heap open, alone by who removes it
+//   byte 2^41 + N  shared by who reads commit N
 //
 // Thread-safety: plain values.
 #pragma once
@@ -11,6 +15,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "segment/version_leases.hpp"
 
 namespace farheap::api {
 
@@ -34,26 +40,34 @@ struct HeapPlace {
   [[nodiscard]] std::string leaving_file() const { return file + ".removed"; }
 };
 
-class HeapLock {
+class HeapLock final : public segment::VersionLeases {
  public:
-  enum class For { kReading, kWriting };
-  // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, or many read.
+  enum class For { kReading, kWriting, kRemoving };
+  // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, many may read beside him, and
+  // who removes it is alone.
   [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
 
-  HeapLock(HeapLock&& other) noexcept : file_(std::exchange(other.file_, -1)), names_holder_(other.names_holder_) {}
-  HeapLock& operator=(HeapLock&& other) noexcept {
-    std::swap(file_, other.file_);
-    std::swap(names_holder_, other.names_holder_);
-    return *this;
-  }
-  ~HeapLock();
+  HeapLock(HeapLock&& other) noexcept
+      : file_(std::exchange(other.file_, -1)),
+        path_(std::move(other.path_)),
+        names_holder_(other.names_holder_),
+        reads_(other.reads_) {}
+  HeapLock& operator=(HeapLock&&) = delete;
+  ~HeapLock() override;
+  [[nodiscard]] Status take(std::uint64_t commit) override;
+  [[nodiscard]] Result<std::uint64_t> oldest() override;
   // In a forked child: it goes on as long as the parent has it.
   void leave_to_parent() { names_holder_ = false; }
 
  private:
-  explicit HeapLock(int file) : file_(file) {}
+  HeapLock(int file, std::string path) : file_(file), path_(std::move(path)) {}
+  // False: somebody else's lock is in the way.
+  [[nodiscard]] Result<bool> lock(std::uint64_t byte, short how);
+
   int file_;
+  std::string path_;
   bool names_holder_ = false;
+  std::uint64_t reads_ = kNobody;  // the commit of its lease
 };
 
 }  // namespace farheap::api

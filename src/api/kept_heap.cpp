@@ -105,8 +105,8 @@ struct Heap::State {
 };
 
 Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options, How how) {
-  const auto settings = settings_of(options);
-  if (!settings) return fail(settings.error());
+  auto settings = settings_of(options);
+  if (!settings) return fail(std::move(settings.error()));
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->snapshot.empty() && how != How::kRead) {
@@ -123,6 +123,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   auto store = open_kept(*place);
   if (!store) return fail(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
+  settings->leases = &state->lock;
   using segment::KeptSegment;
   auto opened = how == How::kCreate ? KeptSegment::create(std::move(*store), *settings)
                 : how == How::kOpen ? KeptSegment::open(std::move(*store), *settings)
@@ -180,7 +181,7 @@ Status Heap::remove(std::string_view uri) {
                 "remove_snapshot() removes that alone");
   }
   if (!place->is_there() && !place->is_half_removed()) return not_there(*place);
-  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
+  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kRemoving);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
     // Only what is a heap is removed.
@@ -202,7 +203,7 @@ Status Heap::roll_back(std::string_view uri) {
   if (!lock) return fail(std::move(lock.error()));
   auto store = open_kept(*place);
   if (!store) return fail(std::move(store.error()));
-  auto versions = segment::Versions::open(**store);
+  auto versions = segment::Versions::open(**store, &*lock);
   if (!versions) return fail(std::move(versions.error()));
   return (*versions)->roll_back();
 }
@@ -217,7 +218,7 @@ Status Heap::check(std::string_view uri) {
     if (!lock) return fail(std::move(lock.error()));
     auto store = open_kept(*place);
     if (!store) return fail(std::move(store.error()));
-    auto versions = segment::Versions::open(**store);
+    auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
     if (Status status = (*versions)->check(); !status) return status;
   }

@@ -58,7 +58,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> 
                 fmt::format("take 256M to {}, a multiple of 2M: it costs nothing until it is used",
                             base::format_size(kSlotBytes)));
   }
-  if (auto begun = Versions::open(*store); begun && is_unfinished(**begun)) {
+  if (auto begun = Versions::open(*store, settings.leases); begun && is_unfinished(**begun)) {
     // Who began to create it was killed before it had a heap: its addresses are ours.
     const Superblock content = (*begun)->last_commit();
     auto range =
@@ -75,8 +75,10 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> 
     if (range || range.error().code != ErrorCode::kConflict) break;
   }
   if (!range) return fail(std::move(range.error()));
-  auto versions = Versions::create(*store, {.base_address = reinterpret_cast<std::uintptr_t>(range->data()),
-                                            .capacity_pages = capacity / kPageBytes});
+  auto versions = Versions::create(
+      *store,
+      {.base_address = reinterpret_cast<std::uintptr_t>(range->data()), .capacity_pages = capacity / kPageBytes},
+      settings.leases);
   if (!versions) return fail(std::move(versions.error()));
   return make_new(std::move(store), std::move(*versions), settings, std::move(*range));
 }
@@ -94,7 +96,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::make_new(std::unique_ptr<Store
 }
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::open(std::unique_ptr<Store> store, const Settings& settings) {
-  auto versions = Versions::open(*store);
+  auto versions = Versions::open(*store, settings.leases);
   if (!versions) return fail(std::move(versions.error()));
   auto made = start(std::move(store), std::move(*versions), settings, {}, {}, false);
   if (!made) return made;
@@ -104,7 +106,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::open(std::unique_ptr<Store> st
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::open_read_only(std::unique_ptr<Store> store,
                                                                  std::string_view snapshot, const Settings& settings) {
-  auto versions = Versions::open(*store);
+  auto versions = Versions::open_to_read(*store, *settings.leases);
   if (!versions) return fail(std::move(versions.error()));
   return start(std::move(store), std::move(*versions), settings, {}, snapshot, true);
 }

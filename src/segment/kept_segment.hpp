@@ -50,6 +50,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   struct Settings {
     std::uint64_t memory_bytes = 0;    // that pages may take
     std::uint64_t capacity_bytes = 0;  // of a new one; 0: a whole slot of addresses
+    VersionLeases* leases = nullptr;   // outlive the segment; to read, there have to be some
   };
   // In an empty store. Errors: Versions::create; no addresses.
   [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> create(std::unique_ptr<Store> store,

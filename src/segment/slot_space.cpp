@@ -14,8 +14,9 @@ constexpr std::size_t kHeldCommits = 1;
 
 }  // namespace
 
-SlotSpace::SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken)
-    : tree_(store, "the map of free space", root), end_(end_slot), taken_(taken) {}
+SlotSpace::SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken,
+                     std::uint64_t commit)
+    : tree_(store, "the map of free space", root), end_(end_slot), taken_(taken), opened_at_(commit) {}
 
 Status SlotSpace::mark(std::uint64_t slot, bool taken) {
   auto words = tree_.change(slot / kLeafSlots);
@@ -118,11 +119,11 @@ Status SlotSpace::give_up() {
   return {};
 }
 
-std::vector<SlotSpace::Run> SlotSpace::finish() {
+std::vector<SlotSpace::Run> SlotSpace::finish(std::uint64_t commit, std::uint64_t oldest_read) {
   std::vector<Run> runs;
-  waiting_.push_back(std::exchange(released_, {}));
-  while (waiting_.size() > kHeldCommits) {
-    auto& slots = waiting_.front();
+  waiting_.push_back({commit, std::exchange(released_, {})});
+  while (waiting_.size() > kHeldCommits && waiting_.front().commit <= oldest_read) {
+    auto& slots = waiting_.front().slots;
     std::sort(slots.begin(), slots.end());
     for (const std::uint64_t slot : slots) {
       hold(slot, false);
@@ -135,7 +136,7 @@ std::vector<SlotSpace::Run> SlotSpace::finish() {
     waiting_.pop_front();
   }
   if (!runs.empty()) no_long_runs_ = false;
-  may_reuse_ = true;
+  may_reuse_ = may_reuse_ || oldest_read >= opened_at_;
   return runs;
 }
 

@@ -4,11 +4,13 @@
 //
 // A slot that a version referred to is given away in two steps. Its bit is cleared at once, so the next commit says
 // that it is free; but it is *held* until the commit after that is safe, too, because until then one of the superblocks
-// may still lead to it (superblock.hpp). A slot that no version ever referred to is free at once.
+// may still lead to it (superblock.hpp), and longer while a reader has a lease on a commit that refers to it
+// (version_leases.hpp). A slot that no version ever referred to is free at once.
 //
 // Free slots are taken in rising order, so that what is written together lies together, and long runs are preferred;
 // where too few are free to be worth the search, the store grows. Leaves are read when their turn comes. After it was
-// opened nothing is reused before the first commit: what was held then is not known any more.
+// opened nothing is reused before the first commit, nor while somebody reads an older one: what was held then is not
+// known any more.
 //
 // Thread-safety: none; the owner locks.
 #pragma once
@@ -34,8 +36,8 @@ class SlotSpace {
   [[nodiscard]] static std::uint64_t bit_of(std::uint64_t slot) { return std::uint64_t{1} << (slot % 64); }
   [[nodiscard]] static std::size_t word_of(std::uint64_t slot) { return slot % kLeafSlots / 64; }
 
-  // `taken`: how many slots are, superblocks apart.
-  SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken);
+  // As `commit` left it. `taken`: how many slots are, superblocks apart.
+  SlotSpace(Store& store, BlockTree::Root root, std::uint64_t end_slot, std::uint64_t taken, std::uint64_t commit);
 
   // 1 to `wanted` free slots in a row. Requires: wanted > 0. kNoSpace when all numbers are used up.
   [[nodiscard]] Result<Run> take(std::uint64_t wanted);
@@ -47,8 +49,9 @@ class SlotSpace {
   // Around an attempt to commit. What was released since begin() is taken again when it is given up.
   void begin() { released_before_ = released_.size(); }
   [[nodiscard]] Status give_up();
-  // The commit is safe. What has become free by it, in runs: the store need not keep it.
-  [[nodiscard]] std::vector<Run> finish();
+  // The commit is safe. What has become free by it, in runs: the store need not keep it. `oldest_read`: the oldest
+  // commit that is being read, as it was asked for after this one was safe.
+  [[nodiscard]] std::vector<Run> finish(std::uint64_t commit, std::uint64_t oldest_read);
 
   [[nodiscard]] std::uint64_t end_slot() const { return end_; }
   [[nodiscard]] std::uint64_t taken() const { return taken_; }
@@ -78,7 +81,12 @@ class SlotSpace {
   std::unordered_map<std::uint64_t, std::unique_ptr<BlockWords>> held_;  // by leaf, a bit a slot
   std::vector<std::uint64_t> released_;                                  // since the last commit
   std::size_t released_before_ = 0;                                      // the attempt
-  std::deque<std::vector<std::uint64_t>> waiting_;                       // by commit, the oldest first
+  struct Waiting {
+    std::uint64_t commit;  // the first that does not refer to them
+    std::vector<std::uint64_t> slots;
+  };
+  std::deque<Waiting> waiting_;  // the oldest first
+  std::uint64_t opened_at_;      // the commit
 };
 
 }  // namespace farheap::segment

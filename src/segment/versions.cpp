@@ -28,13 +28,15 @@ Result<SlotRef> where(BlockTree& map, Versions::Page page) {
 
 }  // namespace
 
-Versions::Versions(Store& store, const Superblock& content, const std::array<Version, kSuperblocks>& versions)
+Versions::Versions(Store& store, VersionLeases* leases, const Superblock& content,
+                   const std::array<Version, kSuperblocks>& versions)
     : store_(store),
+      leases_(leases),
       writer_(base::random_number()),
       content_(content),
       versions_(versions),
       map_(store, "the map of the heap", content.map),
-      space_(store, content.space, content.end_slot, content.taken_slots),
+      space_(store, content.space, content.end_slot, content.taken_slots, content.commit),
       dead_(store, {content.dead, content.dead_count}),
       snapshot_table_(store, "the table of snapshots", content.snapshots),
       epoch_(content.epoch),

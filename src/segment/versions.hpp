@@ -29,6 +29,7 @@
 #include "segment/slot_list.hpp"
 #include "segment/slot_space.hpp"
 #include "segment/superblock.hpp"
+#include "segment/version_leases.hpp"
 
 namespace farheap::segment {
 
@@ -55,11 +56,15 @@ class Versions {
     std::uint64_t base_address = 0;
     std::uint64_t capacity_pages = 0;
   };
-  // Makes an empty one, committed. kConflict if there is one in the store. The store has blocks of a page and outlives
-  // this.
-  [[nodiscard]] static Result<std::unique_ptr<Versions>> create(Store& store, const Settings& settings);
-  // At the last commit. kNotFound, kCorrupt, kUnavailable: as read_superblock().
-  [[nodiscard]] static Result<std::unique_ptr<Versions>> open(Store& store);
+  // Makes an empty one, committed. kConflict if there is one in the store. The store has blocks of a page; it and the
+  // leases outlive this. Without leases nobody may read beside this writer.
+  [[nodiscard]] static Result<std::unique_ptr<Versions>> create(Store& store, const Settings& settings,
+                                                                VersionLeases* leases = nullptr);
+  // At the last commit, to write. kNotFound, kCorrupt, kUnavailable: as read_superblock().
+  [[nodiscard]] static Result<std::unique_ptr<Versions>> open(Store& store, VersionLeases* leases = nullptr);
+  // At the newest commit, with a lease on it: to read, beside a writer or not. kUnavailable if the writer commits
+  // faster than this can follow.
+  [[nodiscard]] static Result<std::unique_ptr<Versions>> open_to_read(Store& store, VersionLeases& leases);
   ~Versions();
 
   // Pages that were never written read as zeros.
@@ -99,7 +104,8 @@ class Versions {
   struct Attempt;
   class BookSlots;
   class PageSlots;
-  Versions(Store& store, const Superblock& content, const std::array<Version, kSuperblocks>& versions);
+  Versions(Store& store, VersionLeases* leases, const Superblock& content,
+           const std::array<Version, kSuperblocks>& versions);
 
   // A page that is being written: where it is, and where it goes.
   struct Placed {
@@ -120,6 +126,7 @@ class Versions {
   [[nodiscard]] Status put_books(Attempt& attempt);
   [[nodiscard]] Status give_up(Attempt& attempt, Status why);
   void finish(Attempt& attempt);
+  [[nodiscard]] std::uint64_t oldest_read();
 
   // versions_snapshots.cpp
   [[nodiscard]] Status load_snapshots();
@@ -133,9 +140,13 @@ class Versions {
   [[nodiscard]] bool is_fresh(Page page) const;
 
   Store& store_;
+  VersionLeases* const leases_;
   mutable std::mutex mutex_;  // guards all below
   const std::uint64_t writer_;
   Superblock content_;  // of the last commit
+  // The number of the last commit that may have become one without telling: no other commit gets it, for a reader may
+  // have a lease on it. 0: none.
+  std::uint64_t doubtful_commit_ = 0;
   std::array<Version, kSuperblocks> versions_;
   BlockTree map_;
   SlotSpace space_;

@@ -109,7 +109,8 @@ Status Versions::place_and_seal(Attempt& attempt) {
     snapshot.dead = {std::exchange(next.dead, {}), std::exchange(next.dead_count, 0)};
   }
   next.writer = writer_;
-  ++next.commit;
+  // The one of two commits ago is written over, whatever the number: the next one of the same parity.
+  next.commit += doubtful_commit_ > content_.commit ? doubtful_commit_ - content_.commit + 2 : 1;
   next.time_ns = now_ns();
   next.pages = attempt.pages;
   next.epoch = attempt.is_snapshot ? attempt.epoch + 1 : attempt.epoch;
@@ -165,9 +166,21 @@ Status Versions::give_up(Attempt& attempt, Status why) {
     if (!undone) break;
     undone = attempt.superblock_was_tried ? space_.release(slot) : space_.give_back(slot);
   }
-  if (attempt.superblock_was_tried) fresh_.clear();
+  if (attempt.superblock_was_tried) {
+    fresh_.clear();
+    doubtful_commit_ = attempt.content.commit;
+  }
   if (!undone) base::log(base::LogLevel::kWarn, "space is lost: {}", undone.error().message());
   return why;
+}
+
+// Asked for after the superblock was written (version_leases.hpp).
+std::uint64_t Versions::oldest_read() {
+  if (leases_ == nullptr) return VersionLeases::kNobody;
+  auto oldest = leases_->oldest();
+  if (oldest) return *oldest;
+  base::log(base::LogLevel::kWarn, "space is kept for readers who may not be there: {}", oldest.error().message());
+  return 0;
 }
 
 void Versions::finish(Attempt& attempt) {
@@ -184,7 +197,7 @@ void Versions::finish(Attempt& attempt) {
   pages_ = content_.pages;
   newly_dead_.clear();
   fresh_.clear();
-  for (const SlotSpace::Run run : space_.finish()) {
+  for (const SlotSpace::Run run : space_.finish(content_.commit, oldest_read())) {
     if (run.count < kLeastHole) continue;
     if (Status status = store_.erase(run.first, run.count); !status) {
       base::log(base::LogLevel::kWarn, "{}", status.error().message());  // space is lost, no data

@@ -7,7 +7,9 @@
 // after the snapshot before.
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/random_number.hpp"
@@ -19,9 +21,16 @@ namespace {
 constexpr std::uint64_t kWordsPerRecord = sizeof(Snapshot) / 8;
 constexpr std::uint64_t kRecordsPerLeaf = std::tuple_size_v<BlockWords> / kWordsPerRecord;
 
+void tell_of_damage(const Store& store, const FoundSuperblock& found) {
+  base::log(base::LogLevel::kWarn,
+            "{}: one of its two superblocks is damaged; opened at commit {}. A commit that was interrupted leaves it "
+            "so; otherwise one may be lost",
+            store.describe(), found.content.commit);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings& settings) {
+Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings& settings, VersionLeases* leases) {
   auto there = read_superblock(store);
   if (there || there.error().code != ErrorCode::kNotFound) {
     if (!there && there.error().code != ErrorCode::kCorrupt) return fail(std::move(there.error()));
@@ -34,7 +43,7 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
   std::memcpy(empty.id.data(), id, sizeof id);
   empty.base_address = settings.base_address;
   empty.capacity_pages = settings.capacity_pages;
-  std::unique_ptr<Versions> made(new Versions(store, empty, {}));
+  std::unique_ptr<Versions> made(new Versions(store, leases, empty, {}));
   std::lock_guard lock(made->mutex_);
   made->snapshots_loaded_ = true;
   Attempt attempt(*made);
@@ -42,16 +51,34 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
   return made;
 }
 
-Result<std::unique_ptr<Versions>> Versions::open(Store& store) {
+Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* leases) {
   auto found = read_superblock(store);
   if (!found) return fail(std::move(found.error()));
-  if (found->one_is_damaged) {
-    base::log(base::LogLevel::kWarn,
-              "{}: one of its two superblocks is damaged; opened at commit {}. A commit that was interrupted leaves it "
-              "so; otherwise one may be lost",
-              store.describe(), found->content.commit);
+  if (found->one_is_damaged) tell_of_damage(store, *found);
+  return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
+}
+
+// A superblock that a writer is writing may look damaged: it is looked at again before it counts as that.
+Result<std::unique_ptr<Versions>> Versions::open_to_read(Store& store, VersionLeases& leases) {
+  constexpr int kTries = 100;
+  constexpr int kTriesWhileDamaged = 10;
+  constexpr std::chrono::milliseconds kBetween(2);
+  for (int i = 0; i < kTries; ++i) {
+    auto found = read_superblock(store);
+    if (!found) return fail(std::move(found.error()));
+    if (found->one_is_damaged && i < kTriesWhileDamaged) {
+      std::this_thread::sleep_for(kBetween);
+      continue;
+    }
+    if (Status taken = leases.take(found->content.commit); !taken) return fail(std::move(taken.error()));
+    auto again = read_superblock(store);
+    if (!again) return fail(std::move(again.error()));
+    if (again->content.commit > found->content.commit + 1) continue;
+    if (found->one_is_damaged) tell_of_damage(store, *found);
+    return std::unique_ptr<Versions>(new Versions(store, nullptr, found->content, found->versions));
   }
-  return std::unique_ptr<Versions>(new Versions(store, found->content, found->versions));
+  return fail(ErrorCode::kUnavailable, "cannot open the heap", store.describe(),
+              "its writer commits faster than it can be opened", "try again");
 }
 
 Status Versions::load_snapshots() {
