@@ -152,19 +152,24 @@ Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
                     "close it there first");
       }
     }
-    auto opens = taken.lock(kOpenByte, what == For::kRemoving ? F_WRLCK : F_RDLCK);
+    auto opens = taken.lock(kOpenByte, what == For::kAlone ? F_WRLCK : F_RDLCK);
     if (!opens) return fail(std::move(opens.error()));
     if (!*opens) {
-      const bool removing = what == For::kRemoving;
+      const bool alone = what == For::kAlone;
       return fail(ErrorCode::kConflict, kWhat, place.uri,
-                  removing ? "it is open for reading in another process" : "it is being removed",
-                  fmt::format("{}; `fuser {}` names the process", removing ? "close it there first" : "wait", path));
+                  alone ? "it is open for reading in another process" : "it is being created or removed",
+                  fmt::format("{}; `fuser {}` names the process", alone ? "close it there first" : "wait", path));
     }
     if (!still_has_name(file, path)) continue;
     taken.names_holder_ = !reads;
     if (!reads) write_holder(file);
     return taken;
   }
+}
+
+Status HeapLock::let_readers_in() {
+  auto shared = lock(kOpenByte, F_RDLCK);
+  return shared ? Status{} : fail(std::move(shared.error()));
 }
 
 Status HeapLock::take(std::uint64_t commit) {

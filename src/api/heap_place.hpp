@@ -4,7 +4,7 @@
 // the kernel lets go of them with the process. It names the writer for those who are refused.
 //
 //   byte 2^40      held alone by who writes
-//   byte 2^40 + 1  shared by all who have the heap open, alone by who removes it
+//   byte 2^40 + 1  shared by all who have the heap open, alone by who creates or removes it
 //   byte 2^41 + N  shared by who reads commit N
 //
 // Thread-safety: plain values.
@@ -42,9 +42,9 @@ struct HeapPlace {
 
 class HeapLock final : public segment::VersionLeases {
  public:
-  enum class For { kReading, kWriting, kRemoving };
+  enum class For { kReading, kWriting, kAlone };
   // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, many may read beside him, and
-  // who removes it is alone.
+  // who creates or removes it is alone.
   [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
 
   HeapLock(HeapLock&& other) noexcept
@@ -54,6 +54,8 @@ class HeapLock final : public segment::VersionLeases {
         reads_(other.reads_) {}
   HeapLock& operator=(HeapLock&&) = delete;
   ~HeapLock() override;
+  // It was created: others may read it.
+  [[nodiscard]] Status let_readers_in();
   [[nodiscard]] Status take(std::uint64_t commit) override;
   [[nodiscard]] Result<std::uint64_t> oldest() override;
   // In a forked child: it goes on as long as the parent has it.

@@ -114,8 +114,10 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
                 "open it with open_read_only()");
   }
   if (how != How::kCreate && !place->is_there()) return not_there(*place);
-  auto lock =
-      api::HeapLock::take(*place, how == How::kRead ? api::HeapLock::For::kReading : api::HeapLock::For::kWriting);
+  using For = api::HeapLock::For;
+  auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
+                                          : how == How::kOpen ? For::kWriting
+                                                              : For::kReading);
   if (!lock) return fail(std::move(lock.error()));
   if (how == How::kCreate && place->is_half_removed()) {
     if (Status removed = place->remove_files(); !removed) return fail(std::move(removed.error()));
@@ -145,7 +147,9 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (how == How::kRead) segment.seal();
   Heap heap(std::move(state));
   if (how == How::kCreate) {
-    if (Status status = heap.commit(); !status) return fail(std::move(status.error()));
+    Status status = heap.commit();
+    if (status) status = heap.state_->lock.let_readers_in();
+    if (!status) return fail(std::move(status.error()));
   }
   return heap;
 }
@@ -181,7 +185,7 @@ Status Heap::remove(std::string_view uri) {
                 "remove_snapshot() removes that alone");
   }
   if (!place->is_there() && !place->is_half_removed()) return not_there(*place);
-  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kRemoving);
+  auto lock = api::HeapLock::take(*place, api::HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
     // Only what is a heap is removed.

@@ -74,11 +74,13 @@ class HeapToolTest(unittest.TestCase):
         with subprocess.Popen([WORDS, self.uri], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
             try:
                 until = time.monotonic() + 30
-                said = ""
-                while time.monotonic() < until and f"(process {holder.pid} on " not in said:
-                    said = subprocess.run([TOOL, "heap", "ls", self.uri], capture_output=True, text=True, timeout=60,
-                                          check=False).stderr
-                self.assertIn(f"open for writing by 'words' (process {holder.pid} on ", said)
+                while time.monotonic() < until and subprocess.run(
+                        [TOOL, "heap", "ls", self.uri], capture_output=True, timeout=60, check=False).returncode != 0:
+                    time.sleep(0.01)
+                self.tool("ls", self.uri)  # beside the writer
+                self.tool("check", self.uri)
+                self.assertIn(f"open for writing by 'words' (process {holder.pid} on ",
+                              self.tool("compact", self.uri, status=1))
             finally:
                 holder.send_signal(signal.SIGKILL)
         self.run_words("a")
