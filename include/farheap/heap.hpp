@@ -9,8 +9,8 @@
 //
 // What was committed is there in the next run, whatever ended this one; what was not is not. Pointers, references and
 // std:: containers with this heap's allocator stay valid from run to run. Pointers to anything else do not: not to
-// malloc'ed memory, globals, functions. Objects with virtual functions cannot live here (their tables lie elsewhere in
-// every run); construct() refuses them.
+// malloc'ed memory, globals, functions. Objects with virtual functions need their type registered: their tables lie
+// elsewhere in every run (farheap/polymorphic.hpp); construct() refuses others.
 //
 // It may be larger than memory: at most HeapOptions::memory of it is resident. This needs userfaultfd (`farheap doctor`
 // tells).
@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <farheap/allocator.hpp>
+#include <farheap/polymorphic.hpp>
 #include <farheap/result.hpp>
 #include <functional>
 #include <memory>
@@ -48,8 +49,15 @@ constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
 
 struct HeapOptions {
   std::uint64_t memory = 0;  // bytes that may be resident, at least 16 MiB; 0: half of the machine's
-  std::uint64_t capacity =
-      0;  // of a new heap, in bytes; it costs nothing until it is used. 0: 1 TiB, the most there is
+  // Of a new heap, in bytes; it costs nothing until it is used. 0: 1 TiB, the most there is.
+  std::uint64_t capacity = 0;
+  // A new heap is to hold no plain pointers into itself, only those of farheap::offset_allocator (offset_ptr): then it
+  // may be opened at other addresses, when its own are taken, as by a copy of it that is open in the same process.
+  // Opening it there reads and changes the allocator's books, once.
+  bool relocatable = false;
+  // Opens a heap with objects of types that have virtual functions and are not registered in this program: to look at
+  // it, commit, or make snapshots. Nobody may call functions of such objects.
+  bool any_types = false;
 };
 
 enum class ObjectKind : std::uint32_t {
@@ -206,8 +214,7 @@ class Heap {
   // Any object that construct() returned. False if it is none.
   template <class T>
   bool destroy_ptr(T* object) {
-    return object != nullptr &&
-           destroy_entry<T>(take({ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T)}, object));
+    return object != nullptr && destroy_entry<T>(take(key<T>(anonymous_instance), object));
   }
 
   // A text beside an object: kNotFound if construct() did not return it.
@@ -218,7 +225,14 @@ class Heap {
   // ---- facts
   [[nodiscard]] std::string uri() const;
   [[nodiscard]] bool is_read_only() const noexcept;
+  [[nodiscard]] bool is_relocatable() const noexcept;
   [[nodiscard]] std::string id() const;  // 32 hexadecimal digits, of this heap for ever
+  // A text about the heap as a whole; empty at first. kNoSpace when the heap is full.
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] Status set_description(std::string_view description);
+  // The number of the commit that was opened, or made last.
+  [[nodiscard]] std::uint64_t last_commit() const;
+  [[nodiscard]] std::uint32_t format() const noexcept;  // docs/formats.md, "A heap in a kept segment"
   [[nodiscard]] HeapStatistics statistics();
 
  private:
@@ -229,6 +243,7 @@ class Heap {
     std::string_view name;
     const char* type;
     std::size_t element_bytes;
+    bool polymorphic;
   };
   struct Entry {
     void* address = nullptr;
@@ -237,15 +252,15 @@ class Heap {
 
   template <class T>
   [[nodiscard]] static Key key(std::string_view name) {
-    return {ObjectKind::kNamed, name, typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kNamed, name, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   template <class T>
   [[nodiscard]] static Key key(UniqueInstance) {
-    return {ObjectKind::kUnique, typeid(T).name(), typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kUnique, typeid(T).name(), typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   template <class T>
   [[nodiscard]] static Key key(AnonymousInstance) {
-    return {ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   [[nodiscard]] HeapRoot* root() const noexcept;
   [[nodiscard]] Entry look_up(const Key& key) const;
@@ -267,9 +282,9 @@ class Heap {
 
 template <class T, bool kIterate>
 class Heap::Constructor {
-  static_assert(
-      !std::is_polymorphic_v<T>,
-      "an object with virtual functions cannot outlive its process: the tables lie elsewhere in the next run");
+  static_assert(!std::is_polymorphic_v<T> || polymorphic<T>::value,
+                "an object with virtual functions outlives its process only if its type is registered: "
+                "FARHEAP_POLYMORPHIC(T), see farheap/polymorphic.hpp");
 
  public:
   [[nodiscard]] Constructor& operator[](std::size_t length) {
