@@ -148,9 +148,11 @@ class VersionsWorker {
   std::string roll_back(Versions& versions) {
     if (now_.snapshots.empty()) return "nothing to go back to";
     ModelState next = now_;
+    const bool named = random_() % 2 == 0;
+    if (named) next.snapshots.resize(1 + random_() % next.snapshots.size());
     next.pages = next.snapshots.back().second;
     attempted_.push_back(now_);
-    return settle(versions.roll_back(), next);
+    return settle(named ? versions.roll_back(next.snapshots.back().first) : versions.roll_back(), next);
   }
   std::string failed(const Status& status) {
     ++failures_;
