@@ -26,7 +26,8 @@ inline constexpr PageNumber kFarPage = PageNumber{1} << 30;
 
 class VersionsWorker {
  public:
-  explicit VersionsWorker(unsigned seed) : random_(seed) {}
+  // Its snapshots' numbers come after `names`.
+  explicit VersionsWorker(unsigned seed, unsigned names = 0) : random_(seed), names_(names) {}
 
   // What it does, or what went wrong with "!" in front. A step that fails leaves the model as it was.
   std::string step(Versions& versions) {
@@ -162,7 +163,7 @@ class VersionsWorker {
   std::mt19937_64 random_;
   Pages bytes_;
   std::uint64_t value_ = 0;
-  unsigned names_ = 0;
+  unsigned names_;
   unsigned failures_ = 0;
   ModelState now_, committed_;
   std::vector<ModelState> attempted_;
