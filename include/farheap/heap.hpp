@@ -96,6 +96,29 @@ struct HeapStatistics {
   std::uint64_t faults = 0, bytes_read = 0, bytes_written = 0;  // since it was opened
 };
 
+// Bytes that are done, of how many: a guess until the last call, which has both alike. Called by the thread that works.
+using HeapProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+struct CopyOptions {
+  bool newest_only = false;  // without the snapshots
+  // Where the file system can: the copy shares the bytes of the heap's file until one of the two changes, and costs no
+  // time. It has the same versions then, and lies as the heap does; a copy of bytes lies in the order of addresses.
+  bool share_bytes = true;
+  HeapProgress progress = {};
+};
+
+struct CheckOptions {
+  bool data = false;  // read all pages of all versions, too: a store with checksums tells which are damaged
+  HeapProgress progress = {};
+};
+
+struct RepairReport {
+  bool was_sound = false;              // nothing was done then
+  std::vector<VersionInfo> kept;       // by age; the last is the newest, and has no name
+  std::vector<std::string> lost;       // a sentence each: which version, and what is wrong with it
+  std::vector<std::string> old_files;  // the damaged heap's, under their new names
+};
+
 // An object is there, but of another type or length than was asked for.
 class TypeMismatch : public std::logic_error {
  public:
@@ -117,10 +140,20 @@ class Heap {
   [[nodiscard]] static Result<Heap> open_read_only(std::string_view uri, const HeapOptions& options = {});
   // Removes a heap and its files. kConflict if somebody has it open.
   [[nodiscard]] static Status remove(std::string_view uri);
-  // Goes back to the newest snapshot: all that came after it is lost.
-  [[nodiscard]] static Status roll_back(std::string_view uri);
+  // Makes a heap at `to`, where none is (kConflict), out of `from`: "URI", the newest commit with all snapshots, or
+  // "URI@SNAPSHOT", that version alone. The two may be in stores of different kinds. The copy has an id of its own, and
+  // the same address. `from` may be in use meanwhile, in this process too: the newest commit is copied, and nobody
+  // waits, but that bytes are not shared then. Takes a few MiB of memory and no addresses. On error nothing is left;
+  // who is killed leaves what opens as no heap, and what create() and copy() replace.
+  [[nodiscard]] static Status copy(std::string_view from, std::string_view to, const CopyOptions& options = {});
+  // Goes back to a snapshot, the newest one if it is not named (here or as "URI@SNAPSHOT"): all that came after it is
+  // lost, newer snapshots too. One commit: whoever is killed leaves the heap as it was, or gone back. kNotFound.
+  [[nodiscard]] static Status roll_back(std::string_view uri, std::string_view snapshot = {});
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.
-  [[nodiscard]] static Status check(std::string_view uri);
+  [[nodiscard]] static Status check(std::string_view uri, const CheckOptions& options = {});
+  // Makes a damaged heap anew out of its intact versions; the newest of them is the newest of the heap then. It keeps
+  // its id and its address. The damaged files stay, as FILE.damaged. kCorrupt if no version is intact.
+  [[nodiscard]] static Result<RepairReport> repair(std::string_view uri, const HeapProgress& progress = {});
 
   Heap(Heap&& other) noexcept;
   Heap& operator=(Heap&& other) noexcept;

@@ -95,6 +95,13 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
 
 bool HeapPlace::is_there() const { return exists(file); }
 
+tl::unexpected<Error> HeapPlace::not_there() const {
+  return fail(ErrorCode::kNotFound, kWhat, uri, file + " does not exist",
+              "create() makes one, and open_or_create() where there is none");
+}
+
+Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_store(uri, {.lifetime = Lifetime::kKeep}); }
+
 bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
 
 // The file of the blocks loses its name first and goes last: with it, what else is there belongs to nobody.

@@ -69,15 +69,6 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
   return settings;
 }
 
-Result<std::unique_ptr<Store>> open_kept(const api::HeapPlace& place) {
-  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
-}
-
-tl::unexpected<Error> not_there(const api::HeapPlace& place) {
-  return fail(ErrorCode::kNotFound, "cannot open the heap", place.uri, place.file + " does not exist",
-              "create() makes one, and open_or_create() where there is none");
-}
-
 }  // namespace
 
 struct Heap::State {
@@ -117,7 +108,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     return fail(ErrorCode::kInvalidArgument, "cannot open the heap", std::string(uri), "a snapshot never changes",
                 "open it with open_read_only()");
   }
-  if (how != How::kCreate && !place->is_there()) return not_there(*place);
+  if (how != How::kCreate && !place->is_there()) return place->not_there();
   using For = api::HeapLock::For;
   auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
                                           : how == How::kOpen ? For::kWriting
@@ -126,7 +117,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (how == How::kCreate && place->is_half_removed()) {
     if (Status removed = place->remove_files(); !removed) return fail(std::move(removed.error()));
   }
-  auto store = open_kept(*place);
+  auto store = place->open();
   if (!store) return fail(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
   settings->leases = &state->lock;
@@ -213,12 +204,12 @@ Status Heap::remove(std::string_view uri) {
     return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
                 "remove_snapshot() removes that alone");
   }
-  if (!place->is_there() && !place->is_half_removed()) return not_there(*place);
+  if (!place->is_there() && !place->is_half_removed()) return place->not_there();
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
     // Only what is a heap is removed.
-    auto store = open_kept(*place);
+    auto store = place->open();
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
@@ -228,28 +219,29 @@ Status Heap::remove(std::string_view uri) {
   return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
 }
 
-Status Heap::roll_back(std::string_view uri) {
+Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return not_there(*place);
+  if (snapshot.empty()) snapshot = place->snapshot;
+  if (!place->is_there()) return place->not_there();
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = open_kept(*place);
+  auto store = place->open();
   if (!store) return fail(std::move(store.error()));
   auto versions = segment::Versions::open(**store, &*lock);
   if (!versions) return fail(std::move(versions.error()));
-  return (*versions)->roll_back();
+  return (*versions)->roll_back(snapshot);
 }
 
-Status Heap::check(std::string_view uri) {
+Status Heap::check(std::string_view uri, const CheckOptions&) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return not_there(*place);
+  if (!place->is_there()) return place->not_there();
   {
     // Before it is mapped: what cannot be read when it is touched ends the program.
     auto lock = api::HeapLock::take(*place, api::HeapLock::For::kReading);
     if (!lock) return fail(std::move(lock.error()));
-    auto store = open_kept(*place);
+    auto store = place->open();
     if (!store) return fail(std::move(store.error()));
     auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
