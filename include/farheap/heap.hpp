@@ -88,6 +88,9 @@ struct HeapStatistics {
   std::uint64_t faults = 0, bytes_read = 0, bytes_written = 0;  // since it was opened
 };
 
+struct HeapFacts;       // heap_facts.hpp
+struct HeapDifference;  // heap_facts.hpp
+
 // An object is there, but of another type or length than was asked for.
 class TypeMismatch : public std::logic_error {
  public:
@@ -113,6 +116,12 @@ class Heap {
   [[nodiscard]] static Status roll_back(std::string_view uri);
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.
   [[nodiscard]] static Status check(std::string_view uri);
+  // What is in "URI" or "URI@SNAPSHOT", without opening it: nothing is mapped, and a writer may have it open.
+  [[nodiscard]] static Result<HeapFacts> look(std::string_view uri);
+  // How two versions of one heap differ. The cost follows what differs, and how many objects there are. Two stores may
+  // be named if one is a copy of the other (they have one id); then all pages are read. kInvalidArgument for two
+  // different heaps.
+  [[nodiscard]] static Result<HeapDifference> diff(std::string_view uri_a, std::string_view uri_b);
 
   Heap(Heap&& other) noexcept;
   Heap& operator=(Heap&& other) noexcept;
