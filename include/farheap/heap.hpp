@@ -119,8 +119,8 @@ class Heap {
   // What is in "URI" or "URI@SNAPSHOT", without opening it: nothing is mapped, and a writer may have it open.
   [[nodiscard]] static Result<HeapFacts> look(std::string_view uri);
   // How two versions of one heap differ. The cost follows what differs, and how many objects there are. Two stores may
-  // be named if one is a copy of the other (they have one id); then all pages are read. kInvalidArgument for two
-  // different heaps.
+  // be named if one is a copy of the other, of its files or by copy(), or both are of a third; then all pages are read.
+  // kInvalidArgument for two different heaps.
   [[nodiscard]] static Result<HeapDifference> diff(std::string_view uri_a, std::string_view uri_b);
 
   Heap(Heap&& other) noexcept;

@@ -261,10 +261,10 @@ Result<HeapDifference> Heap::diff(std::string_view uri_a, std::string_view uri_b
     auto reader_b = api::HeapReader::open(*place_b);
     if (!reader_b) return fail(std::move(reader_b.error()));
     other = std::move(*reader_b);
-    if (other->newest().id != reader_a->newest().id) {
+    if (other->newest().line() != reader_a->newest().line()) {
       return fail(ErrorCode::kInvalidArgument, "cannot compare two heaps", fmt::format("{} and {}", uri_a, uri_b),
-                  "they are different heaps, with ids of their own: nothing says what of one belongs to what of the "
-                  "other",
+                  "they are different heaps, and none is a copy of the other: nothing says what of one belongs to what "
+                  "of the other",
                   "compare versions of one heap, URI@SNAPSHOT and URI, or a heap with its copy");
     }
   }

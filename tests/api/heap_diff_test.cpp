@@ -6,6 +6,7 @@
 #include <map>
 
 #include "heap_folder.hpp"
+#include "segment/superblock.hpp"
 
 namespace farheap::testing {
 namespace {
@@ -31,6 +32,18 @@ std::map<std::string, const ObjectDifference*> by_name(const HeapDifference& dif
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kPages = 64;  // of the objects below
+
+// As a copy of a heap has it: an id of its own, and whose copy it is.
+void give_own_id(const std::string& uri) {
+  auto store = open_store(uri, {.lifetime = Lifetime::kKeep});
+  ASSERT_TRUE(store.has_value());
+  auto found = segment::read_superblock(**store);
+  ASSERT_TRUE(found.has_value());
+  found->content.origin = found->content.id;
+  found->content.id.fill(std::byte{7});
+  ++found->content.commit;
+  ASSERT_TRUE(segment::write_superblock(**store, found->content, found->versions));
+}
 
 class HeapDiffTest : public ::testing::Test {
  protected:
@@ -141,6 +154,7 @@ TEST_F(HeapDiffTest, TwoSnapshotsAndACopy) {
     heap.find<char>("letters")[9 * kPage] = 'y';
     ASSERT_TRUE(heap.commit());
   }
+  give_own_id(copy);
   const auto difference = must_diff(folder.uri(), copy);
   EXPECT_EQ(by_name(difference).at("letters")->pages, 1u);
   EXPECT_EQ(by_name(must_diff(before, copy + "@before")).size(), 0u);
