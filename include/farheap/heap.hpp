@@ -118,6 +118,8 @@ struct RepairReport {
   std::vector<std::string> lost;       // a sentence each: which version, and what is wrong with it
   std::vector<std::string> old_files;  // the damaged heap's, under their new names
 };
+struct HeapFacts;       // heap_facts.hpp
+struct HeapDifference;  // heap_facts.hpp
 
 // An object is there, but of another type or length than was asked for.
 class TypeMismatch : public std::logic_error {
@@ -154,6 +156,12 @@ class Heap {
   // Makes a damaged heap anew out of its intact versions; the newest of them is the newest of the heap then. It keeps
   // its id and its address. The damaged files stay, as FILE.damaged. kCorrupt if no version is intact.
   [[nodiscard]] static Result<RepairReport> repair(std::string_view uri, const HeapProgress& progress = {});
+  // What is in "URI" or "URI@SNAPSHOT", without opening it: nothing is mapped, and a writer may have it open.
+  [[nodiscard]] static Result<HeapFacts> look(std::string_view uri);
+  // How two versions of one heap differ. The cost follows what differs, and how many objects there are. Two stores may
+  // be named if one is a copy of the other, of its files or by copy(), or both are of a third; then all pages are read.
+  // kInvalidArgument for two different heaps.
+  [[nodiscard]] static Result<HeapDifference> diff(std::string_view uri_a, std::string_view uri_b);
 
   Heap(Heap&& other) noexcept;
   Heap& operator=(Heap&& other) noexcept;
