@@ -13,6 +13,7 @@
 
 #include "api/directory.hpp"
 #include "api/heap_place.hpp"
+#include "api/heap_store.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "segment/kept_segment.hpp"
@@ -67,9 +68,7 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
   return settings;
 }
 
-Result<std::unique_ptr<Store>> open_kept(const api::HeapPlace& place) {
-  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
-}
+Result<std::unique_ptr<Store>> open_kept(const api::HeapPlace& place) { return api::open_heap_store(place); }
 
 tl::unexpected<Error> not_there(const api::HeapPlace& place) {
   return fail(ErrorCode::kNotFound, "cannot open the heap", place.uri, place.file + " does not exist",
