@@ -9,9 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -206,6 +209,142 @@ TEST_F(HeapFaultsTest, AHeapClosedAfterAFailedCommitOpensAtTheFormerOne) {
   EXPECT_EQ(TableWork::steps_of(heap), 5u);
   EXPECT_EQ(work.compare(heap), "");
   EXPECT_EQ(heap.versions().value().size(), 1u);
+}
+
+// In a child, which answers with a sentence: it may mount, or lower its limits. Empty: all is well.
+std::string in_a_child(const std::function<std::string()>& work) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string said = work();
+    _exit(write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
+  }
+  close(ends[1]);
+  std::string answer;
+  char part[512];
+  for (ssize_t got; (got = read(ends[0], part, sizeof part)) > 0;) answer.append(part, static_cast<std::size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? answer : "the child ended with " + std::to_string(status);
+}
+
+// Commits fail for want of space, until `make_room` has made some.
+std::string go_on_when_full(const std::string& uri, const TableWork& work, ErrorCode expected,
+                            const std::function<void()>& make_room) {
+  std::uint64_t committed = 0;
+  {
+    auto heap = Heap::create(uri, kSmall);
+    if (!heap) return "create: " + heap.error().message();
+    Status status;
+    char* ballast = nullptr;
+    for (int i = 0; i < 400 && status; ++i) {
+      committed = TableWork::steps_of(*heap);
+      work.step(*heap);
+      ballast = static_cast<char*>(heap->allocate(256_KiB));
+      std::memset(ballast, i, 256_KiB);
+      status = heap->commit();
+    }
+    if (status) return "it never was full";
+    if (status.error().code != expected) return "another error: " + status.error().message();
+    const Seen seen = seen_by_a_reader(uri, work);
+    if (!seen.wrong.empty()) return "the reader: " + seen.wrong;
+    if (seen.steps != committed) return "the reader sees step " + std::to_string(seen.steps);
+    for (int i = 0; i < 3; ++i) work.step(*heap);
+    if (heap->commit()) return "it was not full any more";
+    make_room();
+    if (Status again = heap->commit(); !again) return "with room again: " + again.error().message();
+    committed = TableWork::steps_of(*heap);
+    const Seen after = seen_by_a_reader(uri, work);
+    if (!after.wrong.empty() || after.steps != committed) return "then the reader: " + after.wrong;
+  }
+  if (Status status = Heap::check(uri); !status) return status.error().message();
+  auto heap = Heap::open(uri, kSmall);
+  if (!heap) return heap.error().message();
+  return TableWork::steps_of(*heap) == committed ? work.compare(*heap) : "another version";
+}
+
+TEST_F(HeapFaultsTest, OnAFullDiskItGoesOnInMemoryUntilThereIsRoom) {
+  const std::string disk = folder.file("disk");
+  std::filesystem::create_directory(disk);
+  const std::string said = in_a_child([&]() -> std::string {
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return "skip: no mount namespace";
+    (void)mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    if (mount("none", disk.c_str(), "tmpfs", 0, "size=24m") != 0) return "skip: no tmpfs";
+    const std::string other = disk + "/other";
+    std::ofstream(other) << std::string(8_MiB, 'x');
+    return go_on_when_full("file:" + disk + "/heap", work, ErrorCode::kNoSpace,
+                           [&] { std::filesystem::remove(other); });
+  });
+  if (said.starts_with("skip: ")) GTEST_SKIP() << said << ": a disk of its own cannot be mounted here";
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(HeapFaultsTest, AtTheLimitOfAFilesSizeItGoesOnInMemoryUntilThatIsRaised) {
+  EXPECT_EQ(in_a_child([&]() -> std::string {
+              // SIGXFSZ stays as it is: it would end this.
+              rlimit limit{16_MiB, RLIM_INFINITY};
+              if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return "no limit";
+              return go_on_when_full(folder.uri(), work, ErrorCode::kIo, [&] {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_FSIZE, &limit);
+              });
+            }),
+            "");
+}
+
+// Allocators of all kinds at once, beside commits, with no room left.
+TEST_F(HeapFaultsTest, ThreadsThatFillItAreToldAndItGoesOn) {
+  constexpr int kThreads = 4;
+  Heap heap = must(Heap::create(folder.uri(), {.memory = 32_MiB, .capacity = 256_MiB}));
+  std::atomic<std::uint64_t> refused{0}, thrown{0};
+  std::atomic<int> full{0};
+  const auto fill = [&](int number) {
+    std::mt19937 random(static_cast<unsigned>(number));
+    std::vector<void*> mine;
+    const std::string name = "thread " + std::to_string(number);
+    using Numbers = std::vector<std::uint64_t, allocator<std::uint64_t>>;
+    auto* const numbers = heap.construct<Numbers>(name)(heap.allocator<std::uint64_t>());
+    for (int round = 0; round < 3; ++round) {
+      for (int refusals = 0; refusals < 50;) {
+        void* const memory = heap.allocate(random() % 4 == 0 ? 64 : random() % 400'000);
+        if (memory == nullptr) {
+          ++refusals, ++refused;
+        } else {
+          *static_cast<void**>(memory) = memory;
+          mine.push_back(memory);
+        }
+      }
+      try {
+        for (;;) (void)heap.construct<std::array<char, 30'000>>(anonymous_instance)();
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+      try {
+        for (;;) numbers->push_back(numbers->size());
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+      void* moved = heap.reallocate(mine.back(), 200_MiB);
+      EXPECT_EQ(moved, nullptr);
+      if (round == 0) ++full;
+      for (void* const one : mine) {
+        EXPECT_EQ(*static_cast<void**>(one), one);
+        heap.deallocate(one);
+      }
+      mine.clear();
+      for (std::size_t i = 0; i < numbers->size(); ++i) ASSERT_EQ((*numbers)[i], i);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(fill, t);
+  while (full < kThreads) ASSERT_TRUE(heap.commit());
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(refused, kThreads * 150u);
+  EXPECT_GE(thrown, kThreads * 6u);
+  ASSERT_TRUE(heap.commit());
+  EXPECT_NE(heap.allocate(1_MiB), nullptr);
 }
 
 }  // namespace
