@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
+#include "api/heap_store.hpp"
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -100,7 +102,7 @@ tl::unexpected<Error> HeapPlace::not_there() const {
               "create() makes one, and open_or_create() where there is none");
 }
 
-Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_store(uri, {.lifetime = Lifetime::kKeep}); }
+Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
 
 bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
 

@@ -20,7 +20,7 @@ Result<HeapReader> HeapReader::open(const HeapPlace& place) {
   }
   auto lock = HeapLock::take(place, HeapLock::For::kReading);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = open_store(place.uri, {.lifetime = Lifetime::kKeep});
+  auto store = place.open();
   if (!store) return fail(std::move(store.error()));
   return open(std::move(*store), std::make_unique<HeapLock>(std::move(*lock)));
 }

@@ -54,8 +54,9 @@ struct FoundSuperblock {
 // if it was written by a newer Farheap.
 [[nodiscard]] Result<FoundSuperblock> read_superblock(Store& store);
 
-// Writes it over the one of two commits ago and makes it durable. kConflict if somebody else wrote there
-// meanwhile; kUnknown if nobody knows whether it was written, and reading it back did not tell.
+// Writes it over the one of two commits ago and makes it durable; what could not be made durable is taken back.
+// kConflict if somebody else wrote there meanwhile; kUnknown if nobody knows whether it was written, and reading it
+// back did not tell, or if it could not be taken back.
 [[nodiscard]] Status write_superblock(Store& store, const Superblock& content,
                                       std::array<Version, kSuperblocks>& versions);
 
