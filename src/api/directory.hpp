@@ -46,6 +46,7 @@ class Directory {
 
   [[nodiscard]] const ObjectRecord* oldest() const { return oldest_; }
   [[nodiscard]] std::uint64_t objects() const { return objects_; }
+  [[nodiscard]] std::size_t index_bytes(const heap::Heap& heap) const { return heap.usable_size(buckets_); }
 
  private:
   [[nodiscard]] bool make_room(heap::Heap& heap);
