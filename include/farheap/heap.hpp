@@ -123,6 +123,8 @@ class Heap {
   [[nodiscard]] static Result<Heap> open_read_only(std::string_view uri, const HeapOptions& options = {});
   // Removes a heap and its files. kConflict if somebody has it open.
   [[nodiscard]] static Status remove(std::string_view uri);
+  // Whether somebody, this process too, has it open for writing. kNotFound if there is none.
+  [[nodiscard]] static Result<bool> has_writer(std::string_view uri);
   // Goes back to the newest snapshot: all that came after it is lost.
   [[nodiscard]] static Status roll_back(std::string_view uri);
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.

@@ -199,6 +199,13 @@ Status Heap::remove(std::string_view uri) {
   return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
 }
 
+Result<bool> Heap::has_writer(std::string_view uri) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->is_there()) return not_there(*place);
+  return api::HeapLock::has_writer(*place);
+}
+
 Status Heap::roll_back(std::string_view uri) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));

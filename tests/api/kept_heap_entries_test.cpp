@@ -49,5 +49,17 @@ TEST(KeptHeapEntriesTest, WhenAllIsFreedTheTableOfNamesIsLeft) {
   EXPECT_EQ(heap.statistics().allocated_bytes, heap.statistics().index_bytes);
 }
 
+TEST(KeptHeapEntriesTest, WhoAsksForAWriterTakesNothing) {
+  HeapFolder folder;
+  EXPECT_EQ(Heap::has_writer(folder.uri()).error().code, ErrorCode::kNotFound);
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    EXPECT_TRUE(Heap::has_writer(folder.uri()).value());
+  }
+  EXPECT_FALSE(Heap::has_writer(folder.uri()).value());
+  Heap reader = must(Heap::open_read_only(folder.uri(), kSmall));
+  EXPECT_FALSE(Heap::has_writer(folder.uri()).value());
+}
+
 }  // namespace
 }  // namespace farheap::testing
