@@ -30,6 +30,7 @@
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -80,6 +81,18 @@ struct ObjectInfo {
   void* address = nullptr;
 };
 
+// An object as the directory has it. The texts lie in the heap, each ended by a zero: they are there until the object
+// is destroyed or described anew.
+struct ObjectEntry {
+  ObjectKind kind = ObjectKind::kNamed;
+  std::string_view name;  // empty: anonymous; of a unique one, its type
+  std::string_view type;
+  std::string_view description;
+  std::uint64_t length = 0;
+  std::uint64_t element_bytes = 0;
+  void* address = nullptr;
+};
+
 struct VersionInfo {
   std::string name;           // empty: the newest one
   std::uint64_t commit = 0;   // counts all commits of this heap
@@ -90,6 +103,7 @@ struct VersionInfo {
 struct HeapStatistics {
   std::uint64_t memory_bytes = 0;     // resident now
   std::uint64_t allocated_bytes = 0;  // in objects, their size classes' rounding included
+  std::uint64_t index_bytes = 0;      // of these, in the table of names; it stays when objects go
   std::uint64_t segment_bytes = 0;    // of addresses handed out to the allocator
   std::uint64_t capacity_bytes = 0;
   std::uint64_t objects = 0;                                    // constructed and not destroyed
@@ -151,6 +165,8 @@ class Heap {
   // Goes back to a snapshot, the newest one if it is not named (here or as "URI@SNAPSHOT"): all that came after it is
   // lost, newer snapshots too. One commit: whoever is killed leaves the heap as it was, or gone back. kNotFound.
   [[nodiscard]] static Status roll_back(std::string_view uri, std::string_view snapshot = {});
+  // Whether somebody, this process too, has it open for writing. kNotFound if there is none.
+  [[nodiscard]] static Result<bool> has_writer(std::string_view uri);
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.
   [[nodiscard]] static Status check(std::string_view uri, const CheckOptions& options = {});
   // Makes a damaged heap anew out of its intact versions; the newest of them is the newest of the heap then. It keeps
@@ -262,6 +278,17 @@ class Heap {
   [[nodiscard]] Status describe(const void* object, std::string_view description);
   // By age. Requires: `visit` neither constructs nor destroys.
   void for_each_object(const std::function<void(const ObjectInfo&)>& visit) const;
+
+  // ---- objects of types the compiler does not see: what other interfaces to a heap are built on. No type is checked,
+  // nothing constructed or freed.
+  [[nodiscard]] std::optional<ObjectEntry> entry(ObjectKind kind, std::string_view name) const;
+  [[nodiscard]] std::optional<ObjectEntry> entry(const void* object) const;
+  // Puts memory of this heap into the directory; its description is left out. False if there is one of that name.
+  // std::bad_alloc. Requires: the type's text is ended by a zero.
+  [[nodiscard]] bool add_entry(const ObjectEntry& entry);
+  // Takes an object out of it; the memory stays. nullptr if there is none.
+  [[nodiscard]] Found<void> remove_entry(ObjectKind kind, std::string_view name);
+  [[nodiscard]] Found<void> remove_entry(const void* object);
 
   // ---- facts
   [[nodiscard]] std::string uri() const;

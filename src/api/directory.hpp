@@ -53,6 +53,7 @@ class Directory {
   [[nodiscard]] std::uint64_t objects() const { return objects_; }
   // How many of them have virtual functions.
   [[nodiscard]] std::uint64_t polymorphic_objects() const { return polymorphic_objects_; }
+  [[nodiscard]] std::size_t index_bytes(const heap::Heap& heap) const { return heap.usable_size(buckets_); }
 
  private:
   [[nodiscard]] bool make_room(heap::Heap& heap);

@@ -176,6 +176,21 @@ Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
   }
 }
 
+Result<bool> HeapLock::has_writer(const HeapPlace& place) {
+  const std::string path = place.lock_file();
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT) return false;
+    return fail(errno_error(errno, "cannot ask who has the heap open", path));
+  }
+  struct flock range = on_bytes(kWriterByte, 1, F_WRLCK);
+  const bool asked = fcntl(file, F_OFD_GETLK, &range) == 0;
+  const int why = errno;
+  close(file);
+  if (!asked) return fail(errno_error(why, "cannot ask who has the heap open", path));
+  return range.l_type != F_UNLCK;
+}
+
 Status HeapLock::let_readers_in() {
   auto shared = lock(kOpenByte, F_RDLCK);
   return shared ? Status{} : fail(std::move(shared.error()));

@@ -219,6 +219,13 @@ Status Heap::remove(std::string_view uri) {
   return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
 }
 
+Result<bool> Heap::has_writer(std::string_view uri) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->is_there()) return place->not_there();
+  return api::HeapLock::has_writer(*place);
+}
+
 Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
@@ -415,6 +422,61 @@ void Heap::for_each_object(const std::function<void(const ObjectInfo&)>& visit) 
   }
 }
 
+namespace {
+
+ObjectEntry entry_of(const api::ObjectRecord& record) {
+  const auto text = [](const char* from) { return from == nullptr ? std::string_view() : std::string_view(from); };
+  return {.kind = static_cast<ObjectKind>(record.kind),
+          .name = {record.name == nullptr ? "" : record.name, record.name_bytes},
+          .type = text(record.type),
+          .description = text(record.description),
+          .length = record.length,
+          .element_bytes = record.element_bytes,
+          .address = record.object};
+}
+
+}  // namespace
+
+std::optional<ObjectEntry> Heap::entry(ObjectKind kind, std::string_view name) const {
+  std::shared_lock lock(state_->directory);
+  const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(kind), name);
+  if (record == nullptr) return std::nullopt;
+  return entry_of(*record);
+}
+
+std::optional<ObjectEntry> Heap::entry(const void* object) const {
+  std::shared_lock lock(state_->directory);
+  const api::ObjectRecord* const record = root()->directory.find(object);
+  if (record == nullptr) return std::nullopt;
+  return entry_of(*record);
+}
+
+bool Heap::add_entry(const ObjectEntry& entry) {
+  const std::string_view name = entry.kind == ObjectKind::kAnonymous ? std::string_view() : entry.name;
+  return enter({entry.kind, name, entry.type.data(), entry.element_bytes}, entry.address, entry.length);
+}
+
+namespace {
+
+Heap::Found<void> remove_from(HeapRoot& root, api::ObjectRecord* record) {
+  if (record == nullptr) return {};
+  const Heap::Found<void> found{record->object, record->length};
+  root.directory.remove(root.books, record);
+  return found;
+}
+
+}  // namespace
+
+Heap::Found<void> Heap::remove_entry(ObjectKind kind, std::string_view name) {
+  std::unique_lock lock(state_->directory);
+  return remove_from(*root(), root()->directory.find(static_cast<std::uint32_t>(kind), name));
+}
+
+Heap::Found<void> Heap::remove_entry(const void* object) {
+  std::unique_lock lock(state_->directory);
+  return remove_from(*root(), root()->directory.find(object));
+}
+
 // ---- facts
 
 std::string Heap::uri() const {
@@ -462,6 +524,7 @@ HeapStatistics Heap::statistics() {
   {
     std::shared_lock lock(state_->directory);
     found.objects = root()->directory.objects();
+    if (state_->attached) found.index_bytes = root()->directory.index_bytes(root()->books);
   }
   const base::RunCounters& counters = state_->segment->counters();
   found.faults = counters.faults;

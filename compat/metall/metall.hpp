@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Metall 0.30's interface on Farheap's kept heaps: programs written for Metall compile with another include path
+// (docs/moving.md says what differs). Needs C++20, Boost's headers, and libfarheap.
+#pragma once
+
+#include <metall/basic_manager.hpp>
+#include <metall/defs.hpp>
+#include <metall/logger.hpp>
+#include <metall/version.hpp>
+
+namespace metall {
+
+using manager = basic_manager<>;
+
+}  // namespace metall
