@@ -103,6 +103,7 @@ class Checker {
 }  // namespace
 
 Status Versions::check() {
+  std::lock_guard writing(writing_);
   std::lock_guard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   Checker checker(store_, content_);
