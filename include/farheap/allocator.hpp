@@ -20,6 +20,9 @@ namespace detail {
 // nullptr when there is no room.
 [[nodiscard]] void* allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept;
 void deallocate(HeapRoot* root, void* pointer) noexcept;
+// As Heap::pause(), for what lives in the heap and knows its root only.
+void hold_commit(HeapRoot* root);
+void let_commit(HeapRoot* root) noexcept;
 }  // namespace detail
 
 template <class T>
