@@ -11,6 +11,7 @@
 #include <new>
 #include <shared_mutex>
 
+#include "api/commit_holds.hpp"
 #include "api/directory.hpp"
 #include "api/heap_place.hpp"
 #include "api/virtual_tables.hpp"
@@ -39,7 +40,9 @@ namespace {
 
 class Resource final : public std::pmr::memory_resource {
  public:
-  explicit Resource(HeapRoot& root) : root_(root) {}
+  Resource(HeapRoot& root, api::CommitHolds& holds) : root_(root), holds_(holds) {}
+  // By way of the heap's root: for what lives in the heap and has nothing else.
+  [[nodiscard]] api::CommitHolds& commit_holds() const { return holds_; }
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
@@ -51,6 +54,7 @@ class Resource final : public std::pmr::memory_resource {
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
   HeapRoot& root_;
+  api::CommitHolds& holds_;
 };
 static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 
@@ -89,7 +93,7 @@ struct Heap::State {
   api::HeapLock lock;
   std::unique_ptr<segment::KeptSegment> segment;
   base::Gate gate;                      // closed: the allocator's books are at rest
-  std::shared_mutex pauses;             // shared: no commit cuts
+  api::CommitHolds holds;               // inside: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
   bool attached = false;
   const pid_t owner = getpid();
@@ -143,7 +147,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     state->root().books.attach(segment, segment.tables(), &state->gate);
   }
   state->attached = !reads;
-  ::new (static_cast<void*>(state->root().resource)) Resource(state->root());
+  ::new (static_cast<void*>(state->root().resource)) Resource(state->root(), state->holds);
   if (!options.any_types && how != How::kCheck) {
     if (Status right = state->put_virtual_tables_right(); !right) return fail(std::move(right.error()));
   }
@@ -277,7 +281,7 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
     return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
                 "commit in the process that has opened it");
   }
-  std::unique_lock no_pause(pauses);
+  holds.stop();
   std::unique_lock no_names(directory);
   gate.close();
   bool open = false;
@@ -285,7 +289,7 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
     open = true;
     gate.open();
     no_names.unlock();
-    no_pause.unlock();
+    holds.resume();
   };
   Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
@@ -324,9 +328,9 @@ Result<std::vector<VersionInfo>> Heap::versions() {
   return all;
 }
 
-Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->pauses.lock_shared(); }
+Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->holds.enter(); }
 Heap::Pause::~Pause() {
-  if (heap_ != nullptr) heap_->state_->pauses.unlock_shared();
+  if (heap_ != nullptr) heap_->state_->holds.leave();
 }
 
 // ---- memory
@@ -336,6 +340,11 @@ void* detail::allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment)
 }
 
 void detail::deallocate(HeapRoot* root, void* pointer) noexcept { root->books.free(pointer); }
+
+void detail::hold_commit(HeapRoot* root) { reinterpret_cast<Resource*>(root->resource)->commit_holds().enter(); }
+void detail::let_commit(HeapRoot* root) noexcept {
+  reinterpret_cast<Resource*>(root->resource)->commit_holds().leave();
+}
 
 HeapRoot* Heap::root() const noexcept { return &state_->root(); }
 
