@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
+#include "api/heap_store.hpp"
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -94,6 +96,13 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
 }
 
 bool HeapPlace::is_there() const { return exists(file); }
+
+tl::unexpected<Error> HeapPlace::not_there() const {
+  return fail(ErrorCode::kNotFound, kWhat, uri, file + " does not exist",
+              "create() makes one, and open_or_create() where there is none");
+}
+
+Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
 
 bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
 

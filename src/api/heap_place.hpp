@@ -11,6 +11,8 @@
 #pragma once
 
 #include <farheap/result.hpp>
+#include <farheap/store.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,9 @@ struct HeapPlace {
   // kInvalidArgument for stores in which no heap can live.
   [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
   [[nodiscard]] bool is_there() const;
+  // kNotFound, in words.
+  [[nodiscard]] tl::unexpected<Error> not_there() const;
+  [[nodiscard]] Result<std::unique_ptr<Store>> open() const;
   [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
 
   // Removes the store's files. Whoever is killed in the middle leaves a removal that was begun: the next one who

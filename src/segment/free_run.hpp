@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/address_shift.hpp"
 #include "base/metadata_source.hpp"
 
 namespace farheap::segment {
@@ -59,6 +60,9 @@ class FreeRunPool {
 
   // In a new process: where more comes from.
   void attach(base::MetadataSource& source) noexcept { source_ = &source; }
+  // The records lie elsewhere. Calls visit(context, run) for each that is in use, whose members are as they were.
+  using Visit = void (*)(void* context, FreeRun& run);
+  void move(const base::AddressShift& shift, Visit visit, void* context) noexcept;
 
  private:
   friend struct RunBookLayout;

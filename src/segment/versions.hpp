@@ -82,8 +82,9 @@ class Versions {
   [[nodiscard]] Status snapshot(std::string_view name);
   // kNotFound. A commit.
   [[nodiscard]] Status remove(std::string_view name);
-  // Back to the newest snapshot; all that came after it is lost. A commit. kNotFound if there is none.
-  [[nodiscard]] Status roll_back();
+  // Back to the snapshot of that name, or to the newest one; all that came after it is lost, newer snapshots too. One
+  // commit. kNotFound if there is none.
+  [[nodiscard]] Status roll_back(std::string_view name = {});
 
   // Pages as a snapshot has them. Requires: it is not removed meanwhile.
   [[nodiscard]] Status read(const Snapshot& snapshot, std::span<const pager::Backing::Read> runs);
@@ -136,6 +137,7 @@ class Versions {
   [[nodiscard]] Status join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
                                   SlotList& joined);
   [[nodiscard]] Status release_newer_than(std::uint64_t epoch);
+  [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root);
   [[nodiscard]] Status read_by(BlockTree& map, std::span<const pager::Backing::Read> runs);
   [[nodiscard]] bool is_fresh(Page page) const;
 

@@ -5,6 +5,8 @@
 // Each snapshot has a list of dead slots: those that the snapshot before refers to, and it does not. The newest state
 // has one, too. When a snapshot goes, what only it referred to is on the list of the next one: what came into being
 // after the snapshot before.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -214,21 +216,37 @@ Status Versions::release_newer_than(std::uint64_t epoch) {
   return status ? read : status;
 }
 
-Status Versions::roll_back() {
+// What is on the lists of the states that go: each slot was alive in the state before, so it is one of the snapshot
+// that is returned to, or came into being after it and is needed by nobody.
+Status Versions::release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root) {
+  SlotList list(store_, root);
+  Status status =
+      list.for_each([&](SlotRef ref) { return ref.epoch() > epoch ? space_.release(ref.slot()) : Status{}; });
+  return status ? forget_list(root) : status;
+}
+
+Status Versions::roll_back(std::string_view name) {
   std::lock_guard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
-  if (snapshots_.empty()) {
-    return fail(ErrorCode::kNotFound, "cannot go back", store_.describe(), "there is no snapshot");
+  const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
+  if (snapshots_.empty() || (!name.empty() && found == snapshots_.end())) {
+    return fail(ErrorCode::kNotFound, "cannot go back", store_.describe(),
+                snapshots_.empty() ? "there is no snapshot" : fmt::format("it has no snapshot '{}'", name));
   }
+  const std::size_t kept = name.empty() ? snapshots_.size() : static_cast<std::size_t>(found - snapshots_.begin()) + 1;
   if (Status status = commit_changes(); !status) return status;
-  const Snapshot& newest = snapshots_.back();
+  const Snapshot& target = snapshots_[kept - 1];
   Attempt attempt(*this);
-  attempt.map.emplace(store_, "the map of the heap", newest.map);
-  attempt.pages = newest.pages;
+  attempt.snapshots.resize(kept);
+  attempt.map.emplace(store_, "the map of the heap", target.map);
+  attempt.pages = target.pages;
   attempt.list.emplace(store_, SlotList::Root{});
-  attempt.list_of = attempt.snapshots.size();
-  Status status = release_newer_than(newest.epoch);
-  if (status) status = forget_list({content_.dead, content_.dead_count});
+  attempt.list_of = kept;
+  Status status = release_newer_than(target.epoch);
+  if (status) status = release_dead_newer_than(target.epoch, {content_.dead, content_.dead_count});
+  for (std::size_t i = kept; status && i < snapshots_.size(); ++i) {
+    status = release_dead_newer_than(target.epoch, snapshots_[i].dead);
+  }
   return status ? commit(attempt) : give_up(attempt, std::move(status));
 }
 
