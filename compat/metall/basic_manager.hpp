@@ -258,7 +258,7 @@ class basic_manager {
   }
   static constexpr size_type chunk_size() noexcept { return kChunkSize; }
   // What offsets of objects are counted from.
-  const void* get_address() const noexcept { return check_sanity() ? kernel_->root() : nullptr; }
+  const void* get_address() const noexcept { return check_sanity() ? kernel_->address() : nullptr; }
   size_type get_size() const noexcept {
     return checked(size_type(), [&] { return static_cast<size_type>(kernel_->statistics().capacity_bytes); });
   }
