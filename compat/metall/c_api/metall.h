@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Metall's C interface. A metall_manager is a metall::manager: C++ may cast the pointer. Calls set errno when they fail,
- * and say why as metall_log() does. Link farheap_metall_c and farheap.
+ * Metall's C interface. A metall_manager is a metall::manager: C++ may cast the pointer. Calls set errno when they
+ * fail, and say why as metall_log() does. Link farheap_metall_c and farheap.
  *
  * Thread-safety: as metall::manager's.
  */

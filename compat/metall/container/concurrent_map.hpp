@@ -35,9 +35,8 @@ class concurrent_map {
   using value_type = typename bank_type::value_type;
   using size_type = std::size_t;
   using allocator_type = Allocator;
-  using const_iterator =
-      utility::container_of_containers_iterator_adaptor<typename banks_type::const_iterator,
-                                                        typename bank_type::const_iterator>;
+  using const_iterator = utility::container_of_containers_iterator_adaptor<typename banks_type::const_iterator,
+                                                                           typename bank_type::const_iterator>;
 
   explicit concurrent_map(const Allocator& allocator = Allocator()) : banks_(kBanks, bank_allocator_type(allocator)) {}
 

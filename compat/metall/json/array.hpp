@@ -18,8 +18,8 @@ class array {
   using allocator_type = Allocator;
 
  private:
-  using storage_allocator_type = container::scoped_allocator_adaptor<
-      typename std::allocator_traits<Allocator>::template rebind_alloc<value_type>>;
+  using storage_allocator_type =
+      container::scoped_allocator_adaptor<typename std::allocator_traits<Allocator>::template rebind_alloc<value_type>>;
   using storage_type = container::vector<value_type, storage_allocator_type>;
 
  public:
@@ -54,9 +54,7 @@ class array {
   iterator erase(const_iterator position) { return storage_.erase(position); }
   void push_back(const value_type& value) { storage_.push_back(value); }
   void push_back(value_type&& value) { storage_.push_back(std::move(value)); }
-  allocator_type get_allocator() const noexcept {
-    return allocator_type(storage_.get_allocator().outer_allocator());
-  }
+  allocator_type get_allocator() const noexcept { return allocator_type(storage_.get_allocator().outer_allocator()); }
 
   friend bool operator==(const array& a, const array& b) noexcept { return equal(a, b); }
   friend bool operator==(const array& a, const boost::json::array& b) noexcept { return equal(a, b); }

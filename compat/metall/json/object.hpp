@@ -24,8 +24,8 @@ class object {
   using mapped_type = value<Allocator>;
 
  private:
-  using storage_allocator_type = container::scoped_allocator_adaptor<
-      typename std::allocator_traits<Allocator>::template rebind_alloc<value_type>>;
+  using storage_allocator_type =
+      container::scoped_allocator_adaptor<typename std::allocator_traits<Allocator>::template rebind_alloc<value_type>>;
   using storage_type = container::vector<value_type, storage_allocator_type>;
 
  public:
@@ -74,9 +74,7 @@ class object {
     return position == std::as_const(*this).end() ? end() : storage_.erase(position);
   }
   iterator erase(const key_type& key) { return erase(find(key)); }
-  allocator_type get_allocator() const noexcept {
-    return allocator_type(storage_.get_allocator().outer_allocator());
-  }
+  allocator_type get_allocator() const noexcept { return allocator_type(storage_.get_allocator().outer_allocator()); }
 
   // Whatever the order.
   friend bool operator==(const object& a, const object& b) noexcept { return equal(a, b); }

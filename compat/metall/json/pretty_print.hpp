@@ -27,9 +27,8 @@ void print_lines(std::ostream& out, const Container& all, const char* brackets, 
 template <class Allocator>
 void pretty_print(std::ostream& out, const value<Allocator>& from, const std::string& indent, std::size_t step) {
   if (from.is_array()) {
-    print_lines(out, from.as_array(), "[]", indent, step, [&](const auto& element, const std::string& inner) {
-      pretty_print(out, element, inner, step);
-    });
+    print_lines(out, from.as_array(), "[]", indent, step,
+                [&](const auto& element, const std::string& inner) { pretty_print(out, element, inner, step); });
   } else if (from.is_object()) {
     print_lines(out, from.as_object(), "{}", indent, step, [&](const auto& member, const std::string& inner) {
       out << member.key() << " : ";

@@ -137,8 +137,8 @@ class manager_kernel {
     return {static_cast<T*>(entry->address), entry->length};
   }
 
-  // make(first): constructs `length` objects there, or throws and leaves none. nullptr if the name is taken, or there is
-  // no room.
+  // make(first): constructs `length` objects there, or throws and leaves none. nullptr if the name is taken, or there
+  // is no room.
   template <class T, class Make>
   [[nodiscard]] T* construct(object_name name, std::size_t length, bool find_first, const Make& make) {
     if (T* const there = find<T>(name).first) return find_first ? there : nullptr;
@@ -211,7 +211,8 @@ class manager_kernel {
     constexpr std::size_t kStep = 2 << 20;
     farheap::HeapOptions options{.relocatable = true};
     if (capacity == 0 || capacity >= METALL_DEFAULT_CAPACITY) return options;
-    options.capacity = std::max<std::size_t>(256 << 20, (capacity + capacity / 16 + (std::size_t{128} << 20)) / kStep * kStep);
+    options.capacity =
+        std::max<std::size_t>(256 << 20, (capacity + capacity / 16 + (std::size_t{128} << 20)) / kStep * kStep);
     return options;
   }
 
