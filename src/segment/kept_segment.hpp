@@ -41,7 +41,8 @@ struct KeptBooks {
   static constexpr std::size_t kRootBytes = 61'440;  // behind them, for who stands above
   std::uint64_t next_table = kBytes + kRootBytes;    // offset: what lies below is reserved
   std::uint64_t end_of_tables = 0;
-  std::uint64_t address = 0;  // of the base, for which all pointers in the books are right; 0: the superblock's
+  // At offset 32: of the base, for which all pointers in the books are right; 0: the superblock's.
+  std::uint64_t address = 0;
   alignas(64) RunAllocator runs;
 
   KeptBooks(std::byte* base, std::size_t bytes, std::size_t tables, std::uint32_t its_flags,
