@@ -155,29 +155,22 @@ class basic_manager {
   const_named_iterator named_end() const noexcept { return {}; }
   const_unique_iterator unique_begin() const noexcept { return begin(farheap::ObjectKind::kUnique); }
   const_unique_iterator unique_end() const noexcept { return {}; }
-  const_anonymous_iterator anonymous_begin() const noexcept {
-    return begin(farheap::ObjectKind::kAnonymous);
-  }
+  const_anonymous_iterator anonymous_begin() const noexcept { return begin(farheap::ObjectKind::kAnonymous); }
   const_anonymous_iterator anonymous_end() const noexcept { return {}; }
 
-  static named_object_attribute_accessor_type access_named_object_attribute(
-      const path_type& path) noexcept {
+  static named_object_attribute_accessor_type access_named_object_attribute(const path_type& path) noexcept {
     return {kernel::store_folder(path), farheap::ObjectKind::kNamed};
   }
-  static unique_object_attribute_accessor_type access_unique_object_attribute(
-      const path_type& path) noexcept {
+  static unique_object_attribute_accessor_type access_unique_object_attribute(const path_type& path) noexcept {
     return {kernel::store_folder(path), farheap::ObjectKind::kUnique};
   }
-  static anonymous_object_attribute_accessor_type access_anonymous_object_attribute(
-      const path_type& path) noexcept {
+  static anonymous_object_attribute_accessor_type access_anonymous_object_attribute(const path_type& path) noexcept {
     return {kernel::store_folder(path), farheap::ObjectKind::kAnonymous};
   }
 
   // ---- memory
   // nullptr when the heap is full, or was opened for reading.
-  void* allocate(size_type bytes) noexcept {
-    return check_sanity() ? kernel_->allocate(bytes) : nullptr;
-  }
+  void* allocate(size_type bytes) noexcept { return check_sanity() ? kernel_->allocate(bytes) : nullptr; }
   // nullptr, too, unless the alignment is a power of two of 8 to chunk_size(), and `bytes` a multiple of it.
   void* allocate_aligned(size_type bytes, size_type alignment) noexcept {
     return check_sanity() ? kernel_->allocate_aligned(bytes, alignment, kChunkSize) : nullptr;
@@ -206,14 +199,14 @@ class basic_manager {
     return guarded(false, [&] {
       const kernel::store_folder source(from);
       if (!source.consistent()) {
-        kernel::log_error(__FILE__, __LINE__, from.string() + " is not there, is open for writing, or was never closed");
+        kernel::log_error(__FILE__, __LINE__,
+                          from.string() + " is not there, is open for writing, or was never closed");
         return false;
       }
       return manager_kernel_type::copy(source, kernel::store_folder(to), source.read_facts().uuid);
     });
   }
-  static std::future<bool> copy_async(const path_type& from, const path_type& to, bool = true,
-                                                    int = 0) noexcept {
+  static std::future<bool> copy_async(const path_type& from, const path_type& to, bool = true, int = 0) noexcept {
     return guarded(std::future<bool>(),
                    [&] { return std::async(std::launch::async, [from, to] { return copy(from, to); }); });
   }
@@ -222,7 +215,8 @@ class basic_manager {
     return guarded(false, [&] { return kernel::store_folder(path).remove(); });
   }
   static std::future<bool> remove_async(const path_type& path) noexcept {
-    return guarded(std::future<bool>(), [&] { return std::async(std::launch::async, [path] { return remove(path); }); });
+    return guarded(std::future<bool>(),
+                   [&] { return std::async(std::launch::async, [path] { return remove(path); }); });
   }
   // It is there, nobody has it open for writing, and it was flushed or closed once. Not as in Metall, it stays
   // consistent when a program is killed: it opens at its last commit.
@@ -258,7 +252,7 @@ class basic_manager {
   }
   static constexpr size_type chunk_size() noexcept { return kChunkSize; }
   // What offsets of objects are counted from.
-  const void* get_address() const noexcept { return check_sanity() ? kernel_->root() : nullptr; }
+  const void* get_address() const noexcept { return check_sanity() ? kernel_->address() : nullptr; }
   size_type get_size() const noexcept {
     return checked(size_type(), [&] { return static_cast<size_type>(kernel_->statistics().capacity_bytes); });
   }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <exception>
 #include <farheap/heap.hpp>
+#include <farheap/heap_facts.hpp>
 #include <metall/kernel/manager_kernel.hpp>
 #include <metall/kernel/object_list.hpp>
 #include <metall/tags.hpp>
@@ -35,13 +36,13 @@ class object_attribute_accessor {
         kernel::log_error(__FILE__, __LINE__, folder.what_is_missing());
         return;
       }
-      const auto heap = farheap::Heap::open_read_only(folder.uri());
-      if (!heap) {
-        kernel::log_error(__FILE__, __LINE__, heap.error().message());
+      const auto facts = farheap::Heap::look(folder.uri());
+      if (!facts) {
+        kernel::log_error(__FILE__, __LINE__, facts.error().message());
         return;
       }
       folder_ = folder;
-      list_ = kernel::manager_kernel::list(*heap, kind);
+      list_ = kernel::manager_kernel::list(*facts, kind);
     } catch (const std::exception& error) {
       kernel::log_error(__FILE__, __LINE__, error.what());
     }
@@ -60,7 +61,7 @@ class object_attribute_accessor {
       auto heap = farheap::Heap::open(folder_->uri());
       farheap::Status status;
       if (heap) {
-        const auto* const base = reinterpret_cast<const std::byte*>(heap->allocator().root());
+        const auto* const base = static_cast<const std::byte*>(heap->address());
         status = heap->describe(base + position->offset(), description);
         if (status) status = heap->commit();
       } else {

@@ -293,6 +293,7 @@ class Heap {
   // ---- facts
   [[nodiscard]] std::string uri() const;
   [[nodiscard]] bool is_read_only() const noexcept;
+  [[nodiscard]] const void* address() const noexcept;  // where its first byte is mapped now
   [[nodiscard]] bool is_relocatable() const noexcept;
   [[nodiscard]] std::string id() const;  // 32 hexadecimal digits, of this heap for ever
   // A text about the heap as a whole; empty at first. kNoSpace when the heap is full.

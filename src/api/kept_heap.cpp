@@ -493,6 +493,8 @@ std::string Heap::uri() const {
   return state_->place.snapshot.empty() ? store : store + "@" + state_->place.snapshot;
 }
 
+const void* Heap::address() const noexcept { return state_->segment->base(); }
+
 bool Heap::is_relocatable() const noexcept { return state_->segment->relocatable(); }
 
 bool Heap::is_read_only() const noexcept { return state_->segment->read_only(); }

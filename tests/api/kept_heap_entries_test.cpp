@@ -49,6 +49,17 @@ TEST(KeptHeapEntriesTest, WhenAllIsFreedTheTableOfNamesIsLeft) {
   EXPECT_EQ(heap.statistics().allocated_bytes, heap.statistics().index_bytes);
 }
 
+TEST(KeptHeapEntriesTest, AnObjectIsAsFarFromTheHeapsAddressAsWhenTheHeapIsLookedAt) {
+  HeapFolder folder;
+  Heap heap = must(Heap::create(folder.uri(), kSmall));
+  const auto* const object = reinterpret_cast<const std::byte*>(heap.construct<int>("one")(1));
+  ASSERT_TRUE(heap.commit());
+  const HeapFacts facts = Heap::look(folder.uri()).value();
+  ASSERT_EQ(facts.objects.size(), 1U);
+  EXPECT_EQ(static_cast<std::uint64_t>(object - static_cast<const std::byte*>(heap.address())),
+            reinterpret_cast<std::uintptr_t>(facts.objects[0].address) - facts.address);
+}
+
 TEST(KeptHeapEntriesTest, WhoAsksForAWriterTakesNothing) {
   HeapFolder folder;
   EXPECT_EQ(Heap::has_writer(folder.uri()).error().code, ErrorCode::kNotFound);

@@ -69,9 +69,7 @@ class fallback_allocator_adaptor {
 
   stateful_allocator_type& get_stateful_allocator() noexcept { return allocator_; }
   const stateful_allocator_type& get_stateful_allocator() const noexcept { return allocator_; }
-  bool stateful_allocator_available() const noexcept {
-    return allocator_.get_pointer_to_manager_kernel() != nullptr;
-  }
+  bool stateful_allocator_available() const noexcept { return allocator_.get_pointer_to_manager_kernel() != nullptr; }
 
  private:
   StatefulAllocator allocator_;

@@ -16,6 +16,10 @@ namespace metall::mtlldetail {
 
 template <class T, bool kIterate>
 class named_proxy {
+  static_assert(!std::is_polymorphic_v<T>,
+                "an object with virtual functions cannot be kept with Metall's interface: its table lies elsewhere in "
+                "the next run (farheap::Heap keeps registered types)");
+
  public:
   named_proxy(kernel::manager_kernel* kernel, kernel::object_name name, bool find)
       : kernel_(kernel), name_(name), find_(find) {}

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <farheap/heap.hpp>
+#include <farheap/heap_facts.hpp>
 #include <memory>
 #include <metall/defs.hpp>
 #include <metall/kernel/object_list.hpp>
@@ -84,6 +86,7 @@ class manager_kernel {
   [[nodiscard]] bool read_only() const noexcept { return heap_.is_read_only(); }
   [[nodiscard]] const store_folder& folder() const noexcept { return folder_; }
   [[nodiscard]] farheap::HeapRoot* root() const noexcept { return heap_.allocator().root(); }
+  [[nodiscard]] const void* address() const noexcept { return heap_.address(); }
   [[nodiscard]] farheap::HeapStatistics statistics() const { return heap_.statistics(); }
 
   bool flush() noexcept {
@@ -134,8 +137,8 @@ class manager_kernel {
     return {static_cast<T*>(entry->address), entry->length};
   }
 
-  // make(first): constructs `length` objects there, or throws and leaves none. nullptr if the name is taken, or there is
-  // no room.
+  // make(first): constructs `length` objects there, or throws and leaves none. nullptr if the name is taken, or there
+  // is no room.
   template <class T, class Make>
   [[nodiscard]] T* construct(object_name name, std::size_t length, bool find_first, const Make& make) {
     if (T* const there = find<T>(name).first) return find_first ? there : nullptr;
@@ -175,15 +178,16 @@ class manager_kernel {
     heap_.for_each_object([&](const farheap::ObjectInfo& object) { found += object.kind == kind ? 1 : 0; });
     return found;
   }
-  [[nodiscard]] object_list list(farheap::ObjectKind kind) const { return list(heap_, kind); }
-  [[nodiscard]] static object_list list(const farheap::Heap& heap, farheap::ObjectKind kind) {
+  [[nodiscard]] object_list list(farheap::ObjectKind kind) const {
     auto found = std::make_shared<std::vector<object_entry>>();
-    const auto* const base = reinterpret_cast<const std::byte*>(heap.allocator().root());
-    heap.for_each_object([&](const farheap::ObjectInfo& object) {
-      if (object.kind != kind) return;
-      found->emplace_back(object.name, static_cast<const std::byte*>(object.address) - base, object.length,
-                          type_id_of(object.type), object.description);
-    });
+    const auto base = reinterpret_cast<std::uintptr_t>(heap_.address());
+    heap_.for_each_object([&](const farheap::ObjectInfo& object) { add_to(*found, object, kind, base); });
+    return found;
+  }
+  // Of a store that is not opened: as of its last commit.
+  [[nodiscard]] static object_list list(const farheap::HeapFacts& facts, farheap::ObjectKind kind) {
+    auto found = std::make_shared<std::vector<object_entry>>();
+    for (const farheap::ObjectInfo& object : facts.objects) add_to(*found, object, kind, facts.address);
     return found;
   }
 
@@ -195,12 +199,20 @@ class manager_kernel {
     return nullptr;
   }
 
+  static void add_to(std::vector<object_entry>& list, const farheap::ObjectInfo& object, farheap::ObjectKind kind,
+                     std::uintptr_t base) {
+    if (object.kind != kind) return;
+    const auto offset = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(object.address) - base);
+    list.emplace_back(object.name, offset, object.length, type_id_of(object.type), object.description);
+  }
+
   // Room for the heap's own tables is on top; more than a heap can have is cut.
   static farheap::HeapOptions options(std::size_t capacity) {
     constexpr std::size_t kStep = 2 << 20;
-    farheap::HeapOptions options;
+    farheap::HeapOptions options{.relocatable = true};
     if (capacity == 0 || capacity >= METALL_DEFAULT_CAPACITY) return options;
-    options.capacity = std::max<std::size_t>(256 << 20, (capacity + capacity / 16 + (std::size_t{128} << 20)) / kStep * kStep);
+    options.capacity =
+        std::max<std::size_t>(256 << 20, (capacity + capacity / 16 + (std::size_t{128} << 20)) / kStep * kStep);
     return options;
   }
 

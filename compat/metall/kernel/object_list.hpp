@@ -21,9 +21,7 @@ namespace metall::kernel {
 using type_id_type = std::size_t;
 
 // That of std::type_info::hash_code(), from the name alone: libstdc++ and libc++ both hash it like a string view.
-inline type_id_type type_id_of(std::string_view type_name) {
-  return std::hash<std::string_view>{}(type_name);
-}
+inline type_id_type type_id_of(std::string_view type_name) { return std::hash<std::string_view>{}(type_name); }
 
 class object_entry {
  public:

@@ -58,14 +58,6 @@ inline int get_num_threads() noexcept {
 #endif
 }
 
-inline int get_max_threads() noexcept {
-#ifdef _OPENMP
-  return ::omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
-
 inline int get_thread_num() noexcept {
 #ifdef _OPENMP
   return ::omp_get_thread_num();
