@@ -65,6 +65,8 @@ class Versions {
   // At the newest commit, with a lease on it: to read, beside a writer or not. kUnavailable if the writer commits
   // faster than this can follow.
   [[nodiscard]] static Result<std::unique_ptr<Versions>> open_to_read(Store& store, VersionLeases& leases);
+  // As that superblock says, whether it is one of the store's or not: to look at. Requires: nobody writes.
+  [[nodiscard]] static std::unique_ptr<Versions> at(Store& store, const Superblock& content);
   ~Versions();
 
   // Pages that were never written read as zeros.
