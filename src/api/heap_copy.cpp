@@ -44,7 +44,7 @@ Status make_clone_a_heap(const HeapPlace& to, const Superblock& last) {
 }
 
 // False: it has to be copied. An error: so it would be, too.
-Result<bool> share_bytes(const HeapPlace& from, const HeapPlace& to) {
+Result<bool> share_bytes(const HeapPlace& from, const HeapPlace& to, const HeapProgress& progress) {
   Superblock last;
   {
     auto lock = HeapLock::take(from, HeapLock::For::kWriting);
@@ -58,6 +58,8 @@ Result<bool> share_bytes(const HeapPlace& from, const HeapPlace& to) {
     if (!store::clone_kept_file(from.file, to.file, segment::kSuperblocks)) return false;
   }
   if (Status made = make_clone_a_heap(to, last); !made) return fail(std::move(made.error()));
+  const std::uint64_t bytes = last.taken_slots * base::kPageBytes;
+  if (progress) progress(bytes, bytes);
   return true;
 }
 
@@ -131,7 +133,7 @@ Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions&
   bool shared = false;
   if (options.share_bytes && !options.newest_only && source->snapshot.empty() && is_plain_file(*source) &&
       is_plain_file(place)) {
-    auto done = share_bytes(*source, place);
+    auto done = share_bytes(*source, place, options.progress);
     if (!done) return fail(std::move(done.error()));
     shared = *done;
   }

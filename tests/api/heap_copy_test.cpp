@@ -205,7 +205,9 @@ TEST_F(HeapCopyTest, WhoIsKilledLeavesWhatACopyOrAHeapMayReplace) {
       }
     }
     EXPECT_EQ(message(Heap::check(folder.uri("copy"))), "");
-    if (i % 2 == 0) EXPECT_EQ(number_in(folder.uri("copy") + "@two"), 2U);
+    if (i % 2 == 0) {
+      EXPECT_EQ(number_in(folder.uri("copy") + "@two"), 2U);
+    }
     ASSERT_EQ(message(Heap::remove(folder.uri("copy"))), "");
   }
   EXPECT_GT(unfinished, 0);
