@@ -150,11 +150,10 @@ TEST_F(HeapCopyTest, AFailedCopyLeavesNothing) {
 }
 
 // The writer is in this process: a copy takes neither its addresses nor its locks.
-TEST_F(HeapCopyTest, IsOfOneCommitWhileThisProcessCommits) {
+void expect_whole_copies(const std::string& uri, const HeapFolder& folder, int copies) {
   std::atomic<bool> stop = false;
-  int copies = 0;
   {
-    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    Heap heap = must(Heap::create(uri, kSmall));
     auto* const numbers = heap.construct<std::uint64_t>("numbers")[kNumbers](1U);
     ASSERT_TRUE(heap.commit());
     std::thread writer([&] {
@@ -163,22 +162,26 @@ TEST_F(HeapCopyTest, IsOfOneCommitWhileThisProcessCommits) {
         EXPECT_EQ(message(heap.commit()), "");
       }
     });
-    for (; copies < 5; ++copies) {
-      EXPECT_EQ(message(Heap::copy(folder.uri(), folder.uri("copy" + std::to_string(copies)))), "");
-    }
+    for (int i = 0; i < copies; ++i) EXPECT_EQ(message(Heap::copy(uri, folder.uri("copy" + std::to_string(i)))), "");
     stop = true;
     writer.join();
     EXPECT_EQ(message(heap.commit()), "");
   }
-  std::uint64_t before = 0;
+  std::uint64_t before = 1;
   for (int i = 0; i < copies; ++i) {
-    const std::string uri = folder.uri("copy" + std::to_string(i));
-    EXPECT_EQ(message(Heap::check(uri)), "");
-    const std::uint64_t number = number_in(uri);
-    EXPECT_GE(number, std::max<std::uint64_t>(before, 1));
+    const std::string copy = folder.uri("copy" + std::to_string(i));
+    EXPECT_EQ(message(Heap::check(copy)), "");
+    const std::uint64_t number = number_in(copy);
+    EXPECT_GE(number, before);
     before = number;
+    EXPECT_TRUE(Heap::remove(copy));
   }
-  EXPECT_EQ(message(Heap::check(folder.uri())), "");
+  EXPECT_EQ(message(Heap::check(uri)), "");
+}
+
+TEST_F(HeapCopyTest, IsOfOneCommitWhileThisProcessCommits) {
+  expect_whole_copies(folder.uri(), folder, 5);
+  expect_whole_copies("lmdb:" + folder.file("l"), folder, 2);
 }
 
 TEST_F(HeapCopyTest, WhoIsKilledLeavesWhatACopyOrAHeapMayReplace) {
