@@ -16,6 +16,7 @@
 #pragma once
 
 #include <bitset>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -100,8 +101,10 @@ class Versions {
   [[nodiscard]] Result<std::vector<Snapshot>> snapshots();
 
   // Reads all books of the last commit, and compares what they refer to with what is written down as taken. kCorrupt
-  // with the first thing that is wrong. Reads no pages. Requires: nothing was written since the last commit.
-  [[nodiscard]] Status check();
+  // with the first thing that is wrong. With `data` it reads all pages, too, of all versions, and what the store says
+  // of them counts. `progress` hears how many slots it has read. Requires: nothing was written since the last commit.
+  using CheckProgress = std::function<void(std::uint64_t slots)>;
+  [[nodiscard]] Status check(bool data = false, const CheckProgress& progress = {});
 
  private:
   struct Attempt;

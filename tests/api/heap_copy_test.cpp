@@ -182,6 +182,7 @@ void expect_whole_copies(const std::string& uri, const HeapFolder& folder, int c
 TEST_F(HeapCopyTest, IsOfOneCommitWhileThisProcessCommits) {
   expect_whole_copies(folder.uri(), folder, 5);
   expect_whole_copies("lmdb:" + folder.file("l"), folder, 2);
+  expect_whole_copies("checksum+file:" + folder.file("c"), folder, 5);
 }
 
 TEST_F(HeapCopyTest, WhoIsKilledLeavesWhatACopyOrAHeapMayReplace) {
