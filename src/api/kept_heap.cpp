@@ -244,7 +244,7 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   return (*versions)->roll_back(snapshot);
 }
 
-Status Heap::check(std::string_view uri, const CheckOptions&) {
+Status Heap::check(std::string_view uri, const CheckOptions& options) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->is_there()) return place->not_there();
@@ -256,7 +256,11 @@ Status Heap::check(std::string_view uri, const CheckOptions&) {
     if (!store) return fail(std::move(store.error()));
     auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
-    if (Status status = (*versions)->check(); !status) return status;
+    const std::uint64_t all = (*versions)->last_commit().taken_slots * base::kPageBytes;
+    const auto tell = [&](std::uint64_t slots) {
+      if (options.progress) options.progress(slots * base::kPageBytes, all);
+    };
+    if (Status status = (*versions)->check(options.data, tell); !status) return status;
   }
   auto opened = State::make(uri, {}, State::How::kCheck);
   if (!opened) return fail(std::move(opened.error()));
@@ -265,7 +269,7 @@ Status Heap::check(std::string_view uri, const CheckOptions&) {
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
   if (!state.root().books.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
-                "open an older snapshot, if there is one, and copy what is there");
+                "`farheap heap check --repair` makes it anew out of the versions that are whole");
   }
   return {};
 }

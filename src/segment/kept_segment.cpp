@@ -58,8 +58,7 @@ std::size_t KeptSegment::table_bytes(std::size_t capacity) {
 }
 
 bool KeptSegment::is_unfinished(const Versions& versions) {
-  const Superblock content = versions.last_commit();
-  return content.pages == 0 && content.snapshot_count == 0;
+  return versions.last_commit().is_unfinished();
 }
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <bitset>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -66,6 +67,8 @@ class Versions {
   // At the newest commit, with a lease on it: to read, beside a writer or not. kUnavailable if the writer commits
   // faster than this can follow.
   [[nodiscard]] static Result<std::unique_ptr<Versions>> open_to_read(Store& store, VersionLeases& leases);
+  // As that superblock says, whether it is one of the store's or not: to look at. Requires: nobody writes.
+  [[nodiscard]] static std::unique_ptr<Versions> at(Store& store, const Superblock& content);
   ~Versions();
 
   // Pages that were never written read as zeros.
@@ -99,8 +102,10 @@ class Versions {
   [[nodiscard]] Result<std::vector<Snapshot>> snapshots();
 
   // Reads all books of the last commit, and compares what they refer to with what is written down as taken. kCorrupt
-  // with the first thing that is wrong. Reads no pages. Requires: nothing was written since the last commit.
-  [[nodiscard]] Status check();
+  // with the first thing that is wrong. With `data` it reads all pages, too, of all versions, and what the store says
+  // of them counts. `progress` hears how many slots it has read. Requires: nothing was written since the last commit.
+  using CheckProgress = std::function<void(std::uint64_t slots)>;
+  [[nodiscard]] Status check(bool data = false, const CheckProgress& progress = {});
 
  private:
   using Lock = std::unique_lock<std::mutex>;

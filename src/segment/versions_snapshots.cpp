@@ -61,6 +61,10 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
   return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
 }
 
+std::unique_ptr<Versions> Versions::at(Store& store, const Superblock& content) {
+  return std::unique_ptr<Versions>(new Versions(store, nullptr, content, {}));
+}
+
 // A superblock that a writer is writing may look damaged: it is looked at again before it counts as that.
 Result<std::unique_ptr<Versions>> Versions::open_to_read(Store& store, VersionLeases& leases) {
   constexpr int kTries = 100;
