@@ -230,7 +230,8 @@ Status Heap::check(std::string_view uri) {
   State& state = *opened->state_;
   std::string why;
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
-  if (!state.root().books.check(why, range)) {
+  const HeapRoot& root = state.root();
+  if (!state.segment->check(why) || !root.books.check(why, range) || !root.directory.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
                 "open an older snapshot, if there is one, and copy what is there");
   }

@@ -8,6 +8,7 @@
 #include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 
 #include "base/metadata_source.hpp"
 
@@ -59,6 +60,11 @@ class FreeRunPool {
 
   // In a new process: where more comes from.
   void attach(base::MetadataSource& source) noexcept { source_ = &source; }
+
+  // For one that may be damaged: whether what it would give out lies in the tables and is not in use. Nothing else is
+  // read.
+  [[nodiscard]] bool is_sound(const std::byte* tables, const std::byte* end,
+                              const std::unordered_set<const FreeRun*>& in_use) const;
 
  private:
   friend struct RunBookLayout;

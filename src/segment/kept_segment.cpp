@@ -264,6 +264,18 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   return status;
 }
 
+bool KeptSegment::check(std::string& why) const {
+  const KeptBooks& mine = books();
+  const std::byte* const tables = base() + KeptBooks::kBytes + KeptBooks::kRootBytes;
+  if (mine.end_of_tables != table_bytes(capacity_bytes()) || mine.next_table > mine.end_of_tables ||
+      mine.next_table < static_cast<std::uint64_t>(tables - base())) {
+    why = fmt::format("tables reach to {} of {}, which cannot be", mine.next_table, mine.end_of_tables);
+    return false;
+  }
+  return mine.runs.check(why, {base() + mine.end_of_tables, base() + capacity_bytes()},
+                         {tables, base() + mine.next_table});
+}
+
 std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }
 
 std::uint64_t KeptSegment::handed_out_bytes() {

@@ -85,6 +85,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   enum class Kind { kCommit, kSnapshot, kRemoval };
   [[nodiscard]] Status commit(Kind kind, std::string_view name, const std::function<void()>& at_cut);
 
+  // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
+  [[nodiscard]] bool check(std::string& why) const;
+
   [[nodiscard]] Versions& versions() { return *versions_; }
   [[nodiscard]] const Store& store() const { return *store_; }
   [[nodiscard]] const base::RunCounters& counters() const { return run_page_->counters; }
