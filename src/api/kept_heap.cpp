@@ -94,7 +94,7 @@ struct Heap::State {
   api::HeapLock lock;
   std::unique_ptr<segment::KeptSegment> segment;
   base::Gate gate;                      // closed: the allocator's books are at rest
-  std::shared_mutex pauses;             // shared: no commit cuts
+  base::Gate pauses;                    // somebody is inside: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
   bool attached = false;
   const pid_t owner = getpid();
@@ -240,7 +240,9 @@ Status Heap::check(std::string_view uri) {
 
 // ---- versions
 
-// Who allocates or enters a name waits until the cut is made, and no longer.
+// Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
+// up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
+// which has to be at rest, is shared with them.
 Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
@@ -249,15 +251,15 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
     return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
                 "commit in the process that has opened it");
   }
-  std::unique_lock no_pause(pauses);
-  std::unique_lock no_names(directory);
+  pauses.close();
+  std::shared_lock no_names(directory);
   gate.close();
   bool open = false;
   const auto at_cut = [&] {
     open = true;
     gate.open();
     no_names.unlock();
-    no_pause.unlock();
+    pauses.open();
   };
   Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
@@ -296,9 +298,9 @@ Result<std::vector<VersionInfo>> Heap::versions() {
   return all;
 }
 
-Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->pauses.lock_shared(); }
+Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->pauses.enter(); }
 Heap::Pause::~Pause() {
-  if (heap_ != nullptr) heap_->state_->pauses.unlock_shared();
+  if (heap_ != nullptr) heap_->state_->pauses.leave();
 }
 
 // ---- memory
