@@ -133,6 +133,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   state->segment = std::move(*opened);
   KeptSegment& segment = *state->segment;
   if (segment.moved().is_needed()) {
+    if (how == How::kCheck) segment.move_books();
     if (how != How::kRead) state->root().books.move(segment.moved());
     state->root().directory.move(segment.moved());
     segment.moved()(state->root().description);
@@ -267,7 +268,8 @@ Status Heap::check(std::string_view uri, const CheckOptions& options) {
   State& state = *opened->state_;
   std::string why;
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
-  if (!state.root().books.check(why, range)) {
+  const HeapRoot& root = state.root();
+  if (!state.segment->check(why) || !root.books.check(why, range) || !root.directory.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
                 "`farheap heap check --repair` makes it anew out of the versions that are whole");
   }
@@ -276,7 +278,9 @@ Status Heap::check(std::string_view uri, const CheckOptions& options) {
 
 // ---- versions
 
-// Who allocates or enters a name waits until the cut is made, and no longer.
+// Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
+// up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
+// which has to be at rest, is shared with them.
 Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
@@ -286,7 +290,7 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
                 "commit in the process that has opened it");
   }
   holds.stop();
-  std::unique_lock no_names(directory);
+  std::shared_lock no_names(directory);
   gate.close();
   bool open = false;
   const auto at_cut = [&] {
