@@ -50,7 +50,7 @@ constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
 
 struct HeapOptions {
   std::uint64_t memory = 0;  // bytes that may be resident, at least 16 MiB; 0: half of the machine's
-  // Of a new heap, in bytes; it costs nothing until it is used. 0: 1 TiB, the most there is.
+  // Of a new heap, in bytes; it costs nothing until it is used. At most 32 TiB; 0: 1 TiB.
   std::uint64_t capacity = 0;
   // A new heap is to hold no plain pointers into itself, only those of farheap::offset_allocator (offset_ptr): then it
   // may be opened at other addresses, when its own are taken, as by a copy of it that is open in the same process.

@@ -51,7 +51,7 @@ void LargeRuns::note(std::byte* at, std::size_t bytes) noexcept {
 }
 
 LargeRuns::Run LargeRuns::obtain(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > map_->capacity_bytes()) return {};
+  if (bytes > std::min(map_->capacity_bytes(), kLargestBytes)) return {};
   bytes = base::round_up(bytes, base::kPageBytes);
   std::size_t got = bytes;
   Run run{take_waiting(bytes, alignment, got), false};
@@ -95,7 +95,7 @@ std::size_t LargeRuns::usable_bytes(const void* at) const noexcept {
 
 bool LargeRuns::resize(void* object, std::size_t bytes) noexcept {
   std::size_t old_bytes = usable_bytes(object);
-  if (bytes > map_->capacity_bytes()) return false;
+  if (bytes > std::min(map_->capacity_bytes(), kLargestBytes)) return false;
   bytes = base::round_up(bytes, base::kPageBytes);
   auto* at = static_cast<std::byte*>(object);
   if (bytes > old_bytes && !space_->extend(at, old_bytes, bytes)) return false;

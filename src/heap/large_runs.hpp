@@ -51,6 +51,7 @@ class LargeRuns {
   friend struct BookLayout;
   friend class BookCheck;
   static constexpr unsigned kWaiting = 32;
+  static constexpr std::size_t kLargestBytes = 16 * base::kTiB - base::kMiB;  // of one object: see HeapMap::run_pages()
   struct Waiting {
     std::byte* at;
     std::size_t bytes;

@@ -42,7 +42,7 @@ BlockId PageTable::new_block(PageNumber first, std::uint32_t count) {
   }
   Block& block = blocks_[id];
   block = Block{};
-  block.first = static_cast<std::uint32_t>(first);
+  block.first = first;
   block.count = block.pages = count;
   return id;
 }

@@ -51,17 +51,17 @@ enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbat
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
 struct Block {
-  std::uint32_t first = 0;       // a page number: segments have at most 2^32 pages (16 TiB)
-  BlockId older = 0, newer = 0;  // in its queue
+  std::uint64_t first : 34 = 0;  // a page number: segments have at most 2^34 pages (64 TiB)
   std::uint32_t count : 10 = 0;  // pages it was made with; all in one extent
   std::uint32_t pages : 10 = 0;  // pages it still has
   Queue queue : 3 = Queue::kNone;
   bool busy : 1 = false;    // its staging is being read by the writer: it may not be taken out again yet
   bool marker : 1 = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
   bool leave_first : 1 = false;
-  bool guessed : 1 = false;  // fetched as neighbours of a missed page, and not touched yet
-  bool wanted : 1 = false;   // touched while it was taken out of view, or dropped
-  KnownContents known;       // as the store (or a fresh page) has it
+  bool guessed : 1 = false;      // fetched as neighbours of a missed page, and not touched yet
+  bool wanted : 1 = false;       // touched while it was taken out of view, or dropped
+  BlockId older = 0, newer = 0;  // in its queue
+  KnownContents known;           // as the store (or a fresh page) has it
 };
 static_assert(sizeof(Block) == 32);  // under random access there is one for each page in memory
 static_assert(kExtentPages < 1 << 10);
@@ -83,7 +83,7 @@ struct Extent {
 
 class PageTable {
  public:
-  // Requires: capacity_pages < 2^32 - kExtentPages.
+  // Requires: capacity_pages < 2^34 - kExtentPages.
   [[nodiscard]] static Result<PageTable> make(std::uint64_t capacity_pages);
   PageTable(PageTable&& other) noexcept = default;
   PageTable& operator=(PageTable&&) = delete;

@@ -15,14 +15,16 @@
 
 namespace farheap::pager {
 
-// The map is asked once for each extent, with the mutex: a block of it may have to be read.
+// The map is asked once for each extent that holds anything, with the mutex: a block of it may have to be read. Where
+// nothing is, nothing is written down: who frees what was never touched leaves no trace.
 void Pager::learn_extent(PageNumber page) {
   static_assert(kExtentPages == Backing::Stored().size());
   const PageNumber first = page / kExtentPages * kExtentPages;
   const auto stored = backing_.stored_from(first);
   if (!stored) return options_.lost(stored.error());
+  if (stored->none()) return;
   (void)table_.extent(page);
-  for (std::uint32_t i = 0; i < kExtentPages && stored->any(); ++i) {
+  for (std::uint32_t i = 0; i < kExtentPages; ++i) {
     if (stored->test(i)) table_.set_state(first + i, PageState::kStored);
   }
 }

@@ -17,10 +17,16 @@ namespace farheap::segment {
 inline constexpr std::uint64_t kSlotBytes = 8 * base::kGiB;
 inline constexpr std::uint64_t kFirstSlotAddress = 64 * base::kGiB;
 inline constexpr std::uint32_t kAddressSlots = 40;  // up to 384 GiB
+inline constexpr std::uint64_t kLargestSegment = kSlotBytes;
+inline constexpr std::uint64_t kFirstLargeAddress = kFirstSlotAddress, kEndOfLarge = kFirstSlotAddress;
 #else
 inline constexpr std::uint64_t kSlotBytes = base::kTiB;
 inline constexpr std::uint64_t kFirstSlotAddress = 0x2000'0000'0000;  // 32 TiB
 inline constexpr std::uint32_t kAddressSlots = 40;                    // up to 72 TiB
+// Larger segments lie anywhere between AddressSanitizer's shadow and where position-independent programs are loaded.
+// What is staged has as many addresses as the segment, and the longest other gap has 40 TiB.
+inline constexpr std::uint64_t kLargestSegment = 32 * base::kTiB;
+inline constexpr std::uint64_t kFirstLargeAddress = 20 * base::kTiB, kEndOfLarge = 84 * base::kTiB;
 #endif
 
 // What a process reserves when it pages: the heap, its staging, and the tables and arenas for both, which are less than

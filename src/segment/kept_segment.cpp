@@ -31,8 +31,22 @@ constexpr unsigned kHandlers = 2;
   _exit(base::kStatusNotKept);
 }
 
+// Of several slots in a row, where they are free in this process.
+Result<os::Mapping> reserve_several_slots(std::uint64_t capacity) {
+  const std::uint64_t places = (kEndOfLarge - kFirstLargeAddress - capacity) / kSlotBytes + 1;
+  const std::uint64_t first = base::random_number();
+  Result<os::Mapping> range;
+  for (std::uint64_t i = 0; i < places; ++i) {
+    const std::uint64_t at = kFirstLargeAddress + (first + i) % places * kSlotBytes;
+    range = os::Mapping::reserve_at(at, capacity, os::Access::kReadWrite);
+    if (range || range.error().code != ErrorCode::kConflict) break;
+  }
+  return range;
+}
+
 // In some slot that is free in this process: slot 0 is the one of programs under `farheap run`.
 Result<os::Mapping> reserve_slot(std::uint64_t capacity) {
+  if (capacity > kSlotBytes) return reserve_several_slots(capacity);
   const auto first = static_cast<std::uint32_t>(base::random_number() % (kAddressSlots - 1));
   Result<os::Mapping> range;
   for (std::uint32_t i = 0; i < kAddressSlots - 1; ++i) {
@@ -57,17 +71,15 @@ std::size_t KeptSegment::table_bytes(std::size_t capacity) {
   return base::round_up(capacity / 32 + 64 * base::kMiB, base::kHugePageBytes);
 }
 
-bool KeptSegment::is_unfinished(const Versions& versions) {
-  return versions.last_commit().is_unfinished();
-}
+bool KeptSegment::is_unfinished(const Versions& versions) { return versions.last_commit().is_unfinished(); }
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {
   const std::uint64_t capacity = settings.capacity_bytes == 0 ? kSlotBytes : settings.capacity_bytes;
-  if (capacity % base::kHugePageBytes != 0 || capacity > kSlotBytes || capacity < 256 * base::kMiB) {
+  if (capacity % base::kHugePageBytes != 0 || capacity > kLargestSegment || capacity < 256 * base::kMiB) {
     return fail(ErrorCode::kInvalidArgument, "cannot create a heap", store->describe(),
                 fmt::format("its capacity cannot be {}", base::format_size(capacity)),
                 fmt::format("take 256M to {}, a multiple of 2M: it costs nothing until it is used",
-                            base::format_size(kSlotBytes)));
+                            base::format_size(kLargestSegment)));
   }
   if (auto begun = Versions::open(*store, settings.leases); begun && is_unfinished(**begun)) {
     // Who began to create it was killed before it had a heap: its addresses are ours.

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory_resource>
 #include <numeric>
@@ -218,6 +219,56 @@ TEST_F(KeptHeapTest, AFullHeapSaysSo) {
   EXPECT_GT(all.size(), 100u);
   for (void* const one : all) heap.deallocate(one);
   EXPECT_TRUE(heap.commit());
+}
+
+TEST_F(KeptHeapTest, CapacityCostsNothing) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer leaves 8 GiB of addresses for a heap";
+#endif
+  const HeapOptions options{.memory = 32_MiB, .capacity = 32 * 1024_GiB};
+  constexpr std::size_t kFar = 15 * 1024_GiB;
+  {
+    Heap heap = must(Heap::create(folder.uri(), options));
+    EXPECT_EQ(heap.statistics().capacity_bytes, options.capacity);
+    EXPECT_EQ(heap.allocate(20 * 1024_GiB), nullptr) << "one object has at most 16 TiB";
+    std::byte* ends[2] = {};
+    for (std::byte*& one : ends) {
+      one = static_cast<std::byte*>(heap.allocate(kFar));
+      ASSERT_NE(one, nullptr);
+      one[0] = std::byte{1};
+      one[kFar - 1] = std::byte{2};
+    }
+    EXPECT_EQ(heap.allocate(kFar), nullptr);
+    auto* const kept = heap.construct<std::byte*>("far")[2](nullptr);
+    std::copy(std::begin(ends), std::end(ends), kept);
+    ASSERT_TRUE(heap.commit());
+    EXPECT_LT(heap.versions().value().back().pages, 100u);
+  }
+  Heap heap = must(Heap::open(folder.uri(), options));
+  const auto far = heap.find_array<std::byte*>("far");
+  ASSERT_EQ(far.length, 2u);
+  for (std::size_t i = 0; i < far.length; ++i) {
+    EXPECT_EQ(far.first[i][0], std::byte{1});
+    EXPECT_EQ(far.first[i][kFar - 1], std::byte{2});
+  }
+  ASSERT_TRUE(heap.commit());
+  EXPECT_LT(heap.versions().value().back().pages, 100u);
+}
+
+// It made 0.6 GiB of tables once.
+TEST_F(KeptHeapTest, FreeingWhatWasNeverTouchedTakesNoMemory) {
+  Heap heap = must(Heap::create(folder.uri(), {.memory = 32_MiB}));
+  const auto resident_pages = [] {
+    std::ifstream status("/proc/self/statm");
+    std::size_t all = 0, resident = 0;
+    status >> all >> resident;
+    return resident;
+  };
+  void* const large = heap.allocate(500_GiB);
+  ASSERT_NE(large, nullptr);
+  const std::size_t before = resident_pages();
+  heap.deallocate(large);
+  EXPECT_LT(resident_pages(), before + 100_MiB / 4096);
 }
 
 TEST_F(KeptHeapTest, WhatIsFreedLeavesTheFile) {
