@@ -198,7 +198,7 @@ class Heap {
   // By age; the newest committed one is the last, and has no name.
   [[nodiscard]] Result<std::vector<VersionInfo>> versions();
   // While it lives no commit cuts: a boundary around changes that belong together. A thread that has one must not
-  // commit, nor take a second one.
+  // commit; it may take more. It ends in the thread that took it.
   class Pause {
    public:
     Pause(Pause&& other) noexcept : heap_(std::exchange(other.heap_, nullptr)) {}

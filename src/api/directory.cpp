@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t kFirstBuckets = 64;
 
-std::uint64_t hash_of(std::uint32_t kind, std::string_view name) {
-  return XXH3_64bits_withSeed(name.data(), name.size(), kind);
-}
-
 const char* copy_text(heap::Heap& heap, std::string_view text) {
   auto* const copy = static_cast<char*>(heap.allocate(text.size() + 1));
   if (copy == nullptr) return nullptr;
@@ -25,6 +21,10 @@ const char* copy_text(heap::Heap& heap, std::string_view text) {
 }
 
 }  // namespace
+
+std::uint64_t Directory::hash_of(std::uint32_t kind, std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), kind);
+}
 
 ObjectRecord*& Directory::by_address(const void* object) const {
   const std::uint64_t hash = XXH3_64bits(static_cast<const void*>(&object), sizeof object);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "heap/heap.hpp"
@@ -48,6 +49,10 @@ class Directory {
   // False when there is no room.
   [[nodiscard]] bool describe(heap::Heap& heap, ObjectRecord& record, std::string_view description);
 
+  // Whether it agrees with itself; if not, why says where. It may be damaged: nothing outside of `kept` is read.
+  // Requires: no other use meanwhile.
+  [[nodiscard]] bool check(std::string& why, const heap::KeptRange& kept) const;
+
   [[nodiscard]] ObjectRecord* oldest() { return oldest_; }
   [[nodiscard]] const ObjectRecord* oldest() const { return oldest_; }
   [[nodiscard]] std::uint64_t objects() const { return objects_; }
@@ -56,7 +61,9 @@ class Directory {
   [[nodiscard]] std::size_t index_bytes(const heap::Heap& heap) const { return heap.usable_size(buckets_); }
 
  private:
+  friend class DirectoryCheck;
   [[nodiscard]] bool make_room(heap::Heap& heap);
+  [[nodiscard]] static std::uint64_t hash_of(std::uint32_t kind, std::string_view name);
   [[nodiscard]] ObjectRecord*& by_name(std::uint64_t hash) const { return buckets_[hash & (bucket_count_ - 1)]; }
   [[nodiscard]] ObjectRecord*& by_address(const void* object) const;
   void link(ObjectRecord& record);

@@ -11,6 +11,7 @@
 #include <new>
 #include <shared_mutex>
 
+#include "api/commit_holds.hpp"
 #include "api/directory.hpp"
 #include "api/heap_place.hpp"
 #include "api/virtual_tables.hpp"
@@ -39,7 +40,9 @@ namespace {
 
 class Resource final : public std::pmr::memory_resource {
  public:
-  explicit Resource(HeapRoot& root) : root_(root) {}
+  Resource(HeapRoot& root, api::CommitHolds& holds) : root_(root), holds_(holds) {}
+  // By way of the heap's root: for what lives in the heap and has nothing else.
+  [[nodiscard]] api::CommitHolds& commit_holds() const { return holds_; }
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
@@ -51,6 +54,7 @@ class Resource final : public std::pmr::memory_resource {
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
   HeapRoot& root_;
+  api::CommitHolds& holds_;
 };
 static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 
@@ -89,7 +93,7 @@ struct Heap::State {
   api::HeapLock lock;
   std::unique_ptr<segment::KeptSegment> segment;
   base::Gate gate;                      // closed: the allocator's books are at rest
-  std::shared_mutex pauses;             // shared: no commit cuts
+  api::CommitHolds holds;               // inside: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
   bool attached = false;
   const pid_t owner = getpid();
@@ -129,6 +133,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   state->segment = std::move(*opened);
   KeptSegment& segment = *state->segment;
   if (segment.moved().is_needed()) {
+    if (how == How::kCheck) segment.move_books();
     if (how != How::kRead) state->root().books.move(segment.moved());
     state->root().directory.move(segment.moved());
     segment.moved()(state->root().description);
@@ -143,7 +148,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     state->root().books.attach(segment, segment.tables(), &state->gate);
   }
   state->attached = !reads;
-  ::new (static_cast<void*>(state->root().resource)) Resource(state->root());
+  ::new (static_cast<void*>(state->root().resource)) Resource(state->root(), state->holds);
   if (!options.any_types && how != How::kCheck) {
     if (Status right = state->put_virtual_tables_right(); !right) return fail(std::move(right.error()));
   }
@@ -240,7 +245,7 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   return (*versions)->roll_back(snapshot);
 }
 
-Status Heap::check(std::string_view uri, const CheckOptions&) {
+Status Heap::check(std::string_view uri, const CheckOptions& options) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->is_there()) return place->not_there();
@@ -252,23 +257,30 @@ Status Heap::check(std::string_view uri, const CheckOptions&) {
     if (!store) return fail(std::move(store.error()));
     auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
-    if (Status status = (*versions)->check(); !status) return status;
+    const std::uint64_t all = (*versions)->last_commit().taken_slots * base::kPageBytes;
+    const auto tell = [&](std::uint64_t slots) {
+      if (options.progress) options.progress(slots * base::kPageBytes, all);
+    };
+    if (Status status = (*versions)->check(options.data, tell); !status) return status;
   }
   auto opened = State::make(uri, {}, State::How::kCheck);
   if (!opened) return fail(std::move(opened.error()));
   State& state = *opened->state_;
   std::string why;
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
-  if (!state.root().books.check(why, range)) {
+  const HeapRoot& root = state.root();
+  if (!state.segment->check(why) || !root.books.check(why, range) || !root.directory.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
-                "open an older snapshot, if there is one, and copy what is there");
+                "`farheap heap check --repair` makes it anew out of the versions that are whole");
   }
   return {};
 }
 
 // ---- versions
 
-// Who allocates or enters a name waits until the cut is made, and no longer.
+// Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
+// up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
+// which has to be at rest, is shared with them.
 Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
@@ -277,15 +289,15 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
     return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
                 "commit in the process that has opened it");
   }
-  std::unique_lock no_pause(pauses);
-  std::unique_lock no_names(directory);
+  holds.stop();
+  std::shared_lock no_names(directory);
   gate.close();
   bool open = false;
   const auto at_cut = [&] {
     open = true;
     gate.open();
     no_names.unlock();
-    no_pause.unlock();
+    holds.resume();
   };
   Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
@@ -324,9 +336,9 @@ Result<std::vector<VersionInfo>> Heap::versions() {
   return all;
 }
 
-Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->pauses.lock_shared(); }
+Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->holds.enter(); }
 Heap::Pause::~Pause() {
-  if (heap_ != nullptr) heap_->state_->pauses.unlock_shared();
+  if (heap_ != nullptr) heap_->state_->holds.leave();
 }
 
 // ---- memory
@@ -336,6 +348,11 @@ void* detail::allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment)
 }
 
 void detail::deallocate(HeapRoot* root, void* pointer) noexcept { root->books.free(pointer); }
+
+void detail::hold_commit(HeapRoot* root) { reinterpret_cast<Resource*>(root->resource)->commit_holds().enter(); }
+void detail::let_commit(HeapRoot* root) noexcept {
+  reinterpret_cast<Resource*>(root->resource)->commit_holds().leave();
+}
 
 HeapRoot* Heap::root() const noexcept { return &state_->root(); }
 

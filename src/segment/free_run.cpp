@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <new>
 
@@ -79,6 +80,31 @@ void FreeRunPool::recycle(FreeRun* run) noexcept {
   auto* record = reinterpret_cast<Record*>(run);
   record->link = {spare_, 0};
   spare_ = record;
+}
+
+bool FreeRunPool::is_sound(const std::byte* tables, const std::byte* end,
+                           const std::unordered_set<const FreeRun*>& in_use) const {
+  const auto from = reinterpret_cast<std::uintptr_t>(tables), to = reinterpret_cast<std::uintptr_t>(end);
+  const auto holds = [&](const Record* first, const Record* last) {
+    const auto low = reinterpret_cast<std::uintptr_t>(first), high = reinterpret_cast<std::uintptr_t>(last);
+    return low % sizeof(FreeRun) == 0 && high % sizeof(FreeRun) == 0 && low >= from && low <= high && high <= to;
+  };
+  if (next_block_bytes_ < 64 * base::kKiB || next_block_bytes_ > 4 * base::kMiB ||
+      !std::has_single_bit(next_block_bytes_)) {
+    return false;
+  }
+  if ((next_ != nullptr || last_ != nullptr) && !holds(next_, last_)) return false;
+  std::unordered_set<const Record*> seen;
+  for (const Record* one = spare_; one != nullptr; one = one->link.next) {
+    const bool unused = next_ <= one && one < last_;
+    if (!holds(one, one + 1) || unused || !seen.insert(one).second) return false;
+    if (in_use.contains(reinterpret_cast<const FreeRun*>(one))) return false;
+  }
+  for (const FreeRun* const run : in_use) {
+    const auto* const one = reinterpret_cast<const Record*>(run);
+    if (next_ <= one && one < last_) return false;
+  }
+  return true;
 }
 
 }  // namespace farheap::segment

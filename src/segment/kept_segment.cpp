@@ -58,8 +58,7 @@ std::size_t KeptSegment::table_bytes(std::size_t capacity) {
 }
 
 bool KeptSegment::is_unfinished(const Versions& versions) {
-  const Superblock content = versions.last_commit();
-  return content.pages == 0 && content.snapshot_count == 0;
+  return versions.last_commit().is_unfinished();
 }
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {
@@ -106,12 +105,8 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::open(std::unique_ptr<Store> st
   if (!versions) return fail(std::move(versions.error()));
   auto made = start(std::move(store), std::move(*versions), settings, {}, {}, false);
   if (!made) return made;
-  KeptBooks& books = (*made)->books();
-  if ((*made)->moved_.is_needed()) {
-    books.runs.move((*made)->moved_);
-    books.address = (*made)->moved_.to;
-  }
-  books.runs.attach((*made)->tables());
+  (*made)->move_books();
+  (*made)->books().runs.attach((*made)->tables());
   return made;
 }
 
@@ -142,6 +137,12 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> s
   }
   if (Status started = made->start_paging(); !started) return fail(std::move(started.error()));
   return made;
+}
+
+void KeptSegment::move_books() {
+  if (!moved_.is_needed()) return;
+  books().runs.move(moved_);
+  books().address = moved_.to;
 }
 
 Status KeptSegment::choose_version(std::string_view snapshot) {
@@ -290,6 +291,18 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   backing_->go_on();
   pager_->end_commit(status.has_value());
   return status;
+}
+
+bool KeptSegment::check(std::string& why) const {
+  const KeptBooks& mine = books();
+  const std::byte* const tables = base() + KeptBooks::kBytes + KeptBooks::kRootBytes;
+  if (mine.end_of_tables != table_bytes(capacity_bytes()) || mine.next_table > mine.end_of_tables ||
+      mine.next_table < static_cast<std::uint64_t>(tables - base())) {
+    why = fmt::format("tables reach to {} of {}, which cannot be", mine.next_table, mine.end_of_tables);
+    return false;
+  }
+  return mine.runs.check(why, {base() + mine.end_of_tables, base() + capacity_bytes()},
+                         {tables, base() + mine.next_table});
 }
 
 std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }

@@ -87,6 +87,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   [[nodiscard]] bool read_only() const { return read_only_; }
   [[nodiscard]] bool relocatable() const { return relocatable_; }
   [[nodiscard]] std::uint32_t format() const { return books().format; }
+  // For check() of one that was opened to be read: its own books are put right where it lies elsewhere than it did. Who
+  // opens it to write has that already.
+  void move_books();
   // From where the pointers in it were right to where it lies.
   [[nodiscard]] const base::AddressShift& moved() const { return moved_; }
   void seal() { pager_->forbid_writes(true); }
@@ -99,6 +102,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   // next commit takes it all in again.
   enum class Kind { kCommit, kSnapshot, kRemoval };
   [[nodiscard]] Status commit(Kind kind, std::string_view name, const std::function<void()>& at_cut);
+
+  // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
+  [[nodiscard]] bool check(std::string& why) const;
 
   [[nodiscard]] Versions& versions() { return *versions_; }
   [[nodiscard]] const Store& store() const { return *store_; }

@@ -16,7 +16,6 @@ namespace farheap::segment {
 
 namespace {
 
-[[nodiscard]] std::uintptr_t address_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 [[nodiscard]] std::uintptr_t align_up(std::uintptr_t value, std::size_t alignment) {
   return (value + alignment - 1) & ~(static_cast<std::uintptr_t>(alignment) - 1);
 }

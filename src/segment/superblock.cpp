@@ -91,6 +91,16 @@ Result<Superblock> decode(const Block& block, const Store& store) {
 
 }  // namespace
 
+Result<Superblock> read_one_superblock(Store& store, std::uint64_t number) {
+  Block block;
+  Get get{.block = number, .into = block.bytes()};
+  if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
+  if (get.outcome == Outcome::kAbsent) {
+    return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "one of its superblocks is not there");
+  }
+  return decode(block, store);
+}
+
 Result<FoundSuperblock> read_superblock(Store& store) {
   FoundSuperblock found;
   std::optional<Superblock> newest;
@@ -174,6 +184,16 @@ Status write_superblock(Store& store, const Superblock& content, std::array<Vers
                   "open the heap again; only one process at a time may have it open for writing");
     }
   }
+}
+
+Status write_first_superblocks(Store& store, const Superblock& content, std::array<Version, kSuperblocks> versions) {
+  if (Status status = store.sync(); !status) return status;
+  if (content.commit > 1) {
+    Superblock earlier = content;
+    --earlier.commit;
+    if (Status status = write_superblock(store, earlier, versions); !status) return status;
+  }
+  return write_superblock(store, content, versions);
 }
 
 }  // namespace farheap::segment

@@ -85,7 +85,7 @@ Status VersionsCopy::finish(const Newest& newest) {
   content.dead_count = dead.count;
   Status status = write_space(content);
   if (status) status = writer_->flush();
-  return status ? commit(content) : status;
+  return status ? write_first_superblocks(target_, content, superblocks_) : status;
 }
 
 // The map of the next version in the target.
@@ -218,17 +218,6 @@ Status VersionsCopy::write_space(Superblock& content) {
   content.end_slot = end;
   content.taken_slots = end - first_slot_;
   return {};
-}
-
-// Both superblocks tell of the same state, so that it takes two damages to lose it.
-Status VersionsCopy::commit(const Superblock& content) {
-  if (Status status = target_.sync(); !status) return status;
-  Superblock one = content;
-  if (one.commit > 1) {
-    --one.commit;
-    if (Status status = write_superblock(target_, one, superblocks_); !status) return status;
-  }
-  return write_superblock(target_, content, superblocks_);
 }
 
 }  // namespace farheap::segment

@@ -70,7 +70,6 @@ class VersionsCopy {
   [[nodiscard]] Status kill(SlotRef at) { return at.is_nowhere() ? Status{} : dead_->append(at); }
   [[nodiscard]] Result<BlockTree::Root> write_snapshots();
   [[nodiscard]] Status write_space(Superblock& content);
-  [[nodiscard]] Status commit(const Superblock& content);
 
   Store& source_;
   Store& target_;

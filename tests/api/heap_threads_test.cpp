@@ -144,5 +144,29 @@ TEST(KeptHeapThreadsTest, WhateverObjectAVersionHasIsWhole) {
   }
 }
 
+// Somebody was always inside of a pause, or looking a name up, and no commit ever came to its turn.
+TEST(KeptHeapThreadsTest, WhoPausesOrFindsWithoutAnEndDoesNotKeepACommitWaiting) {
+  const HeapFolder folder;
+  Heap heap = must(Heap::create(folder.uri(), kSmall));
+  auto* const counter = heap.construct<std::atomic<std::uint64_t>>("counter")(0u);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      while (!stop) {
+        if (t % 2 == 0) {
+          EXPECT_EQ(heap.find<std::atomic<std::uint64_t>>("counter"), counter);
+          continue;
+        }
+        const auto pause = heap.pause();
+        for (int i = 0; i < 2000; ++i) ++*counter;
+      }
+    });
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(heap.commit());
+  stop = true;
+  for (auto& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace farheap::testing
