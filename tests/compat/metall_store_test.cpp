@@ -151,6 +151,19 @@ TEST_F(MetallStoreTest, CopiesAndRemovals) {
   EXPECT_FALSE(manager::copy(path, folder / "copy"));
 }
 
+TEST_F(MetallStoreTest, ACopyOntoItselfLeavesIt) {
+  {
+    manager store = create();
+    (void)store.construct<int>("number")(1);
+  }
+  EXPECT_FALSE(manager::copy(path, path));
+  EXPECT_FALSE(manager::copy(path, folder / "." / "store"));
+  EXPECT_EQ(number(path), 1);
+  manager store(metall::open_only, path);
+  EXPECT_FALSE(store.snapshot(path));
+  EXPECT_EQ(*store.find<int>("number").first, 1);
+}
+
 TEST_F(MetallStoreTest, OnlyWhatIsTheStoresIsRemoved) {
   std::filesystem::create_directories(path);
   std::ofstream(path / "mine") << "kept";
@@ -211,6 +224,24 @@ TEST_F(MetallStoreTest, AttributesAreReadWithoutOpeningIt) {
   std::string text;
   EXPECT_TRUE(store.get_instance_description(store.find<int>("numbers").first, &text));
   EXPECT_EQ(text, "three ones");
+}
+
+TEST_F(MetallStoreTest, OffsetsAreTheSameWhereverItLies) {
+  manager original = create();
+  auto* const number_here = original.construct<int>("number")(1);
+  const std::ptrdiff_t offset = reinterpret_cast<char*>(number_here) - static_cast<const char*>(original.get_address());
+  ASSERT_TRUE(original.snapshot(folder / "copy"));
+  {
+    manager copy(metall::open_only, folder / "copy");
+    ASSERT_NE(copy.get_address(), original.get_address());
+    EXPECT_EQ(copy.named_begin()->offset(), offset);
+    EXPECT_EQ(reinterpret_cast<char*>(copy.find<int>("number").first),
+              static_cast<const char*>(copy.get_address()) + offset);
+  }
+  auto attributes = manager::access_named_object_attribute(folder / "copy");
+  EXPECT_EQ(attributes.begin()->offset(), offset);
+  EXPECT_TRUE(attributes.set_description("number", "moved"));
+  EXPECT_EQ(manager::access_named_object_attribute(folder / "copy").begin()->description(), "moved");
 }
 
 TEST_F(MetallStoreTest, AListOfItsObjects) {

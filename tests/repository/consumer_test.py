@@ -33,6 +33,15 @@ def by_find_package(arguments, prefix, work):
     run(arguments.cmake, "--build", work)
     expect("the C++ consumer runs", "stored and read back" in run(work / "consumer"))
     expect("the C consumer finds no runtime", run(work / "consumer_c") == "no runtime\n")
+    if has_metall(prefix):
+        expect("Metall's consumer runs", run(work / "consumer_metall", work / "store") == "5\n")
+
+
+def has_metall(prefix):
+    there = any(prefix.rglob("metall/metall.hpp"))
+    if not there:
+        print("SKIPPED, NOT TESTED: Metall's interface is not part of this build")
+    return there
 
 
 def by_pkg_config(arguments, prefix, work):
@@ -44,6 +53,10 @@ def by_pkg_config(arguments, prefix, work):
     expect("the C++ consumer runs", "stored and read back" in run(work / "consumer"))
     run(arguments.cc, CONSUMER / "consumer.c", "-o", work / "consumer_c", *flags)
     expect("the C consumer finds no runtime", run(work / "consumer_c") == "no runtime\n")
+    if has_metall(prefix):
+        compat = next(prefix.rglob("metall/metall.hpp")).parents[1]
+        run(arguments.cxx, "-std=c++20", "-I", compat, CONSUMER / "metall.cpp", "-o", work / "metall", *flags)
+        expect("Metall's consumer runs", run(work / "metall", work / "store") == "5\n")
 
 
 def the_command(prefix):

@@ -12,6 +12,7 @@
 #include <exception>
 #include <farheap/heap.hpp>
 #include <farheap/heap_facts.hpp>
+#include <filesystem>
 #include <memory>
 #include <metall/defs.hpp>
 #include <metall/kernel/object_list.hpp>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -101,6 +103,11 @@ class manager_kernel {
   }
   // What was committed last.
   [[nodiscard]] static bool copy(const store_folder& from, const store_folder& to, const std::string& uuid) {
+    std::error_code error;
+    if (std::filesystem::equivalent(from.base(), to.base(), error)) {
+      log_error(__FILE__, __LINE__, "a datastore cannot be copied onto itself: " + from.base().string());
+      return false;
+    }
     if (!to.remove() || !to.make(uuid)) return false;
     if (const auto copied = farheap::Heap::copy(from.uri(), to.uri()); !copied) {
       log_error(__FILE__, __LINE__, copied.error().message());
