@@ -10,6 +10,7 @@
 #include <farheap/containers/offset.hpp>
 #include <farheap/json.hpp>
 #include <farheap/string_store.hpp>
+#include <forward_list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -82,6 +83,7 @@ void is_not_for_offsets() {
 TEST(OffsetContainers, ThoseOfTheOthersThatKeepRawPointers) {
   using Pair = std::pair<const int, int>;
   is_not_for_offsets<std::vector<bool, offset_allocator<bool>>>();
+  is_not_for_offsets<std::forward_list<int, offset_allocator<int>>>();
   is_not_for_offsets<std::unordered_map<int, int, std::hash<int>, std::equal_to<>, offset_allocator<Pair>>>();
   is_not_for_offsets<boost::unordered_flat_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<Pair>>>();
 }
