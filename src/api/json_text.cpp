@@ -156,12 +156,14 @@ std::optional<Step> next_step(std::string_view& pointer) {
       step.key += token[i];
       continue;
     }
-    if (++i == token.size() || (token[i] != '0' && token[i] != '1')) return std::nullopt;
-    step.key += token[i] == '0' ? '~' : '/';
+    ++i;
+    const char escaped = i < token.size() ? token[i] : '\0';
+    if (escaped != '0' && escaped != '1') return std::nullopt;
+    step.key += escaped == '0' ? '~' : '/';
   }
   std::size_t index = 0;
-  const char* const end = token.data() + token.size();
-  const auto [stop, error] = std::from_chars(token.data(), end, index);
+  const char* const end = step.key.data() + step.key.size();
+  const auto [stop, error] = std::from_chars(step.key.data(), end, index);
   const bool canonical = token == "0" || !token.starts_with('0');
   if (error == std::errc() && stop == end && canonical) step.index = index;
   return step;
