@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All of the C++ interface.
+// Heaps and stores. Containers, JSON and what else needs Boost's headers have headers of their own
+// (docs/containers.md).
 #pragma once
 
 #include <farheap/allocator.hpp>
