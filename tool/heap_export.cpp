@@ -105,7 +105,7 @@ Status export_bytes(const HeapArguments& arguments, Output& output) {
   api::VersionBytes bytes = reader->bytes_of(*version);
   if (const auto books = api::read_books(bytes); !books) return fail(books.error());
   HeapFacts facts;
-  auto objects = api::read_objects(bytes, version->info.pages);
+  auto objects = api::read_objects(bytes, reader->pages_of(*version));
   if (!objects) return fail(std::move(objects.error()));
   facts.objects = std::move(*objects);
   const auto found = objects_named(facts, arguments.name, arguments.uri);

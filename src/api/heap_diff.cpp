@@ -2,6 +2,8 @@
 //
 // Heap::diff(): objects are paired, then all pages that the two maps have in different slots are read and compared, and
 // each that differs is looked up among the objects. What the maps share is never read.
+#include "api/heap_diff.hpp"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -12,7 +14,6 @@
 #include <optional>
 #include <tuple>
 
-#include "api/heap_reader.hpp"
 #include "segment/map_difference.hpp"
 #include "segment/slot_io.hpp"
 
@@ -106,7 +107,7 @@ Result<Side> side_of(api::HeapReader& reader, std::string_view snapshot) {
   api::VersionBytes bytes = reader.bytes_of(*version);
   auto books = api::read_books(bytes);
   if (!books) return fail(std::move(books.error()));
-  auto objects = api::read_objects(bytes, version->info.pages);
+  auto objects = api::read_objects(bytes, reader.pages_of(*version));
   if (!objects) return fail(std::move(objects.error()));
   return Side{&reader, std::move(*version), std::move(bytes), std::move(*books), std::move(*objects)};
 }
@@ -216,14 +217,26 @@ class Comparison {
     return {};
   }
 
+  // How many bytes from there on are zeros in both, as far as that is known without reading them.
+  [[nodiscard]] Result<std::uint64_t> zeros_in_both(std::uint64_t address_a, std::uint64_t address_b) {
+    auto zeros_a = a_.bytes.zeros_from(address_a);
+    if (!zeros_a || *zeros_a == 0) return zeros_a;
+    auto zeros_b = b_.bytes.zeros_from(address_b);
+    return zeros_b ? std::min(*zeros_a, *zeros_b) : zeros_b;
+  }
+
   // An object that lies elsewhere: no page tells.
   [[nodiscard]] Status compare_moved(Pair& pair) {
     constexpr std::uint64_t kPiece = 64 * base::kKiB;
     std::vector<std::byte> bytes_a(kPiece), bytes_b(kPiece);
-    for (std::uint64_t at = 0; at < pair.a->bytes && !pair.bytes_differ; at += kPiece) {
-      const std::uint64_t count = std::min(kPiece, pair.a->bytes - at);
-      Status status = a_.bytes.read(address_of(*pair.a) + at, std::span(bytes_a).first(count));
-      if (status) status = b_.bytes.read(address_of(*pair.b) + at, std::span(bytes_b).first(count));
+    for (std::uint64_t at = 0, count = 0; at < pair.a->bytes && !pair.bytes_differ; at += count) {
+      const std::uint64_t address_a = address_of(*pair.a) + at, address_b = address_of(*pair.b) + at;
+      auto zeros = zeros_in_both(address_a, address_b);
+      if (!zeros) return fail(std::move(zeros.error()));
+      count = std::min(*zeros != 0 ? *zeros : kPiece, pair.a->bytes - at);
+      if (*zeros != 0) continue;
+      Status status = a_.bytes.read(address_a, std::span(bytes_a).first(count));
+      if (status) status = b_.bytes.read(address_b, std::span(bytes_b).first(count));
       if (!status) return status;
       pair.bytes_differ = std::memcmp(bytes_a.data(), bytes_b.data(), count) != 0;
     }
@@ -249,6 +262,15 @@ bool is_one_place(const api::HeapPlace& a, const api::HeapPlace& b) {
 
 }  // namespace
 
+Result<HeapDifference> api::difference_between(HeapReader& a, std::string_view version_a, HeapReader& b,
+                                               std::string_view version_b) {
+  auto side_a = side_of(a, version_a);
+  if (!side_a) return fail(std::move(side_a.error()));
+  auto side_b = side_of(b, version_b);
+  if (!side_b) return fail(std::move(side_b.error()));
+  return Comparison(*side_a, *side_b).run();
+}
+
 Result<HeapDifference> Heap::diff(std::string_view uri_a, std::string_view uri_b) {
   const auto place_a = api::HeapPlace::parse(uri_a);
   if (!place_a) return fail(place_a.error());
@@ -268,11 +290,7 @@ Result<HeapDifference> Heap::diff(std::string_view uri_a, std::string_view uri_b
                   "compare versions of one heap, URI@SNAPSHOT and URI, or a heap with its copy");
     }
   }
-  auto a = side_of(*reader_a, place_a->snapshot);
-  if (!a) return fail(std::move(a.error()));
-  auto b = side_of(other ? *other : *reader_a, place_b->snapshot);
-  if (!b) return fail(std::move(b.error()));
-  return Comparison(*a, *b).run();
+  return api::difference_between(*reader_a, place_a->snapshot, other ? *other : *reader_a, place_b->snapshot);
 }
 
 }  // namespace farheap

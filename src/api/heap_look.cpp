@@ -17,7 +17,7 @@ Result<HeapFacts> Heap::look(std::string_view uri) {
   api::VersionBytes bytes = reader->bytes_of(*version);
   auto books = api::read_books(bytes);
   if (!books) return fail(std::move(books.error()));
-  auto objects = api::read_objects(bytes, version->info.pages);
+  auto objects = api::read_objects(bytes, reader->pages_of(*version));
   if (!objects) return fail(std::move(objects.error()));
 
   HeapFacts facts;

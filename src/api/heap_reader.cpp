@@ -34,6 +34,9 @@ Result<HeapReader> HeapReader::open(std::unique_ptr<Store> store, std::unique_pt
   reader.versions_ = std::move(*versions);
   reader.newest_ = reader.versions_->last_commit();
   const segment::Superblock& newest = reader.newest_;
+  const auto usage = reader.store_->usage();
+  if (!usage) return fail(usage.error());
+  reader.blocks_ = usage->blocks;
   constexpr std::uint64_t kMostPages = std::uint64_t{1} << 36;  // 256 TiB: an address has 47 bits
   if (newest.capacity_pages > kMostPages || newest.base_address % kPageBytes != 0 ||
       newest.base_address > UINT64_MAX - newest.capacity_pages * kPageBytes) {

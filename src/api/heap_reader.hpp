@@ -9,6 +9,7 @@
 // Thread-safety: none; the owner locks.
 #pragma once
 
+#include <algorithm>
 #include <farheap/heap.hpp>
 #include <memory>
 #include <string>
@@ -50,6 +51,10 @@ class HeapReader {
   // kNotFound, with the names that there are. No name: the newest.
   [[nodiscard]] Result<StoredVersion> version(std::string_view name);
 
+  // How many it says it holds, or the store has, if that is less: a damaged number does no harm.
+  [[nodiscard]] std::uint64_t pages_of(const StoredVersion& version) const {
+    return std::min(version.info.pages, blocks_);
+  }
   [[nodiscard]] VersionBytes bytes_of(const StoredVersion& version) const { return {*store_, version.map, range()}; }
 
  private:
@@ -59,6 +64,7 @@ class HeapReader {
   std::unique_ptr<Store> store_;
   std::unique_ptr<segment::Versions> versions_;
   segment::Superblock newest_;
+  std::uint64_t blocks_ = 0;  // in the store
 };
 
 // kCorrupt if no heap begins there, kUnavailable if a newer Farheap has written it.

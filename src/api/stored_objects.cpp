@@ -4,6 +4,7 @@
 // here.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "api/directory.hpp"
@@ -18,7 +19,7 @@ constexpr std::uint64_t kDirectory = kRoot + base::round_up(sizeof(heap::Heap), 
 // Behind the directory and what every process makes anew: a pointer to the text, or 0.
 constexpr std::uint64_t kDescription = kDirectory + 128;
 constexpr std::uint64_t kLongestDescription = base::kMiB;
-constexpr std::uint64_t kLongestName = 16 * base::kMiB;  // longer ones are taken for damage
+constexpr std::uint64_t kLongestText = 16 * base::kMiB;  // longer ones are taken for damage
 
 struct BooksHead {
   std::uint64_t magic;
@@ -73,7 +74,7 @@ class DirectoryReader {
     ObjectInfo object;
     std::uint64_t bytes = 0;
     if (record.kind < 1 || record.kind > 3 || record.length == 0 || record.element_bytes == 0 ||
-        record.name_bytes > kLongestName || __builtin_mul_overflow(record.length, record.element_bytes, &bytes) ||
+        record.name_bytes > kLongestText || __builtin_mul_overflow(record.length, record.element_bytes, &bytes) ||
         !bytes_.range().holds(record.object, bytes)) {
       return fail(wrong("a record makes no sense"));
     }
@@ -97,7 +98,7 @@ class DirectoryReader {
 
   [[nodiscard]] Status add_text(std::uint64_t address, std::string& into) {
     if (address == 0) return {};
-    auto text = bytes_.text(address, room_ + 1);
+    auto text = bytes_.text(address, std::min(room_ + 1, kLongestText));
     if (!text) return fail(std::move(text.error()));
     into = std::move(*text);
     return take(into.size());

@@ -94,6 +94,14 @@ Result<std::string> VersionBytes::text(std::uint64_t address, std::uint64_t most
               fmt::format("a text at {:#x} has no end", begin), "`farheap heap check` tells what else is damaged");
 }
 
+Result<std::uint64_t> VersionBytes::zeros_from(std::uint64_t address) {
+  constexpr std::uint64_t kLeafBytes = kPagesPerLeaf * kPageBytes;
+  const std::uint64_t offset = address - range_.base;
+  auto words = map_.find(offset / kLeafBytes);
+  if (!words) return fail(std::move(words.error()));
+  return *words == nullptr ? kLeafBytes - offset % kLeafBytes : 0;
+}
+
 Status VersionBytes::stream(std::uint64_t address, std::uint64_t bytes, const Take& take) {
   if (!range_.holds(address, bytes)) return fail(outside(address, bytes));
   const store::AlignedBuffer buffer(base::kMiB);

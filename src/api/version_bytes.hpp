@@ -51,6 +51,10 @@ class VersionBytes {
   // What stands before the next zero. kCorrupt if there is none among the first `most` bytes.
   [[nodiscard]] Result<std::string> text(std::uint64_t address, std::uint64_t most);
 
+  // How many bytes from there on are zeros because the version holds nothing near them: 0 if that is not known. So what
+  // is large and empty costs little. Requires: the address is in the range.
+  [[nodiscard]] Result<std::uint64_t> zeros_from(std::uint64_t address);
+
   // All of a long range in order, in pieces of 1 MiB at most, past the windows.
   using Take = std::function<Status(std::span<const std::byte>)>;
   [[nodiscard]] Status stream(std::uint64_t address, std::uint64_t bytes, const Take& take);

@@ -147,7 +147,7 @@ std::uint64_t reads_of(const std::string& uri, std::size_t objects) {
   const auto version = reader->version("").value();
   api::VersionBytes bytes = reader->bytes_of(version);
   EXPECT_TRUE(api::read_books(bytes).has_value());
-  EXPECT_EQ(api::read_objects(bytes, version.info.pages).value().size(), objects);
+  EXPECT_EQ(api::read_objects(bytes, reader->pages_of(version)).value().size(), objects);
   return gets;
 }
 
