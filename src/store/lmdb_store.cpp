@@ -22,6 +22,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -35,8 +38,55 @@ namespace {
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
 
+// The environments of kept stores that this process has open, by file. LMDB forbids to open one twice: closing either
+// would let go of the locks of both, for the kernel keeps them by process and file. So stores share it.
+class OpenEnvironments {
+ public:
+  using File = std::pair<dev_t, ino_t>;
+
+  // What `open` opens, if nobody in this process has it open.
+  template <class Open>
+  Result<MDB_env*> share(const std::string& path, Open open) {
+    std::lock_guard lock(mutex_);
+    struct stat status{};
+    if (stat(path.c_str(), &status) == 0) {
+      const auto found = all_.find({status.st_dev, status.st_ino});
+      if (found != all_.end() && found->second.process == getpid()) {
+        ++found->second.users;
+        return found->second.env;
+      }
+    }
+    Result<MDB_env*> opened = open();
+    if (opened && stat(path.c_str(), &status) == 0) all_[{status.st_dev, status.st_ino}] = {*opened, getpid(), 1};
+    return opened;
+  }
+
+  void leave(MDB_env* env) {
+    std::lock_guard lock(mutex_);
+    const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.second.env == env; });
+    if (found != all_.end() && --found->second.users != 0) return;
+    if (found != all_.end()) all_.erase(found);
+    mdb_env_close(env);
+  }
+
+ private:
+  struct Entry {
+    MDB_env* env;
+    pid_t process;  // a forked child has none of its parent's
+    int users;
+  };
+  std::mutex mutex_;
+  std::map<File, Entry> all_;
+};
+
+OpenEnvironments& open_environments() {
+  static auto* const all = new OpenEnvironments;  // stores may be closed while the process ends
+  return *all;
+}
+
 struct CloseEnvironment {
-  void operator()(MDB_env* env) const { mdb_env_close(env); }
+  bool is_shared = false;
+  void operator()(MDB_env* env) const { is_shared ? open_environments().leave(env) : mdb_env_close(env); }
 };
 using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 
@@ -408,12 +458,19 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
 
 // Mode 0600, whatever the umask, for what was not there before.
 Result<Environment> open_kept(const std::string& path, unsigned flags, const std::string& subject) {
-  const bool fresh = access(path.c_str(), F_OK) != 0;
-  auto env = open_environment(path, flags, subject);
-  if (!env || !fresh) return env;
-  (void)chmod(path.c_str(), 0600);
-  (void)chmod((path + "-lock").c_str(), 0600);
-  return env;
+  auto env = open_environments().share(path, [&]() -> Result<MDB_env*> {
+    const bool fresh = access(path.c_str(), F_OK) != 0;
+    auto opened = open_environment(path, flags, subject);
+    if (!opened) return fail(std::move(opened.error()));
+    if (fresh) {
+      (void)chmod(path.c_str(), 0600);
+      (void)chmod((path + "-lock").c_str(), 0600);
+    }
+    return opened->release();
+  });
+  if (!env) return fail(std::move(env.error()));
+  if ((flags & MDB_NOSYNC) == 0) mdb_env_set_flags(*env, MDB_NOSYNC, 0);  // who wants each put durable gets it
+  return Environment(*env, {.is_shared = true});
 }
 
 bool is_folder(const std::string& path) {

@@ -218,8 +218,12 @@ TEST_F(HeapReaderTest, InLmdbAndBehindDecorators) {
       Heap heap = must(Heap::create(uri, kSmall));
       heap.construct<int>("number")[1000](5);
       ASSERT_TRUE(heap.commit()) << uri;
+      EXPECT_EQ(must_look(uri).objects.size(), 1u) << uri;
+      heap.construct<int>("another")(5);
+      ASSERT_TRUE(heap.commit()) << uri;
+      EXPECT_EQ(must_look(uri).objects.size(), 2u) << uri;
     }
-    EXPECT_EQ(must_look(uri).objects.size(), 1u) << uri;
+    EXPECT_EQ(must_look(uri).objects.size(), 2u) << uri;
   }
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What lmdb: promises beyond the contract.
+#include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <iostream>
 
@@ -39,6 +42,43 @@ TEST(LmdbStore, AShortWriteOnAFullDiskWasAnInputOutputError) {
     EXPECT_TRUE(into == bytes);
   }
   EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
+}
+
+// Whether another process sees a lock of this one on LMDB's file of locks.
+bool is_locked(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = open(path.c_str(), O_RDWR);
+    struct flock range{};
+    range.l_type = F_WRLCK;
+    _exit(file >= 0 && fcntl(file, F_GETLK, &range) == 0 && range.l_type != F_UNLCK ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+// The kernel drops all of a process's locks on a file when any descriptor of it is closed.
+TEST(LmdbStore, ClosingASecondOneLetGoOfTheLocksOfTheFirst) {
+  if (!is_in_build("lmdb:")) GTEST_SKIP() << "NOT TESTED: lmdb: is not in this build";
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/blocks";
+  const StoreOptions kept{.lifetime = Lifetime::kKeep};
+  const auto bytes = make_blocks(0, 1, 4096);
+  Put put{.block = 0, .from = bytes};
+  {
+    auto first = open_or_fail("lmdb:" + path, kept);
+    EXPECT_TRUE(is_locked(path + "-lock"));
+    {
+      auto second = open_or_fail("lmdb:" + path, kept);
+      EXPECT_TRUE(second->put({&put, 1}));
+    }
+    EXPECT_TRUE(is_locked(path + "-lock"));
+    EXPECT_EQ(expect_blocks(*first, 0, 1), Outcome::kOk);
+  }
+  EXPECT_FALSE(is_locked(path + "-lock"));
+  auto again = open_or_fail("lmdb:" + path, kept);
+  EXPECT_EQ(expect_blocks(*again, 0, 1), Outcome::kOk);
 }
 
 }  // namespace
