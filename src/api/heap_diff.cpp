@@ -29,37 +29,38 @@ std::uint64_t address_of(const ObjectInfo& object) { return reinterpret_cast<std
 struct Pair {
   const ObjectInfo* a = nullptr;
   const ObjectInfo* b = nullptr;
+  std::uint64_t offset_a = 0, offset_b = 0;  // in the heap, which may have been moved between the two
   bool bytes_differ = false;
   std::uint64_t pages = 0;
   std::uint64_t last_page = UINT64_MAX;  // that was counted
 
   [[nodiscard]] bool both() const { return a != nullptr && b != nullptr; }
-  [[nodiscard]] bool in_place() const { return both() && a->address == b->address; }
+  [[nodiscard]] bool in_place() const { return both() && offset_a == offset_b; }
   void count(std::uint64_t page) {
     if (std::exchange(last_page, page) != page) ++pages;
   }
 };
 
-// Named and unique objects are known by kind and name, anonymous ones by their address.
-std::vector<Pair> paired(const std::vector<ObjectInfo>& of_a, const std::vector<ObjectInfo>& of_b) {
+// Named and unique objects are known by kind and name, anonymous ones by where they lie.
+std::vector<Pair> paired(const std::vector<ObjectInfo>& of_a, std::uint64_t base_a, const std::vector<ObjectInfo>& of_b,
+                         std::uint64_t base_b) {
   using Key = std::tuple<ObjectKind, std::string_view, std::uint64_t>;
-  const auto key = [](const ObjectInfo& one) {
-    const bool by_address = one.kind == ObjectKind::kAnonymous;
-    return Key(one.kind, by_address ? std::string_view() : one.name, by_address ? address_of(one) : 0);
+  const auto key = [](const ObjectInfo& one, std::uint64_t base) {
+    const bool by_place = one.kind == ObjectKind::kAnonymous;
+    return Key(one.kind, by_place ? std::string_view() : one.name, by_place ? address_of(one) - base : 0);
   };
   std::vector<Pair> pairs;
   std::map<Key, std::size_t> known;
   for (const ObjectInfo& one : of_a) {
-    known.emplace(key(one), pairs.size());
-    pairs.push_back({.a = &one});
+    known.emplace(key(one, base_a), pairs.size());
+    pairs.push_back({.a = &one, .offset_a = address_of(one) - base_a});
   }
   for (const ObjectInfo& one : of_b) {
-    const auto found = known.find(key(one));
-    if (found != known.end() && pairs[found->second].b == nullptr) {
-      pairs[found->second].b = &one;
-    } else {
-      pairs.push_back({.b = &one});
-    }
+    const auto found = known.find(key(one, base_b));
+    if (found == known.end() || pairs[found->second].b != nullptr) pairs.emplace_back();
+    Pair& pair = found == known.end() || pairs[found->second].b != nullptr ? pairs.back() : pairs[found->second];
+    pair.b = &one;
+    pair.offset_b = address_of(one) - base_b;
   }
   return pairs;
 }
@@ -117,7 +118,7 @@ class Comparison {
   Comparison(Side& a, Side& b)
       : a_(a),
         b_(b),
-        pairs_(paired(a.objects, b.objects)),
+        pairs_(paired(a.objects, a.version.base, b.objects, b.version.base)),
         places_a_(pairs_, &Pair::a, a.bytes.range().base),
         places_b_(pairs_, &Pair::b, b.bytes.range().base),
         end_of_books_(std::max(a.books.end_of_tables, b.books.end_of_tables)) {}
@@ -210,7 +211,7 @@ class Comparison {
     } else if (!pair.in_place()) {
       if (Status status = compare_moved(pair); !status) return status;
     }
-    if (pair.bytes_differ || a.address != b.address || a.type != b.type || a.length != b.length ||
+    if (pair.bytes_differ || !pair.in_place() || a.type != b.type || a.length != b.length ||
         a.description != b.description) {
       found_.objects.push_back({What::kChanged, a, b, pair.bytes_differ, pair.pages});
     }

@@ -25,8 +25,8 @@ Result<HeapFacts> Heap::look(std::string_view uri) {
   facts.id = reader->id();
   facts.format = books->format;
   facts.description = std::move(books->description);
-  facts.address = reader->range().base;
-  facts.capacity_bytes = reader->range().bytes;
+  facts.address = version->base;
+  facts.capacity_bytes = reader->capacity_bytes();
   facts.version = version->info;
   for (api::StoredVersion& one : *versions) facts.versions.push_back(std::move(one.info));
   facts.objects = std::move(*objects);

@@ -20,7 +20,7 @@ Result<HeapReader> HeapReader::open(const HeapPlace& place) {
   }
   auto lock = HeapLock::take(place, HeapLock::For::kReading);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = open_store(place.uri, {.lifetime = Lifetime::kKeep});
+  auto store = place.open();
   if (!store) return fail(std::move(store.error()));
   return open(std::move(*store), std::make_unique<HeapLock>(std::move(*lock)));
 }
@@ -55,7 +55,22 @@ std::string HeapReader::id() const {
   return text;
 }
 
-VersionBytes::Range HeapReader::range() const { return {newest_.base_address, newest_.capacity_pages * kPageBytes}; }
+std::uint64_t HeapReader::capacity_bytes() const { return newest_.capacity_pages * kPageBytes; }
+
+// Where its books say that it lay: a relocatable heap may have been elsewhere than it was made.
+Result<StoredVersion> HeapReader::with_base(StoredVersion version) {
+  version.base = newest_.base_address;
+  VersionBytes bytes = bytes_of(version);
+  constexpr std::uint64_t kAddressOfBooks = 32;  // offset of KeptBooks::address
+  const auto address = bytes.read_as<std::uint64_t>(version.base + kAddressOfBooks);
+  if (!address) return fail(address.error());
+  if (*address == 0) return version;
+  if (*address % kPageBytes != 0 || *address > UINT64_MAX - capacity_bytes()) {
+    return fail(ErrorCode::kCorrupt, kWhat, store_->describe(), "its first page has an address that makes no sense");
+  }
+  version.base = *address;
+  return version;
+}
 
 Result<std::vector<StoredVersion>> HeapReader::versions() {
   auto snapshots = versions_->snapshots();
@@ -70,13 +85,13 @@ Result<std::vector<StoredVersion>> HeapReader::versions() {
 
 Result<StoredVersion> HeapReader::version(std::string_view name) {
   if (name.empty()) {
-    return StoredVersion{{{}, newest_.commit, newest_.time_ns, newest_.pages}, newest_.map};
+    return with_base({{{}, newest_.commit, newest_.time_ns, newest_.pages}, newest_.map});
   }
   auto all = versions();
   if (!all) return fail(std::move(all.error()));
   std::string names;
   for (StoredVersion& one : *all) {
-    if (one.info.name == name) return std::move(one);
+    if (one.info.name == name) return with_base(std::move(one));
     if (!one.info.name.empty()) names += (names.empty() ? "" : ", ") + one.info.name;
   }
   return fail(ErrorCode::kNotFound, kWhat, store_->describe() + "@" + std::string(name),

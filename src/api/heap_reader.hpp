@@ -25,6 +25,7 @@ namespace farheap::api {
 struct StoredVersion {
   VersionInfo info;  // without a name: the newest commit
   segment::BlockTree::Root map;
+  std::uint64_t base = 0;  // the address for which its pointers are right
 };
 
 // What stands at the beginning of a version's bytes (docs/formats.md, "A heap in a kept segment").
@@ -45,8 +46,8 @@ class HeapReader {
   [[nodiscard]] Store& store() const { return *store_; }
   [[nodiscard]] const segment::Superblock& newest() const { return newest_; }
   [[nodiscard]] std::string id() const;  // as Heap::id()
-  [[nodiscard]] VersionBytes::Range range() const;
-  // By age, the newest commit last.
+  [[nodiscard]] std::uint64_t capacity_bytes() const;
+  // By age, the newest commit last; without their bases, which take a read each.
   [[nodiscard]] Result<std::vector<StoredVersion>> versions();
   // kNotFound, with the names that there are. No name: the newest.
   [[nodiscard]] Result<StoredVersion> version(std::string_view name);
@@ -55,10 +56,13 @@ class HeapReader {
   [[nodiscard]] std::uint64_t pages_of(const StoredVersion& version) const {
     return std::min(version.info.pages, blocks_);
   }
-  [[nodiscard]] VersionBytes bytes_of(const StoredVersion& version) const { return {*store_, version.map, range()}; }
+  [[nodiscard]] VersionBytes bytes_of(const StoredVersion& version) const {
+    return {*store_, version.map, {version.base, capacity_bytes()}};
+  }
 
  private:
   HeapReader() = default;
+  [[nodiscard]] Result<StoredVersion> with_base(StoredVersion version);
 
   std::unique_ptr<segment::VersionLeases> leases_;
   std::unique_ptr<Store> store_;

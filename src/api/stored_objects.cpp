@@ -23,19 +23,20 @@ constexpr std::uint64_t kLongestText = 16 * base::kMiB;  // longer ones are take
 
 struct BooksHead {
   std::uint64_t magic;
-  std::uint32_t format, unused;
+  std::uint32_t format, flags;
   std::uint64_t next_table, end_of_tables;
 };
 
 struct DirectoryHead {
-  std::uint64_t buckets, bucket_count, objects, oldest, newest;
+  std::uint64_t buckets, bucket_count, objects, oldest, newest, polymorphic_objects;
 };
 static_assert(sizeof(DirectoryHead) == sizeof(Directory) && sizeof(DirectoryHead) <= 128 - 64);
 
 struct Record {
   std::uint64_t next_of_name, next_of_address, older, newer, object, length, element_bytes, name_hash;
   std::uint64_t name, type, description;
-  std::uint32_t name_bytes, kind;
+  std::uint32_t name_bytes;
+  std::uint16_t kind, flags;
 };
 static_assert(sizeof(Record) == sizeof(ObjectRecord));
 static_assert(offsetof(Record, older) == offsetof(ObjectRecord, older));
@@ -131,9 +132,11 @@ Result<StoredBooks> read_books(VersionBytes& bytes) {
     return fail(ErrorCode::kCorrupt, "cannot read the heap", "its first page", "it is not one of a heap",
                 "`farheap heap check` looks at all of it");
   }
-  if (head->format > 1) {
-    return fail(ErrorCode::kUnavailable, "cannot read the heap", "its books",
-                fmt::format("their format is {}, this Farheap reads 1", head->format), "use a newer Farheap");
+  if (head->format > segment::KeptBooks::kFormat) {
+    return fail(
+        ErrorCode::kUnavailable, "cannot read the heap", "its books",
+        fmt::format("their format is {}, this Farheap reads 1 to {}", head->format, segment::KeptBooks::kFormat),
+        "use a newer Farheap");
   }
   StoredBooks books{.format = head->format, .end_of_tables = head->end_of_tables, .description = {}};
   const auto description = bytes.read_as<std::uint64_t>(base + kDescription);

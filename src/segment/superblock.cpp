@@ -91,6 +91,16 @@ Result<Superblock> decode(const Block& block, const Store& store) {
 
 }  // namespace
 
+Result<Superblock> read_one_superblock(Store& store, std::uint64_t number) {
+  Block block;
+  Get get{.block = number, .into = block.bytes()};
+  if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
+  if (get.outcome == Outcome::kAbsent) {
+    return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "one of its superblocks is not there");
+  }
+  return decode(block, store);
+}
+
 Result<FoundSuperblock> read_superblock(Store& store) {
   FoundSuperblock found;
   std::optional<Superblock> newest;
@@ -132,6 +142,20 @@ bool may_replace(const Block& there, const Superblock& content) {
   return commit < content.commit || (commit == content.commit && there.words[kWriterWord] == content.writer);
 }
 
+// A commit whose superblock is written fails nevertheless, if that could not be made durable. Then it is taken back:
+// the commit before is the newest again, in the other block.
+Status make_durable(Store& store, std::uint64_t number, Version& version) {
+  Status synced = store.sync();
+  if (synced) return synced;
+  if (Status gone = store.erase(number, 1); gone) {
+    version = 0;
+    return synced;
+  }
+  return fail(ErrorCode::kUnknown, "cannot commit", store.describe(),
+              "it was written, and could neither be made durable nor be taken back: " + synced.error().why,
+              "see to the device, and commit again: either version may be the newest until then");
+}
+
 }  // namespace
 
 Status write_superblock(Store& store, const Superblock& content, std::array<Version, kSuperblocks>& versions) {
@@ -147,19 +171,29 @@ Status write_superblock(Store& store, const Superblock& content, std::array<Vers
     if (put.outcome != Outcome::kConflict && put.outcome != Outcome::kUnknown) {
       if (!status) return status;
       versions[number] = put.version;
-      return store.sync();
+      return make_durable(store, number, versions[number]);
     }
     Block there;
     Get get{.block = number, .into = there.bytes()};
     if (Status read = store.get({&get, 1}); !read && get.outcome != Outcome::kCorrupt) return read;
     versions[number] = get.version;
-    if (get.outcome == Outcome::kOk && there.words == block.words) return store.sync();
+    if (get.outcome == Outcome::kOk && there.words == block.words) return make_durable(store, number, versions[number]);
     if (put.outcome == Outcome::kUnknown) return status;
     if (attempt == 1 || !may_replace(there, content)) {
       return fail(ErrorCode::kConflict, "cannot commit", store.describe(), "another process has committed to it",
                   "open the heap again; only one process at a time may have it open for writing");
     }
   }
+}
+
+Status write_first_superblocks(Store& store, const Superblock& content, std::array<Version, kSuperblocks> versions) {
+  if (Status status = store.sync(); !status) return status;
+  if (content.commit > 1) {
+    Superblock earlier = content;
+    --earlier.commit;
+    if (Status status = write_superblock(store, earlier, versions); !status) return status;
+  }
+  return write_superblock(store, content, versions);
 }
 
 }  // namespace farheap::segment

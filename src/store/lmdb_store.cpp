@@ -13,7 +13,6 @@
 // The map is as large as the address space gives (1 TiB), because it can only grow while nobody reads; the file is
 // only as large as its contents.
 #include <fmt/format.h>
-#include <lmdb.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -22,73 +21,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
 #include "os/robust_list.hpp"
 #include "store/batch.hpp"
 #include "store/kinds.hpp"
+#include "store/lmdb_environment.hpp"
 
 namespace farheap::store {
 namespace {
 
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
-
-// The environments of kept stores that this process has open, by file. LMDB forbids to open one twice: closing either
-// would let go of the locks of both, for the kernel keeps them by process and file. So stores share it.
-class OpenEnvironments {
- public:
-  using File = std::pair<dev_t, ino_t>;
-
-  // What `open` opens, if nobody in this process has it open.
-  template <class Open>
-  Result<MDB_env*> share(const std::string& path, Open open) {
-    std::lock_guard lock(mutex_);
-    struct stat status{};
-    if (stat(path.c_str(), &status) == 0) {
-      const auto found = all_.find({status.st_dev, status.st_ino});
-      if (found != all_.end() && found->second.process == getpid()) {
-        ++found->second.users;
-        return found->second.env;
-      }
-    }
-    Result<MDB_env*> opened = open();
-    if (opened && stat(path.c_str(), &status) == 0) all_[{status.st_dev, status.st_ino}] = {*opened, getpid(), 1};
-    return opened;
-  }
-
-  void leave(MDB_env* env) {
-    std::lock_guard lock(mutex_);
-    const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.second.env == env; });
-    if (found != all_.end() && --found->second.users != 0) return;
-    if (found != all_.end()) all_.erase(found);
-    mdb_env_close(env);
-  }
-
- private:
-  struct Entry {
-    MDB_env* env;
-    pid_t process;  // a forked child has none of its parent's
-    int users;
-  };
-  std::mutex mutex_;
-  std::map<File, Entry> all_;
-};
-
-OpenEnvironments& open_environments() {
-  static auto* const all = new OpenEnvironments;  // stores may be closed while the process ends
-  return *all;
-}
-
-struct CloseEnvironment {
-  bool is_shared = false;
-  void operator()(MDB_env* env) const { is_shared ? open_environments().leave(env) : mdb_env_close(env); }
-};
-using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 
 // Aborted when it goes out of scope.
 class Transaction {
@@ -125,14 +70,6 @@ int write_number(MDB_txn* txn, MDB_dbi dbi, std::string_view name, std::uint64_t
   MDB_val key = value_of(name);
   MDB_val value{sizeof number, &number};
   return mdb_put(txn, dbi, &key, &value, 0);
-}
-
-Error lmdb_error(int error, std::string what, std::string subject) {
-  if (error > 0) return errno_error(error, std::move(what), std::move(subject));
-  auto code = ErrorCode::kIo;
-  if (error == MDB_MAP_FULL) code = ErrorCode::kNoSpace;
-  if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND || error == MDB_INVALID) code = ErrorCode::kCorrupt;
-  return {code, std::move(what), std::move(subject), mdb_strerror(error), {}};
 }
 
 Outcome outcome_of(int error) {
@@ -436,41 +373,14 @@ class LmdbStore final : public Store {
   MDB_dbi meta_ = 0;
 };
 
-Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject) {
-  int error = 0;
-  // As much of the address space as there is; less where a limit forbids it.
-  for (std::size_t bytes = base::kTiB; bytes >= base::kGiB; bytes /= 4) {
-    MDB_env* raw = nullptr;
-    error = mdb_env_create(&raw);
-    if (error != 0) break;
-    Environment env(raw);
-    error = mdb_env_set_maxdbs(raw, 3);
-    if (error == 0) error = mdb_env_set_maxreaders(raw, 1024);
-    if (error == 0) error = mdb_env_set_mapsize(raw, bytes);
-    if (error == 0) error = mdb_env_open(raw, path.c_str(), flags | MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0600);
-    if (error == 0) return env;
-    if (error != ENOMEM) break;
-  }
-  auto wrong = lmdb_error(error, kWhat, subject);
-  wrong.remedy = "choose a folder you may write, on a local disk";
-  return fail(std::move(wrong));
-}
-
 // Mode 0600, whatever the umask, for what was not there before.
 Result<Environment> open_kept(const std::string& path, unsigned flags, const std::string& subject) {
-  auto env = open_environments().share(path, [&]() -> Result<MDB_env*> {
-    const bool fresh = access(path.c_str(), F_OK) != 0;
-    auto opened = open_environment(path, flags, subject);
-    if (!opened) return fail(std::move(opened.error()));
-    if (fresh) {
-      (void)chmod(path.c_str(), 0600);
-      (void)chmod((path + "-lock").c_str(), 0600);
-    }
-    return opened->release();
-  });
-  if (!env) return fail(std::move(env.error()));
-  if ((flags & MDB_NOSYNC) == 0) mdb_env_set_flags(*env, MDB_NOSYNC, 0);  // who wants each put durable gets it
-  return Environment(*env, {.is_shared = true});
+  const bool fresh = access(path.c_str(), F_OK) != 0;
+  auto env = open_environment(path, flags, subject);
+  if (!env || !fresh) return env;
+  (void)chmod(path.c_str(), 0600);
+  (void)chmod((path + "-lock").c_str(), 0600);
+  return env;
 }
 
 bool is_folder(const std::string& path) {
