@@ -51,6 +51,7 @@ int heap(const HeapArguments& arguments) {
   switch (arguments.what) {
     case HeapArguments::kList: return heap_list(arguments);
     case HeapArguments::kShow: return heap_show(arguments);
+    case HeapArguments::kStats: return heap_stats(arguments);
     case HeapArguments::kDiff: return heap_diff(arguments);
     case HeapArguments::kExport: return heap_export(arguments);
     case HeapArguments::kCheck: return check(arguments);

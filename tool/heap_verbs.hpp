@@ -11,6 +11,7 @@ namespace farheap::tool {
 
 int heap_list(const HeapArguments& arguments);
 int heap_show(const HeapArguments& arguments);
+int heap_stats(const HeapArguments& arguments);
 int heap_diff(const HeapArguments& arguments);
 int heap_export(const HeapArguments& arguments);
 

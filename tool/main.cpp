@@ -208,6 +208,7 @@ class CommandLine {
     static constexpr HeapVerb kVerbs[] = {
         {"ls", "heap ls", HeapArguments::kList, nullptr, true},
         {"show", "heap show", HeapArguments::kShow, "The object, or 0xADDRESS; none: the heap itself", true, false},
+        {"stats", "heap stats", HeapArguments::kStats, nullptr, true},
         {"check", "heap check", HeapArguments::kCheck, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
         {"compact", "heap compact", HeapArguments::kCompact, nullptr, false},

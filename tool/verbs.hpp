@@ -78,7 +78,7 @@ struct StoreKindsArguments {
 int store_kinds(const StoreKindsArguments& arguments);
 
 struct HeapArguments {
-  enum What { kList, kShow, kDiff, kExport, kCheck, kSnapshot, kCompact, kRemove, kRollBack };
+  enum What { kList, kShow, kStats, kDiff, kExport, kCheck, kSnapshot, kCompact, kRemove, kRollBack };
   What what = kList;
   std::string uri;
   std::string name;   // of the object, or of the snapshot

@@ -133,6 +133,7 @@ struct RepairReport {
   std::vector<std::string> old_files;  // the damaged heap's, under their new names
 };
 struct HeapFacts;       // heap_facts.hpp
+struct HeapUsage;       // heap_facts.hpp
 struct HeapDifference;  // heap_facts.hpp
 
 // An object is there, but of another type or length than was asked for.
@@ -174,6 +175,8 @@ class Heap {
   [[nodiscard]] static Result<RepairReport> repair(std::string_view uri, const HeapProgress& progress = {});
   // What is in "URI" or "URI@SNAPSHOT", without opening it: nothing is mapped, and a writer may have it open.
   [[nodiscard]] static Result<HeapFacts> look(std::string_view uri);
+  // How many bytes it takes, and what each snapshot takes alone. As look().
+  [[nodiscard]] static Result<HeapUsage> usage(std::string_view uri);
   // How two versions of one heap differ. The cost follows what differs, and how many objects there are. Two stores may
   // be named if one is a copy of the other, of its files or by copy(), or both are of a third; then all pages are read.
   // kInvalidArgument for two different heaps.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is known of a kept heap without opening it, and how two of its versions differ: what Heap::look() and
-// Heap::diff() answer. Both read the store only: no addresses are reserved, so they work in any process, one that has
-// this heap or another in their place included; beside a writer; and for objects of types that this program does not
-// know.
+// What is known of a kept heap without opening it, and how two of its versions differ: what Heap::look(),
+// Heap::usage() and Heap::diff() answer. They read the store only: no addresses are reserved, so they work in any
+// process, one that has this heap or another in their place included; beside a writer; and for objects of types that
+// this program does not know.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -25,6 +25,22 @@ struct HeapFacts {
   VersionInfo version;                // that was looked at
   std::vector<VersionInfo> versions;  // by age; the newest commit is the last, and has no name
   std::vector<ObjectInfo> objects;    // by age; `address` is where the object is when the heap is open
+};
+
+struct SnapshotUsage {
+  VersionInfo version;
+  std::uint64_t own_bytes = 0;  // that no other version refers to: what removing it gives back
+};
+
+// What a heap takes. Reading it costs a read of the store for every 512 pages that snapshots have and later versions do
+// not.
+struct HeapUsage {
+  VersionInfo version;                   // that was asked for
+  std::uint64_t allocated_bytes = 0;     // in it: all that was allocated, by size classes; up to some KiB a thread more
+  std::uint64_t page_bytes = 0;          // of its pages that hold anything, the allocator's books among them
+  std::uint64_t all_bytes = 0;           // of all versions, and the books of the versions
+  std::uint64_t store_bytes = 0;         // on the device
+  std::vector<SnapshotUsage> snapshots;  // by age
 };
 
 // An object that two versions, a and b, do not both have, or not alike: its own bytes differ (not what it points to),

@@ -98,4 +98,29 @@ Result<StoredVersion> HeapReader::version(std::string_view name) {
               "it has no snapshot of that name", names.empty() ? "it has none at all" : "its snapshots are " + names);
 }
 
+// What goes with a snapshot is on its list or on the next one's, and came into being after the snapshot before it:
+// Versions::remove() gives back the same.
+Result<std::vector<SnapshotUsage>> HeapReader::usage_of_snapshots() {
+  auto snapshots = versions_->snapshots();
+  if (!snapshots) return fail(std::move(snapshots.error()));
+  std::vector<SnapshotUsage> all;
+  for (std::size_t i = 0; i < snapshots->size(); ++i) {
+    const segment::Snapshot& one = (*snapshots)[i];
+    const bool is_newest = i + 1 == snapshots->size();
+    const segment::SlotList::Root next =
+        is_newest ? segment::SlotList::Root{newest_.dead, newest_.dead_count} : (*snapshots)[i + 1].dead;
+    std::uint64_t slots = 0;
+    for (const segment::SlotList::Root& root : {one.dead, next}) {
+      segment::SlotList list(*store_, root);
+      Status status = list.for_each([&](segment::SlotRef at) -> Status {
+        if (i == 0 || at.epoch() > (*snapshots)[i - 1].epoch) ++slots;
+        return {};
+      });
+      if (!status) return fail(std::move(status.error()));
+    }
+    all.push_back({{one.name, one.commit, one.time_ns, one.pages}, slots * kPageBytes});
+  }
+  return all;
+}
+
 }  // namespace farheap::api

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <algorithm>
-#include <farheap/heap.hpp>
+#include <farheap/heap_facts.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +51,9 @@ class HeapReader {
   [[nodiscard]] Result<std::vector<StoredVersion>> versions();
   // kNotFound, with the names that there are. No name: the newest.
   [[nodiscard]] Result<StoredVersion> version(std::string_view name);
+
+  // By age. Reads the lists of dead slots: 512 of them a read.
+  [[nodiscard]] Result<std::vector<SnapshotUsage>> usage_of_snapshots();
 
   // How many it says it holds, or the store has, if that is less: a damaged number does no harm.
   [[nodiscard]] std::uint64_t pages_of(const StoredVersion& version) const {

@@ -212,14 +212,71 @@ TEST_F(HeapReaderTest, DamagedListsEndWithASentence) {
   EXPECT_EQ(must_look(folder.uri()).objects.size(), 10u);
 }
 
+TEST_F(HeapReaderTest, UsageTellsWhatIsAllocated) {
+  std::uint64_t allocated = 0;
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    for (std::size_t i = 0; i < 1000; ++i) heap.construct<char>("object " + std::to_string(i))[i + 1]('x');
+    heap.construct<char>("large")[5 << 20]('x');
+    for (std::size_t i = 0; i < 1000; i += 3) heap.destroy<char>("object " + std::to_string(i));
+    ASSERT_TRUE(heap.compact());  // nothing is in this thread's cache
+    allocated = heap.statistics().allocated_bytes;
+  }
+  const auto usage = Heap::usage(folder.uri());
+  ASSERT_TRUE(usage.has_value()) << usage.error().message();
+  EXPECT_EQ(usage->allocated_bytes, allocated);
+  EXPECT_GE(usage->page_bytes, 5u << 20);
+  EXPECT_GE(usage->all_bytes, usage->page_bytes);
+  EXPECT_GE(usage->store_bytes, usage->page_bytes);
+  EXPECT_TRUE(usage->snapshots.empty());
+}
+
+TEST_F(HeapReaderTest, UsageTellsWhatEachSnapshotTakesAlone) {
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kPages[] = {100, 200, 0, 50};  // changed after it
+  constexpr std::size_t kOwn[] = {100, 100, 0, 0};     // the others of its pages are in the snapshot before, too
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    auto* const letters = heap.construct<char>("letters")[1000 * kPage]('a');
+    ASSERT_TRUE(heap.commit());
+    std::size_t number = 0;
+    for (const std::size_t pages : kPages) {
+      ASSERT_TRUE(heap.snapshot("snapshot " + std::to_string(number++)));
+      for (std::size_t i = 0; i < pages; ++i) letters[i * kPage] = static_cast<char>('b' + number);
+      ASSERT_TRUE(heap.commit());
+    }
+  }
+  const auto usage = Heap::usage(folder.uri()).value();
+  ASSERT_EQ(usage.snapshots.size(), std::size(kPages));
+  for (std::size_t i = 0; i < std::size(kPages); ++i) {
+    EXPECT_GE(usage.snapshots[i].own_bytes, kOwn[i] * kPage) << i;
+    EXPECT_LE(usage.snapshots[i].own_bytes, (kOwn[i] + 16) * kPage) << i;  // and what changed of books
+  }
+  // What removing one gives back.
+  for (const std::size_t i : {1u, 0u, 3u}) {
+    const auto before = Heap::usage(folder.uri()).value();
+    const auto one = std::ranges::find(before.snapshots, "snapshot " + std::to_string(i),
+                                       [](const SnapshotUsage& each) { return each.version.name; });
+    ASSERT_NE(one, before.snapshots.end());
+    ASSERT_TRUE(must(Heap::open(folder.uri(), kSmall)).remove_snapshot(one->version.name));
+    const auto after = Heap::usage(folder.uri()).value();
+    EXPECT_NEAR(static_cast<double>(before.all_bytes - after.all_bytes), static_cast<double>(one->own_bytes), 8 * kPage)
+        << i;
+  }
+}
+
 TEST_F(HeapReaderTest, InLmdbAndBehindDecorators) {
   for (const std::string& uri : {"lmdb:" + folder.file("l"), "checksum+file:" + folder.file("c")}) {
     {
       Heap heap = must(Heap::create(uri, kSmall));
       heap.construct<int>("number")[1000](5);
       ASSERT_TRUE(heap.commit()) << uri;
+      EXPECT_EQ(must_look(uri).objects.size(), 1u) << uri;
+      heap.construct<int>("another")(5);
+      ASSERT_TRUE(heap.commit()) << uri;
+      EXPECT_EQ(must_look(uri).objects.size(), 2u) << uri;
     }
-    EXPECT_EQ(must_look(uri).objects.size(), 1u) << uri;
+    EXPECT_EQ(must_look(uri).objects.size(), 2u) << uri;
   }
 }
 

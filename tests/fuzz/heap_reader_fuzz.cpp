@@ -148,7 +148,7 @@ std::unique_ptr<Store> damaged(const Image& whole, const std::uint8_t* data, std
                                       : whole.leading[word % whole.leading.size()];
     const bool mended = (data[0] & 1) != 0;
     const bool is_told = place.second == 6 || place.second == 7 || place.second == 12;
-    if (!is_waited_for)
+    if (place.first >= kSuperblocks || (mended && is_told))
       blocks[place.first][place.second] = where < 0xc000 ? value : whole.base + value % whole.capacity;
   }
   if (bytes != 0 && (data[0] & 1) != 0) mend_all(blocks);

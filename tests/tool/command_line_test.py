@@ -61,7 +61,7 @@ class Overview(unittest.TestCase):
         done = tool()
         self.assertEqual(done.returncode, 0)
         for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds", "heap ls",
-                     "heap show", "heap diff", "heap export", "heap check", "heap snapshot", "heap compact", "heap rm",
+                     "heap show", "heap stats", "heap diff", "heap export", "heap check", "heap snapshot", "heap compact", "heap rm",
                      "heap rollback"):
             self.assertIn(f"farheap {verb}", done.stdout)
         self.assertEqual(done.stderr, "")
