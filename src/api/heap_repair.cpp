@@ -161,7 +161,10 @@ class Repair {
       auto salvaged = segment::salvage(source, **target, without_, [&](std::uint64_t pages) {
         if (progress_) progress_(std::min(pages * base::kPageBytes, all_), all_);
       });
-      if (!salvaged) return fail(std::move(salvaged.error()));
+      if (!salvaged) {
+        if (!lost_.empty()) salvaged.error().why += ": " + lost_.back();
+        return fail(std::move(salvaged.error()));
+      }
       kept = std::move(salvaged->kept);
       lost.insert(lost.end(), salvaged->lost.begin(), salvaged->lost.end());
     }
