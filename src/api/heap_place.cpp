@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
+#include "api/heap_store.hpp"
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -100,7 +102,7 @@ tl::unexpected<Error> HeapPlace::not_there() const {
               "create() makes one, and open_or_create() where there is none");
 }
 
-Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_store(uri, {.lifetime = Lifetime::kKeep}); }
+Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
 
 std::string HeapPlace::uri_with(const std::string& other_file) const {
   const std::size_t query = uri.find('?');
@@ -177,6 +179,21 @@ Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
     if (!reads) write_holder(file);
     return taken;
   }
+}
+
+Result<bool> HeapLock::has_writer(const HeapPlace& place) {
+  const std::string path = place.lock_file();
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT) return false;
+    return fail(errno_error(errno, "cannot ask who has the heap open", path));
+  }
+  struct flock range = on_bytes(kWriterByte, 1, F_WRLCK);
+  const bool asked = fcntl(file, F_OFD_GETLK, &range) == 0;
+  const int why = errno;
+  close(file);
+  if (!asked) return fail(errno_error(why, "cannot ask who has the heap open", path));
+  return range.l_type != F_UNLCK;
 }
 
 Status HeapLock::let_readers_in() {

@@ -53,6 +53,8 @@ class HeapLock final : public segment::VersionLeases {
   // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, many may read beside him, and
   // who creates or removes it is alone.
   [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
+  // Takes nothing.
+  [[nodiscard]] static Result<bool> has_writer(const HeapPlace& place);
 
   HeapLock(HeapLock&& other) noexcept
       : file_(std::exchange(other.file_, -1)),

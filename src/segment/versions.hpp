@@ -12,7 +12,8 @@
 // The source of the bookkeeping by epochs and dead lists: Bonwick and others, "The Zettabyte File System", and the
 // account of ZFS' deadlists in its sources' comments; see slot_ref.hpp for the rule.
 //
-// Thread-safety: any thread. One process at a time writes.
+// Thread-safety: any thread. One process at a time writes. Reads do not wait for a write or a commit that is on its
+// way to the store.
 #pragma once
 
 #include <bitset>
@@ -107,6 +108,7 @@ class Versions {
   [[nodiscard]] Status check(bool data = false, const CheckProgress& progress = {});
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   struct Attempt;
   class BookSlots;
   class PageSlots;
@@ -124,14 +126,16 @@ class Versions {
   [[nodiscard]] Status note(Page page, SlotRef at);
 
   // versions_commit.cpp
-  [[nodiscard]] Status commit_changes();
-  [[nodiscard]] Status commit(Attempt& attempt);
+  // Whoever writes has writing_; `lock` is on mutex_, which is let go of while the store is at work.
+  [[nodiscard]] Status commit_changes(Lock& lock);
+  [[nodiscard]] Status commit(Attempt& attempt, Lock& lock);
   [[nodiscard]] SlotList& dead_after(Attempt& attempt);
   [[nodiscard]] Status place_and_seal(Attempt& attempt);
   [[nodiscard]] Status place_space(Attempt& attempt);
   [[nodiscard]] Status put_books(Attempt& attempt);
   [[nodiscard]] Status give_up(Attempt& attempt, Status why);
-  void finish(Attempt& attempt);
+  // Returns what has become free by it.
+  [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read);
   [[nodiscard]] std::uint64_t oldest_read();
 
   // versions_snapshots.cpp
@@ -143,14 +147,16 @@ class Versions {
                                   SlotList& joined);
   [[nodiscard]] Status release_newer_than(std::uint64_t epoch);
   [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root);
-  [[nodiscard]] Status read_by(BlockTree& map, std::span<const pager::Backing::Read> runs);
+  [[nodiscard]] Status read_by(const Snapshot* snapshot, std::span<const pager::Backing::Read> runs);
+  [[nodiscard]] BlockTree& map_of(const Snapshot* snapshot);
   [[nodiscard]] bool is_fresh(Page page) const;
 
   Store& store_;
   VersionLeases* const leases_;
-  mutable std::mutex mutex_;  // guards all below
   const std::uint64_t writer_;
-  Superblock content_;  // of the last commit
+  std::mutex writing_;        // held by who changes anything, until that is settled; before mutex_
+  mutable std::mutex mutex_;  // guards all below; only who has writing_ changes more than what is kept of trees
+  Superblock content_;        // of the last commit
   // The number of the last commit that may have become one without telling: no other commit gets it, for a reader may
   // have a lease on it. 0: none.
   std::uint64_t doubtful_commit_ = 0;
@@ -161,6 +167,7 @@ class Versions {
   BlockTree snapshot_table_;
   bool snapshots_loaded_ = false;
   std::vector<Snapshot> snapshots_;
+  std::unordered_map<std::uint64_t, BlockTree> snapshot_maps_;  // that pages were read of, by commit
   std::uint64_t epoch_;
   std::uint64_t pages_;
   std::vector<SlotRef> newly_dead_;  // not in dead_ yet

@@ -139,6 +139,7 @@ class Checker {
 }  // namespace
 
 Status Versions::check(bool data, const CheckProgress& progress) {
+  std::lock_guard writing(writing_);
   std::lock_guard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   Checker checker(store_, content_);

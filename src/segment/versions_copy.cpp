@@ -73,6 +73,7 @@ Status VersionsCopy::finish(const Newest& newest) {
   if (!table) return fail(std::move(table.error()));
   Superblock content = like_;
   content.id = newest.id;
+  if (content.id != like_.id) content.origin = like_.line();
   content.writer = base::random_number();
   content.commit = newest.commit;
   content.time_ns = newest.time_ns;

@@ -46,10 +46,11 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
   empty.base_address = settings.base_address;
   empty.capacity_pages = settings.capacity_pages;
   std::unique_ptr<Versions> made(new Versions(store, leases, empty, {}));
-  std::lock_guard lock(made->mutex_);
+  std::lock_guard writing(made->writing_);
+  Lock lock(made->mutex_);
   made->snapshots_loaded_ = true;
   Attempt attempt(*made);
-  if (Status status = made->commit(attempt); !status) return fail(std::move(status.error()));
+  if (Status status = made->commit(attempt, lock); !status) return fail(std::move(status.error()));
   return made;
 }
 
@@ -136,7 +137,8 @@ Status Versions::snapshot(std::string_view name) {
     return fail(ErrorCode::kInvalidArgument, kWhat, std::string(name), "the name has no characters, or too many",
                 "take 1 to 95 bytes");
   }
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   if (std::ranges::any_of(snapshots_, [&](const Snapshot& one) { return name == one.name; })) {
     return fail(ErrorCode::kConflict, kWhat, std::string(name), "there is one of that name",
@@ -153,7 +155,7 @@ Status Versions::snapshot(std::string_view name) {
   fresh.pages = pages_;
   attempt.snapshots.push_back(fresh);
   attempt.is_snapshot = true;
-  return commit(attempt);
+  return commit(attempt, lock);
 }
 
 // The blocks of a list that nobody needs any more; not what is on it.
@@ -183,14 +185,15 @@ Status Versions::join_lists(const Snapshot& removed, const SlotList::Root& next,
 }
 
 Status Versions::remove(std::string_view name) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
   if (found == snapshots_.end()) {
     return fail(ErrorCode::kNotFound, "cannot remove a snapshot", std::string(name), "there is none of that name");
   }
   const std::size_t number = static_cast<std::size_t>(found - snapshots_.begin());
-  if (Status status = commit_changes(); !status) return status;  // so that all that is dead is on a list
+  if (Status status = commit_changes(lock); !status) return status;  // so that all that is dead is on a list
   const Snapshot removed = snapshots_[number];
   Attempt attempt(*this);
   attempt.snapshots.erase(attempt.snapshots.begin() + static_cast<std::ptrdiff_t>(number));
@@ -200,7 +203,7 @@ Status Versions::remove(std::string_view name) {
   attempt.list.emplace(store_, SlotList::Root{});
   attempt.list_of = number;
   Status status = join_lists(removed, next, number == 0 ? nullptr : &snapshots_[number - 1], *attempt.list);
-  return status ? commit(attempt) : give_up(attempt, std::move(status));
+  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
 }
 
 // Slots of the last commit that came into being after that epoch.
@@ -230,7 +233,8 @@ Status Versions::release_dead_newer_than(std::uint64_t epoch, const SlotList::Ro
 }
 
 Status Versions::roll_back(std::string_view name) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
   if (snapshots_.empty() || (!name.empty() && found == snapshots_.end())) {
@@ -238,7 +242,7 @@ Status Versions::roll_back(std::string_view name) {
                 snapshots_.empty() ? "there is no snapshot" : fmt::format("it has no snapshot '{}'", name));
   }
   const std::size_t kept = name.empty() ? snapshots_.size() : static_cast<std::size_t>(found - snapshots_.begin()) + 1;
-  if (Status status = commit_changes(); !status) return status;
+  if (Status status = commit_changes(lock); !status) return status;
   const Snapshot& target = snapshots_[kept - 1];
   Attempt attempt(*this);
   attempt.snapshots.resize(kept);
@@ -251,7 +255,7 @@ Status Versions::roll_back(std::string_view name) {
   for (std::size_t i = kept; status && i < snapshots_.size(); ++i) {
     status = release_dead_newer_than(target.epoch, snapshots_[i].dead);
   }
-  return status ? commit(attempt) : give_up(attempt, std::move(status));
+  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
 }
 
 }  // namespace farheap::segment
