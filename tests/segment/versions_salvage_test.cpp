@@ -47,7 +47,8 @@ class SalvageTest : public testing::Test {
   }
   // The superblocks and all blocks of trees that they lead to.
   void find_books() {
-    for (const Superblock& one : *whole_superblocks(*store_)) {
+    const std::vector<Superblock> superblocks = *whole_superblocks(*store_);
+    for (const Superblock& one : superblocks) {
       books_.insert(one.commit % kSuperblocks);
       std::vector<BlockTree::Root> roots{one.map, one.space, one.snapshots, one.dead};
       const auto snapshots = *Versions::at(*store_, one)->snapshots();
