@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap heap check|snapshot|compact|rm|rollback: what can be done to a kept heap from outside of its programs.
+// farheap heap snapshot|rm, and which file has the other verbs.
 #include <farheap/farheap.hpp>
 
 #include "heap_text.hpp"
@@ -12,26 +12,10 @@ namespace {
 
 int outcome(const Status& status) { return status ? kDone : failed(status.error()); }
 
-int check(const HeapArguments& arguments) {
-  if (Status status = Heap::check(arguments.uri); !status) return failed(status.error());
-  if (arguments.json) {
-    print_out("{}\n", Json{{"format", kJsonFormat}, {"heap", arguments.uri}, {"sound", true}}.dump(2));
-  } else {
-    print_out("{}: sound\n", arguments.uri);
-  }
-  return kDone;
-}
-
 int snapshot(const HeapArguments& arguments) {
   auto heap = Heap::open(arguments.uri);
   if (!heap) return failed(heap.error());
   return outcome(heap->snapshot(arguments.name));
-}
-
-int compact(const HeapArguments& arguments) {
-  auto heap = Heap::open(arguments.uri);
-  if (!heap) return failed(heap.error());
-  return outcome(heap->compact());
 }
 
 // The whole heap, or the snapshot behind the last '@'.
@@ -54,11 +38,12 @@ int heap(const HeapArguments& arguments) {
     case HeapArguments::kStats: return heap_stats(arguments);
     case HeapArguments::kDiff: return heap_diff(arguments);
     case HeapArguments::kExport: return heap_export(arguments);
-    case HeapArguments::kCheck: return check(arguments);
+    case HeapArguments::kCheck: return heap_check(arguments);
     case HeapArguments::kSnapshot: return snapshot(arguments);
     case HeapArguments::kRemove: return remove(arguments);
-    case HeapArguments::kCompact: return compact(arguments);
-    case HeapArguments::kRollBack: return outcome(Heap::roll_back(arguments.uri));
+    case HeapArguments::kCompact: return heap_compact(arguments);
+    case HeapArguments::kRollBack: return heap_roll_back(arguments);
+    case HeapArguments::kCopy: return heap_copy(arguments);
   }
   return kUsage;
 }

@@ -14,5 +14,9 @@ int heap_show(const HeapArguments& arguments);
 int heap_stats(const HeapArguments& arguments);
 int heap_diff(const HeapArguments& arguments);
 int heap_export(const HeapArguments& arguments);
+int heap_check(const HeapArguments& arguments);
+int heap_copy(const HeapArguments& arguments);
+int heap_roll_back(const HeapArguments& arguments);
+int heap_compact(const HeapArguments& arguments);
 
 }  // namespace farheap::tool

@@ -209,11 +209,10 @@ class CommandLine {
         {"ls", "heap ls", HeapArguments::kList, nullptr, true},
         {"show", "heap show", HeapArguments::kShow, "The object, or 0xADDRESS; none: the heap itself", true, false},
         {"stats", "heap stats", HeapArguments::kStats, nullptr, true},
-        {"check", "heap check", HeapArguments::kCheck, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
-        {"compact", "heap compact", HeapArguments::kCompact, nullptr, false},
+        {"compact", "heap compact", HeapArguments::kCompact, nullptr, true},
         {"rm", "heap rm", HeapArguments::kRemove, nullptr, false},
-        {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, false},
+        {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, true},
     };
     for (const HeapVerb& one : kVerbs) {
       CLI::App* verb = add_verb(heap, one.name, one.full_name);
@@ -224,6 +223,31 @@ class CommandLine {
     }
     add_heap_diff(heap);
     add_heap_export(heap);
+    add_heap_check(heap);
+    add_heap_copy(heap);
+  }
+
+  void add_heap_check(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "check", "heap check");
+    verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
+    verb->add_flag("--data", heap_.data, "Read all pages, too: a store with checksums tells which are damaged");
+    verb->add_flag("--repair", heap_.repair,
+                   "Make a damaged heap anew out of the versions that are whole; its files stay as FILE.damaged");
+    verb->add_flag("--json", heap_.json, "For machines");
+    verb->footer("\nThe exit status is 1 if it is damaged, and with --repair if no version is whole.");
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kCheck); });
+  }
+
+  void add_heap_copy(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "copy", "heap copy");
+    verb->add_option("FROM", heap_.uri, "The heap; URI@SNAPSHOT copies that version alone")->required();
+    verb->add_option("TO", heap_.other, "Where no heap is: file:FILE, lmdb:FILE, decorators before it")->required();
+    verb->add_flag("--newest", heap_.newest_only, "Without the snapshots");
+    verb->add_flag("--own-bytes", heap_.own_bytes,
+                   "Copy the bytes where the file system could share them: the copy lies in the order of addresses");
+    verb->add_flag("--json", heap_.json, "For machines");
+    verb->footer("\nA program may go on working with the heap: the copy is of its last commit.");
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kCopy); });
   }
 
   void add_heap_diff(CLI::App* heap) {

@@ -78,13 +78,17 @@ struct StoreKindsArguments {
 int store_kinds(const StoreKindsArguments& arguments);
 
 struct HeapArguments {
-  enum What { kList, kShow, kStats, kDiff, kExport, kCheck, kSnapshot, kCompact, kRemove, kRollBack };
+  enum What { kList, kShow, kStats, kDiff, kExport, kCheck, kSnapshot, kCompact, kRemove, kRollBack, kCopy };
   What what = kList;
   std::string uri;
   std::string name;   // of the object, or of the snapshot
-  std::string other;  // diff: what it is compared with
+  std::string other;  // diff: what it is compared with; copy: where to
   std::string out;    // export: the file to write; "-": standard output
   bool json = false;
+  bool newest_only = false;  // copy
+  bool own_bytes = false;    // copy
+  bool data = false;         // check
+  bool repair = false;       // check
 };
 int heap(const HeapArguments& arguments);
 

@@ -110,7 +110,8 @@ struct HeapStatistics {
   std::uint64_t faults = 0, bytes_read = 0, bytes_written = 0;  // since it was opened
 };
 
-// Bytes that are done, of how many: a guess until the last call, which has both alike. Called by the thread that works.
+// Bytes that are done, of how many: a guess until the last call, which has both alike. Called by the thread that works;
+// a repair looks at the heap first, and begins anew then.
 using HeapProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 struct CopyOptions {

@@ -39,6 +39,7 @@ Status make_clone_a_heap(const HeapPlace& to, const Superblock& last) {
   if (Status sound = Versions::at(**store, last)->check(); !sound) return sound;
   Superblock content = last;
   content.id = new_id();
+  content.origin = last.line();
   content.writer = base::random_number();
   return segment::write_first_superblocks(**store, content);
 }

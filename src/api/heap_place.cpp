@@ -104,6 +104,11 @@ tl::unexpected<Error> HeapPlace::not_there() const {
 
 Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
 
+std::string HeapPlace::uri_with(const std::string& other_file) const {
+  const std::size_t query = uri.find('?');
+  return uri.substr(0, uri.find(':') + 1) + other_file + (query == uri.npos ? "" : uri.substr(query));
+}
+
 bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
 
 // The file of the blocks loses its name first and goes last: with it, what else is there belongs to nobody.

@@ -34,6 +34,8 @@ struct HeapPlace {
   // kNotFound, in words.
   [[nodiscard]] tl::unexpected<Error> not_there() const;
   [[nodiscard]] Result<std::unique_ptr<Store>> open() const;
+  // The same kind of store in another file.
+  [[nodiscard]] std::string uri_with(const std::string& other_file) const;
   [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
 
   // Removes the store's files. Whoever is killed in the middle leaves a removal that was begun: the next one who

@@ -23,6 +23,8 @@ class NewPlace {
 
   [[nodiscard]] const HeapPlace& place() const { return held_->place; }
   void keep() { held_->removes = false; }
+  // It may be read from now on, in this process too.
+  [[nodiscard]] Status let_readers_in() { return held_->lock.let_readers_in(); }
 
  private:
   struct Held {

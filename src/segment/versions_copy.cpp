@@ -73,6 +73,7 @@ Status VersionsCopy::finish(const Newest& newest) {
   if (!table) return fail(std::move(table.error()));
   Superblock content = like_;
   content.id = newest.id;
+  if (content.id != like_.id) content.origin = like_.line();
   content.writer = base::random_number();
   content.commit = newest.commit;
   content.time_ns = newest.time_ns;
@@ -93,6 +94,7 @@ Result<BlockTree::Root> VersionsCopy::copy_map(const BlockTree::Root& map, std::
                                                ListWriter::Root& dead) {
   const auto branch = [](const BlockTree::Root& root) { return Branch{root.at, root.checksum, root.levels}; };
   const std::uint64_t before = pages_;
+  loaded_ = 0;
   ListWriter list(*writer_, snapshots_.size());
   dead_ = &list;
   auto made = copy_below({branch(before_), branch(written_), branch(map)}, std::max(map.levels, before_.levels));
@@ -139,6 +141,11 @@ Status VersionsCopy::load(const Three& branches, std::uint64_t level, Blocks& bl
   const auto from_target = [&](const Branch& branch, BlockWords& into) {
     return writer_->read(branch.at.slot(), into);
   };
+  // A map that leads back to itself would have no end.
+  if (++loaded_ > like_.end_slot * (BlockTree::kMostLevels + 1)) {
+    return fail(ErrorCode::kCorrupt, "cannot copy the heap", source_.describe(),
+                "a map has more blocks than the store");
+  }
   blocks.made = {};
   Status status = read(branches.now, blocks.now, from_source);
   if (status) status = read(branches.before, blocks.before, from_source);

@@ -78,7 +78,8 @@ class VersionsCopy {
   std::uint64_t first_slot_ = 0;
   std::unique_ptr<SlotWriter> writer_;
   Progress progress_;
-  std::uint64_t copied_ = 0;
+  std::uint64_t copied_ = 0;  // pages
+  std::uint64_t loaded_ = 0;  // blocks of the maps of this version
 
   BlockTree::Root before_;                       // the map of the last version, in the source
   BlockTree::Root written_;                      // and in the target

@@ -7,6 +7,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -144,6 +145,87 @@ class HeapToolTest(unittest.TestCase):
         self.assertEqual(self.run_words(""), "1 a\n")
         self.tool("rm", f"{self.uri}@one")
         self.assertIn("it has none", self.tool("ls", f"{self.uri}@one", status=1))
+
+    def test_a_copy_has_all_versions_and_an_id_of_its_own(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "one")
+        self.run_words("b b")
+        other = f"lmdb:{self.file}.copy"
+        said = json.loads(self.tool("copy", self.uri, other, "--json"))
+        self.assertEqual((said["heap"], said["from"]), (other, self.uri))
+        was = json.loads(self.tool("ls", self.uri, "--json"))
+        self.assertEqual(said["versions"], was["versions"])
+        self.assertNotEqual(said["id"], was["id"])
+        self.assertEqual(self.tool("copy", other, f"file:{self.file}.new", "--newest"), "")
+        names = [one["name"] for one in json.loads(self.tool("ls", f"file:{self.file}.new", "--json"))["versions"]]
+        self.assertEqual(names, [""])
+        self.tool("copy", f"{other}@one", f"file:{self.file}.old", "--own-bytes")
+        self.uri = f"file:{self.file}.old"
+        self.assertEqual(self.run_words(""), "1 a\n")
+        self.assertIn("there is a heap already", self.tool("copy", other, self.uri, status=1))
+
+    def test_a_heap_goes_back_to_the_snapshot_that_is_named(self):
+        for text, name in (("a", "one"), ("b", "two"), ("c", "three")):
+            self.run_words(text)
+            self.tool("snapshot", self.uri, name)
+        self.assertIn("no snapshot 'four'", self.tool("rollback", f"{self.uri}@four", status=1))
+        said = json.loads(self.tool("rollback", f"{self.uri}@two", "--json"))
+        self.assertEqual([one["name"] for one in said["versions"]], ["one", "two", ""])
+        self.assertEqual(json.loads(self.tool("compact", self.uri, "--json"))["heap"], self.uri)
+        self.assertEqual(sorted(self.run_words("").split()), ["1", "1", "a", "b"])
+
+    def damage_a_book(self):
+        """Finds the block of the free space by what heap check says of its damage, and leaves it damaged."""
+        with open(self.file, "r+b") as file:
+            whole = file.read()
+            for at in range(2 * 4096 + 8, len(whole), 4096):
+                if not any(whole[at - 8:at + 4088]):
+                    continue
+                file.seek(at)
+                file.write(bytes([whole[at] ^ 0xff]))
+                file.flush()
+                if b"cannot read the map of free space" in subprocess.run(
+                        [TOOL, "heap", "check", self.uri], capture_output=True, timeout=60, check=False).stderr:
+                    return
+                file.seek(at)
+                file.write(bytes([whole[at]]))
+        self.fail("no damage was told")
+
+    def test_a_damaged_heap_is_repaired(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "one")
+        self.run_words("b b")
+        before = json.loads(self.tool("ls", self.uri, "--json"))
+        self.assertEqual(self.tool("check", self.uri, "--repair"), f"{self.uri}: sound\n")
+        self.damage_a_book()
+        said = json.loads(self.tool("check", self.uri, "--repair", "--json"))
+        self.assertTrue(said["repaired"])
+        self.assertEqual(said["old_files"], [f"{self.file}.damaged", f"{self.file}.damaged.versions"])
+        self.tool("check", self.uri, "--data")
+        after = json.loads(self.tool("ls", self.uri, "--json"))
+        self.assertEqual((after["id"], after["versions"]), (before["id"], before["versions"]))
+        self.assertEqual((said["versions"], said["lost"]), (before["versions"], []))
+        self.assertIn("a", self.run_words(""))
+
+    def test_progress_is_shown_on_a_terminal_only(self):
+        self.run_words(" ".join(str(i) for i in range(2000)))
+        slow = f"slow+file:{self.file}.copy?delay_us=200000"
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([TOOL, "heap", "copy", self.uri, slow], stderr=theirs, stdout=subprocess.PIPE) as copy:
+            os.close(theirs)
+            seen = b""
+            try:
+                while chunk := os.read(ours, 4096):
+                    seen += chunk
+            except OSError:  # the other end is closed
+                pass
+            self.assertEqual((copy.wait(timeout=60), copy.stdout.read()), (0, b""))
+        os.close(ours)
+        self.assertRegex(seen, rb"copying: [0-9.]+ \w+ of [0-9.]+ \w+, \d+ %")
+        self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
+        done = subprocess.run([TOOL, "heap", "copy", self.uri, f"slow+file:{self.file}.other?delay_us=200000"],
+                              capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
 
     def test_rm_leaves_nothing(self):
         self.run_words("a")

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "segment/versions.hpp"
+#include "segment/versions_salvage.hpp"
 
 namespace {
 
@@ -105,6 +105,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   (void)(*versions)->read(reads);
   if (const auto snapshots = (*versions)->snapshots()) {
     for (const Snapshot& snapshot : *snapshots) (void)(*versions)->read(snapshot, reads);
+  }
+  auto other = make_store();
+  if (auto salvaged = salvage(*store, *other, {}, {})) {
+    auto made = Versions::open(*other);
+    if (!made || salvaged->kept.empty()) std::abort();
+    must((*made)->check());
   }
   write(**versions, 3, 7);
   (void)(*versions)->commit();
