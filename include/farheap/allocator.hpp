@@ -20,15 +20,19 @@ namespace detail {
 // nullptr when there is no room.
 [[nodiscard]] void* allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept;
 void deallocate(HeapRoot* root, void* pointer) noexcept;
+// As Heap::pause(), for what lives in the heap and knows its root only.
+void hold_commit(HeapRoot* root);
+void let_commit(HeapRoot* root) noexcept;
 }  // namespace detail
 
 template <class T>
 class allocator {
  public:
   using value_type = T;
+  // A container keeps its allocator whatever is assigned to it: nothing in a heap comes to point into another one.
   using propagate_on_container_copy_assignment = std::false_type;
-  using propagate_on_container_move_assignment = std::true_type;
-  using propagate_on_container_swap = std::true_type;
+  using propagate_on_container_move_assignment = std::false_type;
+  using propagate_on_container_swap = std::false_type;
   using is_always_equal = std::false_type;
 
   explicit allocator(HeapRoot* root) noexcept : root_(root) {}

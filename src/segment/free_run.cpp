@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <new>
 
 #include "base/units.hpp"
@@ -56,6 +57,23 @@ FreeRun* FreeRunPool::make(std::uintptr_t start, std::uintptr_t end) noexcept {
   run->start = start;
   run->end = end;
   return run;
+}
+
+// A record that is not in use is known by its end, which is none: recycle() leaves a 0 there.
+void FreeRunPool::move(const base::AddressShift& shift, Visit visit, void* context) noexcept {
+  static_assert(offsetof(FreeRun, end) == sizeof(Record*));
+  shift(blocks_);
+  shift(next_);
+  shift(last_);
+  shift(spare_);
+  for (Record* one = spare_; one != nullptr; one = one->link.next) shift(one->link.next);
+  for (Record* block = blocks_; block != nullptr; block = block->link.next) {
+    shift(block->link.next);
+    const Record* const end = block == blocks_ ? next_ : block + block->link.block_bytes / sizeof(Record);
+    for (Record* one = block + 1; one < end; ++one) {
+      if (one->run.end != 0) visit(context, one->run);
+    }
+  }
 }
 
 void FreeRunPool::recycle(FreeRun* run) noexcept {

@@ -30,6 +30,8 @@ class RunAllocator {
 
   // For one whose bytes came back from an earlier process, at rest. Requires: at the same address, as are its records.
   void attach(base::MetadataSource& source) noexcept { pool_.attach(source); }
+  // Before that, when it lies elsewhere than where it was written, with its records and its range.
+  void move(const base::AddressShift& shift) noexcept;
 
   // Requires: bytes a positive multiple of the page size; alignment a power of two, at least the page size.
   // nullptr when no free run can hold it.
