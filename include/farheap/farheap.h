@@ -93,10 +93,13 @@ farheap_heap* farheap_heap_open(const char* uri, farheap_open_how how, uint64_t 
 /* What was not committed is lost. NULL is fine. */
 void farheap_heap_close(farheap_heap* heap);
 
-/* Of a heap that nobody has open: removes it and its files; goes back to its newest snapshot, and all that came after
- * it is lost. */
+/* Of a heap that nobody has open: removes it and its files; goes back to its newest snapshot, or to that of
+ * "URI@SNAPSHOT", and all that came after it is lost. */
 int farheap_heap_remove(const char* uri);
 int farheap_heap_roll_back(const char* uri);
+/* Makes a heap at `to`, where none is, out of the newest commit of `from` with all snapshots, or out of "URI@SNAPSHOT"
+ * alone. `from` may be in use meanwhile. */
+int farheap_heap_copy(const char* from, const char* to);
 /* Reads all books: FARHEAP_CORRUPT, with the first thing that is wrong in words. "URI" or "URI@SNAPSHOT". */
 int farheap_heap_check(const char* uri);
 

@@ -18,7 +18,7 @@
 // Thread-safety: any thread may allocate, construct, find and commit at the same time. Writing to objects while another
 // thread commits is fine: what was written before commit() was called is in, what is written after it has returned is
 // not, and no page is half; a boundary between two of your own operations is made by pause().
-// A forked child does not have the heap.
+// A forked child does not have the heap, but for HeapOptions::in_children.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +59,10 @@ struct HeapOptions {
   // Opens a heap with objects of types that have virtual functions and are not registered in this program: to look at
   // it, commit, or make snapshots. Nobody may call functions of such objects.
   bool any_types = false;
+  // A forked child has the heap, too: the newest commit, at the same addresses, to be read as after open_read_only().
+  // Each fork() then opens it again in the child, which costs about a millisecond and three threads. A store that is in
+  // use by its parent alone (lmdb:) cannot be read there; then, and without this, a child does not have the heap.
+  bool in_children = false;
 };
 
 enum class ObjectKind : std::uint32_t {

@@ -100,6 +100,9 @@ int farheap_heap_remove(const char* uri) {
 int farheap_heap_roll_back(const char* uri) {
   return outcome(uri, [&] { return farheap::Heap::roll_back(uri); });
 }
+int farheap_heap_copy(const char* from, const char* to) {
+  return outcome(from, [&] { return farheap::Heap::copy(from, to); });
+}
 int farheap_heap_check(const char* uri) {
   return outcome(uri, [&] { return farheap::Heap::check(uri); });
 }

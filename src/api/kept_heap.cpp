@@ -13,6 +13,7 @@
 
 #include "api/commit_holds.hpp"
 #include "api/directory.hpp"
+#include "api/forked_children.hpp"
 #include "api/heap_place.hpp"
 #include "api/virtual_tables.hpp"
 #include "base/log.hpp"
@@ -75,9 +76,10 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
 
 }  // namespace
 
-struct Heap::State {
+struct Heap::State final : api::ForkWatcher {
   State(api::HeapPlace its_place, api::HeapLock its_lock) : place(std::move(its_place)), lock(std::move(its_lock)) {}
   ~State() {
+    watch_forks(false);
     if (owner != getpid()) {  // in a forked child nothing of it is there; all is the parent's
       (void)segment.release();
       lock.leave_to_parent();
@@ -87,6 +89,9 @@ struct Heap::State {
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
   [[nodiscard]] Status put_virtual_tables_right();
+  void is_forked_child() noexcept override;
+  [[nodiscard]] Status read_in_child();
+  [[nodiscard]] Status ready_to_read();
   [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
 
   api::HeapPlace place;
@@ -96,7 +101,9 @@ struct Heap::State {
   api::CommitHolds holds;               // inside: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
   bool attached = false;
-  const pid_t owner = getpid();
+  pid_t owner = getpid();
+  int binding = -1;  // of the allocator's threads
+  HeapOptions options;
 
   enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
@@ -152,7 +159,11 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (!options.any_types && how != How::kCheck) {
     if (Status right = state->put_virtual_tables_right(); !right) return fail(std::move(right.error()));
   }
+  if (how == How::kRead) state->root().books.attach_to_read();
   if (reads) segment.seal();
+  if (state->attached) state->binding = state->root().books.binding();
+  state->options = options;
+  state->watch_forks(options.in_children);
   Heap heap(std::move(state));
   if (how == How::kCreate) {
     Status status = heap.commit();
@@ -160,6 +171,53 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     if (!status) return fail(std::move(status.error()));
   }
   return heap;
+}
+
+// The parent's pages are not here, nor are its threads: what was the parent's is left to it, and the newest commit is
+// opened at the same addresses.
+void Heap::State::is_forked_child() noexcept {
+  try {
+    Status status = read_in_child();
+    if (status) return;
+    base::log(base::LogLevel::kWarn, "a forked child does not have the heap: {}", status.error().message());
+  } catch (const std::exception& error) {
+    base::log(base::LogLevel::kWarn, "a forked child does not have the heap: {}", error.what());
+  }
+}
+
+Status Heap::State::read_in_child() {
+  auto settings = settings_of(options);
+  if (!settings) return fail(std::move(settings.error()));
+  if (segment->moved().is_needed()) {
+    return fail(ErrorCode::kUnavailable, "cannot read the heap in a forked child", place.uri,
+                "it is not at its own addresses", "open it there");
+  }
+  auto taken = api::HeapLock::take(place, api::HeapLock::For::kReading);
+  if (!taken) return fail(std::move(taken.error()));
+  lock.leave_to_parent();
+  std::destroy_at(&lock);
+  std::construct_at(&lock, std::move(*taken));
+  std::construct_at(&directory);  // another thread may have had it
+  auto store = place.open();
+  if (!store) return fail(std::move(store.error()));
+  settings->leases = &lock;
+  auto opened = segment::KeptSegment::open_read_only(std::move(*store), place.snapshot, *settings);
+  if (!opened) return fail(std::move(opened.error()));
+  (void)segment.release();
+  segment = std::move(*opened);
+  heap::Heap::forget_in_child(std::exchange(binding, -1));
+  attached = false;
+  owner = getpid();
+  if (Status ready = ready_to_read(); !ready) return ready;
+  segment->seal();
+  return {};
+}
+
+// What this process needs of its own in pages that it does not change otherwise.
+Status Heap::State::ready_to_read() {
+  root().books.attach_to_read();
+  ::new (static_cast<void*>(root().resource)) Resource(root(), holds);
+  return options.any_types ? Status{} : put_virtual_tables_right();
 }
 
 // Costs a look at every object if there is one that needs it, and nothing otherwise.

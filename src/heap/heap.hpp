@@ -68,6 +68,13 @@ class Heap {
   // Requires: no thread uses the heap now or later (one may be ending), and the gate is open.
   void detach() noexcept;
 
+  // Instead of attach(), for bytes that are only read: every allocation returns nullptr. Requires: as for attach(), and
+  // what this changes is this process's own.
+  void attach_to_read() noexcept;
+  // In a forked child that has no such heap any more: its thread has none either. `binding` is what the parent's was.
+  [[nodiscard]] int binding() const noexcept { return has_thread_caches_ ? binding_ : -1; }
+  static void forget_in_child(int binding) noexcept;
+
   // Whether the books agree with each other; if not, why says where. May be called before attach(), and of a kept heap
   // that may be damaged: nothing outside of `kept` is read. Calls malloc().
   // Requires: no other use of the heap meanwhile, and not by a thread of this heap's as its malloc().

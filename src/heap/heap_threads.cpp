@@ -139,6 +139,20 @@ void Heap::detach() noexcept {
   id_ = g_last_heap_id.fetch_add(1) + 1;
 }
 
+void Heap::attach_to_read() noexcept {
+  id_ = g_last_heap_id.fetch_add(1) + 1;
+  has_thread_caches_ = false;
+  gate_ = nullptr;
+  usable_ = false;
+}
+
+void Heap::forget_in_child(int binding) noexcept {
+  if (binding < 0) return;
+  t_bindings[binding] = {};
+  g_binding_owner[binding].store(0);
+  g_ending[binding].store(0);
+}
+
 // nullptr: this thread works without a cache.
 ThreadCache* Heap::this_thread() noexcept {
   if (!has_thread_caches_) return nullptr;

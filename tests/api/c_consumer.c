@@ -74,13 +74,18 @@ static int sum(const char* uri, int expected) {
 }
 
 int main(int count, char** words) {
-  char past[1024];
+  char past[1024], copy[1024];
   if (count != 2 || strlen(words[1]) > 1000) return 2;
   const char* uri = words[1];
   snprintf(past, sizeof past, "%s@monday", uri);
   make(uri);
   EXPECT(sum(uri, 999 * 500 - 999));
   EXPECT(sum(past, 999 * 500));
+  snprintf(copy, sizeof copy, "%s.copy", uri);
+  EXPECT(farheap_heap_copy(past, copy) == FARHEAP_DONE);
+  EXPECT(farheap_heap_copy(past, copy) == FARHEAP_CONFLICT);
+  EXPECT(sum(copy, 999 * 500));
+  EXPECT(farheap_heap_remove(copy) == FARHEAP_DONE);
   EXPECT(farheap_heap_check(uri) == FARHEAP_DONE);
   EXPECT(farheap_heap_roll_back(uri) == FARHEAP_DONE);
   EXPECT(sum(uri, 999 * 500));

@@ -36,6 +36,12 @@ class HeapExamplesTest(unittest.TestCase):
         self.assertEqual(self.run_example("pmr", long), f"{long}\n")
         self.assertEqual(self.run_example("pmr", long * 2), f"{long}\n{long * 2}\n")
 
+    def test_notes_in_c_are_kept_and_gone_back_to(self):
+        self.assertEqual(self.run_example("notes", "add", "buy milk"), "buy milk\n")
+        self.assertEqual(self.run_example("notes", "keep", "monday"), "buy milk\n")
+        self.assertEqual(self.run_example("notes", "add", "sell milk"), "sell milk\nbuy milk\n")
+        self.assertEqual(self.run_example("notes", "back"), "buy milk\n")
+
     def test_a_version_is_read_beside_and_returned_to(self):
         self.assertEqual(self.run_example("snapshots").splitlines(), [
             "on monday it was 1, now it is 2", "commit 3: monday", "commit 4: the newest", "rolled back to 1"])
@@ -47,7 +53,7 @@ class HeapExamplesTest(unittest.TestCase):
         self.assertEqual(self.run_example("threads_pause"), "8 versions, each of 1000000\n")
 
     def test_wrong_words_get_a_line_that_says_how(self):
-        for name in ("graph", "pmr", "shared_readers", "snapshots", "threads_pause", "visits", "words"):
+        for name in ("graph", "notes", "pmr", "shared_readers", "snapshots", "threads_pause", "visits", "words"):
             done = subprocess.run([os.path.join(FOLDER, name)], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertTrue(done.stderr.startswith(f"usage: {name} HEAP"), done.stderr)

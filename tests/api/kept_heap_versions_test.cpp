@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "heap_folder.hpp"
 
@@ -267,6 +269,93 @@ TEST_F(KeptHeapVersionsTest, AForkedChildLeavesTheHeapToItsParent) {
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message().find("process " + std::to_string(getpid())), std::string::npos)
       << second.error().message();
+}
+
+// In a child, which ends with 0 if all is as expected.
+int status_of_child(const std::function<bool()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(KeptHeapVersionsTest, AForkedChildReadsTheNewestCommitWhereThatIsAskedFor) {
+  HeapOptions options = kSmall;
+  options.in_children = true;
+  Heap heap = must(Heap::create(folder.uri(), options));
+  int* const number = heap.construct<int>("number")(5);
+  auto* const numbers = heap.construct<std::uint64_t>("numbers")[1'000'000](7u);
+  ASSERT_TRUE(heap.commit());
+  *number = 6;  // not committed: the child does not see it
+  // From a thread of its own, which ends in the child before the child does, too.
+  std::thread([&] {
+    const auto read_all = [&] {
+      bool right = *number == 5 && heap.find<int>("number") == number && heap.is_read_only() && !heap.commit();
+      for (std::size_t i = 0; i < 1'000'000; ++i) right = right && numbers[i] == 7;
+      right = right && heap.allocate(100) == nullptr && heap.statistics().objects == 2;
+      // A child of the child has it as well.
+      return right && status_of_child([&] { return *number == 5; }) == 0;
+    };
+    EXPECT_EQ(status_of_child(read_all), 0);
+    EXPECT_EQ(status_of_child([&] {
+                const Heap gone = std::move(heap);
+                return true;
+              }),
+              0);
+  }).join();
+  // Who writes to it there is stopped, and the parent goes on.
+  EXPECT_NE(status_of_child([&] {
+              (void)freopen("/dev/null", "w", stderr);
+              *const_cast<volatile int*>(number) = 9;
+              return true;
+            }),
+            0);
+  EXPECT_EQ(*number, 6);
+  ASSERT_TRUE(heap.commit());
+  EXPECT_EQ(status_of_child([&] { return *number == 6; }), 0);
+}
+
+TEST_F(KeptHeapVersionsTest, ANewCommitDoesNotDisturbAChildThatReads) {
+  HeapOptions options = kSmall;
+  options.in_children = true;
+  Heap heap = must(Heap::create(folder.uri(), options));
+  auto* const numbers = heap.construct<std::uint64_t>("numbers")[1'000'000](0u);
+  ASSERT_TRUE(heap.commit());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char go;
+    bool right = read(ends[0], &go, 1) == 1;
+    for (std::size_t i = 0; i < 1'000'000; ++i) right = right && numbers[i] == 0;
+    _exit(right ? 0 : 1);
+  }
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    std::fill_n(numbers, 1'000'000, round);
+    ASSERT_TRUE(heap.commit());
+  }
+  ASSERT_EQ(write(ends[1], "g", 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// Nor may one that is only read be allocated from.
+TEST_F(KeptHeapVersionsTest, AHeapThatIsReadGivesNoMemory) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    (void)heap.construct<int>("number")(5);
+    ASSERT_TRUE(heap.commit());
+  }
+  Heap heap = must(Heap::open_read_only(folder.uri(), kSmall));
+  EXPECT_EQ(heap.allocate(10), nullptr);
+  EXPECT_EQ(heap.allocate(1_MiB), nullptr);
+  EXPECT_EQ(heap.allocate(100, 4096), nullptr);
+  EXPECT_THROW((void)heap.construct<int>("other")(6), std::bad_alloc);
+  EXPECT_EQ(*heap.find<int>("number"), 5);
 }
 
 TEST_F(KeptHeapVersionsTest, MistakesGetASentence) {

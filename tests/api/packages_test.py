@@ -8,6 +8,7 @@ Of the machine's list some thousand packages; with FARHEAP_ALL_PACKAGES=1 all.
 """
 
 import collections
+import json
 import os
 import re
 import subprocess
@@ -163,6 +164,13 @@ class PackagesTest(unittest.TestCase):
                 expected[name] = f"~ {name} {before} -> {now}"
         self.assertEqual({line[0] for line in expected.values()}, set("+-~"))
         self.assertEqual(self.run_packages("changes"), [expected[name] for name in sorted(expected, key=str.encode)])
+        # The tool sees one object that differs, and that most pages are shared.
+        done = subprocess.run([TOOL, "heap", "diff", f"{self.uri}@before", self.uri, "--json"], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertTrue(found["differ"])
+        self.assertEqual([one["a"]["name"] for one in found["objects"]], ["packages"])
         done = subprocess.run([TOOL, "heap", "check", self.uri], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 

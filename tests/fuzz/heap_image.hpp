@@ -65,6 +65,9 @@ class HeapImage {
     }
   }
 
+  [[nodiscard]] std::size_t size() const { return blocks_.size(); }
+  [[nodiscard]] Words& block(std::size_t number) { return blocks_[number]; }
+
   void cut(std::size_t blocks) { blocks_.resize(std::min(blocks_.size(), blocks)); }
 
   void mend() {

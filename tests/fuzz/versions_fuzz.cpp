@@ -3,25 +3,17 @@
 // A kept segment with words changed in its superblock and books: an error or an answer, without harm. Each change is 11
 // bytes: the block (u8), the word in it (u16), what it is now (u64). Where the first byte of all is odd, checksums are
 // made to fit again, so that what they guard is reached.
-#include <xxhash.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "segment/versions_salvage.hpp"
+#include "tests/fuzz/heap_image.hpp"
 
 namespace {
 
 using namespace farheap;
 using namespace farheap::segment;
-
-std::unique_ptr<Store> make_store() {
-  auto store = open_store("mem:", {.block_bytes = base::kPageBytes});
-  if (!store) std::abort();
-  return std::move(*store);
-}
 
 void must(const Status& status) {
   if (!status) std::abort();
@@ -35,8 +27,8 @@ void write(Versions& versions, pager::PageNumber page, unsigned char value) {
 }
 
 // Two snapshots, dead slots between them and after, pages far apart.
-std::vector<BlockWords> pristine() {
-  auto store = make_store();
+test::HeapImage pristine() {
+  auto store = test::new_store();
   auto versions = Versions::create(*store, {});
   if (!versions) std::abort();
   for (unsigned round = 1; round <= 3; ++round) {
@@ -45,58 +37,24 @@ std::vector<BlockWords> pristine() {
     }
     must(round == 3 ? (*versions)->commit() : (*versions)->snapshot(round == 1 ? "one" : "two"));
   }
-  std::vector<BlockWords> image((*versions)->last_commit().end_slot);
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    Get get;
-    get.block = i;
-    get.into = std::as_writable_bytes(std::span(image[i]));
-    (void)store->get({&get, 1});
-  }
-  return image;
-}
-
-// Makes the checksums of a tree fit, as deep as it goes; returns that of its top.
-std::uint64_t mend(std::vector<BlockWords>& image, SlotRef at, std::uint64_t level, int& patience) {
-  if (at.slot() < kSuperblocks || at.slot() >= image.size() || --patience < 0) return 0;
-  BlockWords& words = image[at.slot()];
-  for (std::size_t i = 0; level != 0 && level <= BlockTree::kMostLevels && i < 256; ++i) {
-    if (words[2 * i] != 0) words[2 * i + 1] = mend(image, SlotRef(words[2 * i]), level - 1, patience);
-  }
-  return XXH3_64bits(words.data(), sizeof words);
-}
-
-void mend_all(std::vector<BlockWords>& image) {
-  for (std::size_t block = 0; block < kSuperblocks; ++block) {
-    int patience = 500;
-    BlockWords& words = image[block];
-    for (const std::size_t root : {13u, 16u, 19u, 23u}) {
-      words[root + 1] = mend(image, SlotRef(words[root]), words[root + 2], patience);
-    }
-    words[511] = XXH3_64bits(words.data(), 511 * 8);
-  }
+  return test::HeapImage(*store);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  static const std::vector<BlockWords> whole = pristine();
-  std::vector<BlockWords> image = whole;
+  static const test::HeapImage whole = pristine();
+  test::HeapImage image = whole;
   const bool mended = bytes != 0 && (data[0] & 1) != 0;
   for (std::size_t at = 1; at + 11 <= bytes; at += 11) {
     std::uint16_t word;
     std::uint64_t value;
     std::memcpy(&word, data + at + 1, sizeof word);
     std::memcpy(&value, data + at + 3, sizeof value);
-    image[data[at] % image.size()][word % 512] = value;
+    image.block(data[at] % image.size())[word % 512] = value;
   }
-  if (mended) mend_all(image);
-  auto store = make_store();
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    Put put;
-    put.block = i;
-    put.from = std::as_bytes(std::span(image[i]));
-    must(store->put({&put, 1}));
-  }
+  if (mended) image.mend();
+  const auto store = image.as_store();
   auto versions = Versions::open(*store);
   if (!versions) return versions.error().message().empty() ? std::abort(), 0 : 0;
   (void)(*versions)->check();
