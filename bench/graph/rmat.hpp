@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <utility>
 
 #include "adjacency_list.hpp"
@@ -18,13 +17,15 @@ constexpr std::uint32_t share_of_all(double share) { return static_cast<std::uin
 class Rmat {
  public:
   static constexpr unsigned kEdgesPerVertex = 16;
-  Rmat(unsigned scale, std::uint64_t seed) : scale_(scale), random_(seed) {}
+  Rmat(unsigned scale, std::uint64_t seed) : scale_(scale), state_(mixed(seed)) {}
 
   std::pair<std::uint32_t, std::uint32_t> next() {
     constexpr std::uint32_t kA = share_of_all(0.57), kB = share_of_all(0.76), kC = share_of_all(0.95);
     std::uint32_t from = 0, to = 0;
+    std::uint64_t random = 0;
     for (unsigned bit = 0; bit < scale_; ++bit) {
-      const auto drawn = static_cast<std::uint32_t>(random_());
+      random = bit % 2 == 0 ? mixed(state_ += 0x9e3779b97f4a7c15u) : random >> 32;
+      const auto drawn = static_cast<std::uint32_t>(random);
       from = 2 * from + (drawn >= kB);
       to = 2 * to + ((drawn >= kA && drawn < kB) || drawn >= kC);
     }
@@ -41,7 +42,7 @@ class Rmat {
   }
 
   unsigned scale_;
-  std::mt19937_64 random_;
+  std::uint64_t state_;
 };
 
 }  // namespace farheap::bench

@@ -258,6 +258,38 @@ void KernelView::copy_back(PageRun run, Guard guard) {
 void KernelView::put_in(PageRun run, const std::byte* bytes, Guard guard) {
   put(view_at(run.first), bytes, run.count * kPageBytes, guard);
 }
+
+// The kernel gives a watched range small pages only. So the huge page is filled elsewhere, which clears it, and moved.
+std::uint32_t KernelView::put_in_huge(PageNumber first) {
+  std::lock_guard one(making_huge_);
+  if (!userfault_.features().move || !makes_huge_) return 0;
+  if (nursery_.size() == 0) {
+    auto made = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);
+    makes_huge_ = made.has_value();
+    if (!makes_huge_) return 0;
+    nursery_ = std::move(*made);
+    makes_huge_ = syscall(SYS_madvise, nursery_.data(), nursery_.size(), MADV_HUGEPAGE) == 0;
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(nursery_.data());
+  auto* const filled = nursery_.data() + (base::round_up(begin, base::kHugePageBytes) - begin);
+  if (!makes_huge_ || syscall(SYS_madvise, filled, base::kHugePageBytes, MADV_POPULATE_WRITE) != 0) {
+    makes_huge_ = false;  // not here, and not later
+    return 0;
+  }
+  std::size_t at = 0;
+  for (int tries = 0; at < base::kHugePageBytes && tries < 100; ++tries) {
+    std::size_t done = 0;
+    const int error = userfault_.move(view_at(first) + at, filled + at, base::kHugePageBytes - at, done);
+    at += done;
+    if (error != 0 && done == 0 && error != EAGAIN && error != ENOMEM) break;
+  }
+  if (at < base::kHugePageBytes) {
+    makes_huge_ = false;
+    drop_staged(filled + at, base::kHugePageBytes - at);
+  }
+  return static_cast<std::uint32_t>(at / kPageBytes);
+}
+
 void KernelView::stage(PageRun run, const std::byte* bytes) {
   put(staging_at(run.first), bytes, run.count * kPageBytes);
 }

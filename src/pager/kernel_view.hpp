@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@ class KernelView final : public View {
   void put_back(PageRun run) override;
   void copy_back(PageRun run, Guard guard) override;
   void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
+  std::uint32_t put_in_huge(PageNumber first) override;
   void guard(PageRun run) override;
   void release(PageRun run) override;
   [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_at(page); }
@@ -76,6 +78,9 @@ class KernelView final : public View {
   std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
   std::atomic<bool> drops_at_once_;     // many runs by one call
   bool keeps_guards_ = false;
+  std::mutex making_huge_;  // guards the next two
+  os::Mapping nursery_;     // where a huge page is filled before it is moved into view
+  bool makes_huge_ = true;
 };
 
 }  // namespace farheap::pager

@@ -73,6 +73,7 @@ struct Extent {
   std::uint32_t tag[kExtentPages] = {};
   std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
   std::uint32_t period = 0;           // how long after the time before; 0: not known
+  bool was_filled = false;            // pages of it have been in view
   bool watched = false;               // a page of it is out of view so that the next sweep is seen
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known

@@ -49,6 +49,9 @@ struct PagerOptions {
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
+  // From this page on expect() brings huge pages, while memory is plentiful. The default: nowhere.
+  PageNumber huge_from = UINT64_MAX;
+  std::uint64_t pages_before_huge = 2048;  // in memory; who has fewer is not known to grow
   // What differs from the store is known (Changes), so that it can be committed.
   bool track_changes = false;
   bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
@@ -70,6 +73,8 @@ class Pager {
   // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
   // that nobody touches them meanwhile (as with munmap).
   void discard(PageNumber first, std::uint64_t count);
+  // The page will be written soon, and its neighbours: they may come into view now. Nothing is promised.
+  void expect(PageNumber page);
   void hint(HintKind kind, PageNumber first, std::uint64_t count);
 
   // ---- where it faults
@@ -176,7 +181,6 @@ class Pager {
         PageTable table, Changes changes);
 
   // pager_fault.cpp
-  void fill_fresh(Lock& lock, PageNumber page, std::byte* buffer);
   // False: somebody was faster.
   [[nodiscard]] bool begin_stored(Lock& lock, PageNumber page, bool write, Started& started);
   void caught_up_with_read_ahead(PageNumber page);
@@ -191,6 +195,10 @@ class Pager {
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
   bool keep_hashes(Extent& extent, bool write);
+
+  // pager_fresh.cpp
+  void fill_fresh(Lock& lock, PageNumber page);
+  void fill_huge(Lock& lock, PageRun all);
 
   // pager_commit.cpp
   // Before the state of a page is looked at that may be in the store from an earlier run.

@@ -17,10 +17,6 @@ constexpr int kLooksAtTheDoor = 400;       // some tens of microseconds: as long
 constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
 constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
-constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
-
-// Zeros to copy from: never written, so the kernel backs it with its one zero page.
-alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 
 PageRun cut(PageRun run, PageRun within) {
   const PageNumber first = std::max(run.first, within.first);
@@ -85,7 +81,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kWriting: return touched_in_probation(page);
     case PageState::kTakingOut:
     case PageState::kDropping: return touched_on_its_way_out(page);
-    case PageState::kFresh: return fill_fresh(lock, page, buffer);
+    case PageState::kFresh: return fill_fresh(lock, page);
     case PageState::kStored: break;
   }
   Started started;
@@ -249,31 +245,6 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   first = std::max(first, extent);
   end = std::min<PageNumber>({end, extent + kExtentPages, table_.capacity_pages()});
   return {first, static_cast<std::uint32_t>(end - first)};
-}
-
-void Pager::fill_fresh(Lock& lock, PageNumber page, std::byte*) {
-  count(counters_.faults_fresh);
-  heat(page, base::Heat::kFresh);
-  const auto advice = fresh_streams_.touched(page);
-  if (advice.sequential && advice.pages >= kSurePages) policy_.swept(page, limit_);
-  const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
-  const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
-  const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
-  if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
-    view_.wake({page, 1});
-    return;
-  }
-  const PageRun run = table_.run_around(page, PageState::kFresh, fetch_window(page, granted, advice.backward));
-  fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
-  const BlockId id = table_.new_block(run.first, run.count);
-  begin_filling(run, id);
-  // They will be written, most likely; and what stays zero is never stored.
-  if (!writes_forbidden_) changes_.note_changed(run);
-  const View::Guard guard = guard_of(run.first);
-  lock.unlock();
-  view_.put_in(run, g_zeros, guard);
-  lock = lock_for_fault();
-  finish_filling(run, id, false, false);
 }
 
 // A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours

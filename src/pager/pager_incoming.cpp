@@ -6,6 +6,7 @@
 namespace farheap::pager {
 
 void Pager::begin_filling(PageRun run, BlockId id) {
+  table_.extent(run.first).was_filled = true;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     table_.set_state(run.first + i, PageState::kFilling);
     table_.tag(run.first + i) = id;

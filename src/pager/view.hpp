@@ -48,6 +48,9 @@ class View {
   virtual void copy_back(PageRun run, Guard guard) = 0;
   // Puts bytes into view (pages that were in neither place) and wakes who waits for them.
   virtual void put_in(PageRun run, const std::byte* bytes, Guard guard) = 0;
+  // 512 pages of zeros from a huge page's boundary on, not guarded, and none of which has been in view before; wakes
+  // who waits for them. Returns how many of them, from the first on, are there now.
+  [[nodiscard]] virtual std::uint32_t put_in_huge(PageNumber /*first*/) { return 0; }
   // Pages in view: what was written before is there, what is written after faults first.
   virtual void guard(PageRun run) = 0;
   // Writes to pages in view go on, and who waits for them is woken.

@@ -237,6 +237,7 @@ Status KeptSegment::start_paging() {
   options.block_max_pages = kBlockPages;
   options.track_changes = true;
   options.keep_changes = read_only_;
+  options.huge_from = table_bytes(range_.size()) / kPageBytes;  // what the tables reserve, they touch here and there
   options.lost = give_up;
   auto made = pager::Pager::make(*view_, *backing_, limit_, run_page_->counters, std::move(options));
   if (!made) return fail(std::move(made.error()));
@@ -261,8 +262,15 @@ void* KeptSegment::reserve(std::size_t bytes) noexcept {
 }
 
 std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
-  std::lock_guard lock(runs_mutex_);
-  return books().runs.obtain(bytes, alignment);
+  std::byte* at = nullptr;
+  {
+    std::lock_guard lock(runs_mutex_);
+    at = books().runs.obtain(bytes, alignment);
+  }
+  if (at == nullptr || bytes > base::kHugePageBytes) return at;  // of what is larger not all may be touched
+  AtTheTables working;
+  pager_->expect(static_cast<pager::PageNumber>(at - base()) / kPageBytes);
+  return at;
 }
 
 bool KeptSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) {

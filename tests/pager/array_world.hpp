@@ -83,6 +83,13 @@ class ArrayView : public View {
   }
   void copy_back(PageRun run, Guard guard) override { put(run, staging_[run.first].data(), guard); }
   void put_in(PageRun run, const std::byte* bytes, Guard guard) override { put(run, bytes, guard); }
+  // Now and then not all of it, as where the kernel has no huge page left.
+  std::uint32_t put_in_huge(PageNumber first) override {
+    static const std::vector<PageBytes> zeros(kExtentPages);
+    const std::uint32_t count = ++huge_ % 4 == 0 ? 300 : kExtentPages;
+    put({first, count}, zeros[0].data(), Guard::kOff);
+    return count;
+  }
   void guard(PageRun run) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
@@ -125,6 +132,8 @@ class ArrayView : public View {
     }
   }
 
+  [[nodiscard]] unsigned huge_pages() const { return huge_; }
+
   std::atomic<int> broken_rules{0};
 
  private:
@@ -158,6 +167,7 @@ class ArrayView : public View {
 
   std::vector<Page> pages_;
   std::vector<PageBytes> staging_, view_;
+  std::atomic<unsigned> huge_{0};
 };
 
 struct Faults {
@@ -277,6 +287,8 @@ class World {
     pager_options.policy = options.policy;
     pager_options.read_ahead_pages = options.read_ahead_pages;
     pager_options.track_changes = options.track_changes;
+    pager_options.huge_from = kExtentPages;
+    pager_options.pages_before_huge = 0;
     pager_options.lost = [this](const Error& error) {
       std::lock_guard lock(lost_mutex);
       lost.push_back(error.message());

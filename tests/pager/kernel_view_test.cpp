@@ -302,6 +302,48 @@ TEST_P(KernelViewTest, LockedStagingIsDroppedAndTakesWhatIsPutThereNext) {
   EXPECT_EQ(std::memcmp(view_->staging(page.first), next.data(), kPageBytes), 0);
 }
 
+// All of a huge page, in a range that is watched: parts of it leave, come back and are guarded as small pages do.
+TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
+  auto range = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);
+  ASSERT_TRUE(range.has_value());
+  const auto begin = reinterpret_cast<std::uintptr_t>(range->data());
+  std::byte* const at = range->data() + (base::round_up(begin, base::kHugePageBytes) - begin);
+  auto made = KernelView::make(at, base::kHugePageBytes, {.move = true});
+  if (!made) {
+    std::fprintf(stderr, "kernel_view_test: NOT TESTED: %s\n", made.error().message().c_str());
+    GTEST_SKIP() << made.error().message();
+  }
+  KernelView& view = **made;
+  ASSERT_TRUE(view.watch({{at, base::kHugePageBytes}}).has_value());
+  const std::uint32_t there = view.put_in_huge(0);
+  if (!view.userfault().features().move) {
+    EXPECT_EQ(there, 0u);
+    std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
+    GTEST_SKIP() << "no UFFDIO_MOVE";
+  }
+  ASSERT_EQ(there, base::kPagesPerHugePage);  // of small ones, if there was no huge one
+  const auto word = [&](PageNumber page) -> std::uint64_t& {
+    return *reinterpret_cast<std::uint64_t*>(at + page * kPageBytes);
+  };
+  for (PageNumber page = 0; page < there; ++page) {
+    ASSERT_EQ(std::memcmp(at + page * kPageBytes, g_zeros, kPageBytes), 0);
+    word(page) = page + 1;
+  }
+  View::Taken answers[100];
+  view.take_out({200, 100}, answers);
+  for (PageNumber page = 200; page < 300; ++page) {
+    EXPECT_EQ(answers[page - 200], View::Taken::kTaken);
+    EXPECT_EQ(*reinterpret_cast<const std::uint64_t*>(view.staging(page)), page + 1);
+  }
+  view.put_back({200, 100});
+  view.guard({0, there});
+  view.release({7, 3});
+  word(8) = 9;
+  view.release({0, there});
+  for (PageNumber page = 0; page < there; ++page) EXPECT_EQ(word(page), page + 1);
+  view.drop_view({0, there});
+}
+
 INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest, testing::Bool(),
                          [](const auto& one) { return one.param ? "Move" : "NoMove"; });
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// First touches. A page that was never there reads as zeros: a block of them comes at once, or a whole huge page
+// before it is touched.
+#include <algorithm>
+
+#include "pager/pager.hpp"
+
+namespace farheap::pager {
+
+namespace {
+
+constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
+constexpr std::uint32_t kSweepPages = 32;  // a window that large was earned by several hits in a row
+
+// Zeros to copy from: never written, so the kernel backs it with its one zero page.
+alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
+
+}  // namespace
+
+void Pager::fill_fresh(Lock& lock, PageNumber page) {
+  counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
+  heat(page, base::Heat::kFresh);
+  const auto advice = fresh_streams_.touched(page);
+  if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, limit_);
+  const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
+  const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
+  const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
+  if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
+    view_.wake({page, 1});
+    return;
+  }
+  const PageRun run = table_.run_around(page, PageState::kFresh, fetch_window(page, granted, advice.backward));
+  fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
+  const BlockId id = table_.new_block(run.first, run.count);
+  begin_filling(run, id);
+  // They will be written, most likely; and what stays zero is never stored.
+  if (!writes_forbidden_) changes_.note_changed(run);
+  const View::Guard guard = guard_of(run.first);
+  lock.unlock();
+  view_.put_in(run, g_zeros, guard);
+  lock = lock_for_fault();
+  finish_filling(run, id, false, false);
+}
+
+// A huge page is one entry of the processor's translation buffers instead of 512, and no fault. It has to be there
+// before anybody touches it: a fault leaves a table of small pages behind, even before it is answered. To take a part
+// of it out, or to guard one, the kernel has to split it: where memory is half full already, that is going to happen
+// soon.
+void Pager::expect(PageNumber page) {
+  if (page < options_.huge_from) return;
+  const Still still(*this);
+  Lock lock(mutex_);
+  room_.wait(lock, [&] { return !frozen_; });
+  learn(page);
+  const PageRun all{page / kExtentPages * kExtentPages, kExtentPages};
+  if (all.first < options_.huge_from || all.first + all.count > table_.capacity_pages() || writes_forbidden_) return;
+  if (resident_ < options_.pages_before_huge || resident_ + all.count > limit_ / 2) return;
+  const Extent& extent = table_.extent(page);
+  if (!extent.was_filled && table_.run_around(page, PageState::kFresh, all).count == all.count) fill_huge(lock, all);
+}
+
+void Pager::fill_huge(Lock& lock, PageRun all) {
+  const std::uint32_t piece = std::min(options_.block_max_pages, all.count);
+  std::vector<BlockId> blocks;  // it leaves in pieces
+  for (std::uint32_t at = 0; at < all.count; at += piece) {
+    blocks.push_back(table_.new_block(all.first + at, piece));
+    begin_filling({all.first + at, piece}, blocks.back());
+  }
+  changes_.note_changed(all);  // as in fill_fresh()
+  lock.unlock();
+  const std::uint32_t there = view_.put_in_huge(all.first);
+  if (there < all.count) view_.put_in({all.first + there, all.count - there}, g_zeros, View::Guard::kOff);
+  lock.lock();
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    finish_filling({all.first + i * piece, piece}, blocks[i], false, false);
+  }
+}
+
+}  // namespace farheap::pager
