@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // farheap heap copy|rollback|compact: what changes which versions there are, and where they lie.
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <farheap/farheap.hpp>
@@ -17,7 +16,7 @@ namespace farheap::tool {
 namespace {
 
 // The heap as it is now: what all three say when they are done.
-int tell(const std::string& uri, const HeapArguments& arguments, Json more) {
+int tell(const std::string& uri, const HeapArguments& arguments, const Json& more) {
   if (!arguments.json) return kDone;
   const auto facts = Heap::look(uri);
   if (!facts) return failed(facts.error());

@@ -8,7 +8,6 @@
 #include <farheap/heap.hpp>
 
 #include "api/new_place.hpp"
-#include "base/log.hpp"
 #include "base/random_number.hpp"
 #include "base/units.hpp"
 #include "segment/versions_copy.hpp"

@@ -89,8 +89,8 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
     place.file = is_folder(file) ? file + "/farheap.store" : file;
     place.others = {place.file + ".versions"};
   } else {
-    place.file = file;
-    place.others = {file + "-lock"};
+    place.file = is_folder(file) ? file + "/farheap.mdb" : file;
+    place.others = {place.file + "-lock"};
   }
   return place;
 }

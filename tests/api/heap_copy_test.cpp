@@ -94,6 +94,18 @@ TEST_F(HeapCopyTest, HasAllVersionsInAnyStore) {
   EXPECT_EQ(number_in(folder.uri("back")), 3U);
 }
 
+TEST_F(HeapCopyTest, AFolderOfLmdbKeepsItsNameWhenItsHeapGoes) {
+  make_three_versions(folder.uri());
+  for (const std::string name : {"d", "e"}) {
+    std::filesystem::create_directory(folder.file(name));
+    const std::string uri = (name == "d" ? "lmdb:" : "file:") + folder.file(name);
+    ASSERT_EQ(message(Heap::copy(folder.uri() + "@two", uri)), "");
+    EXPECT_EQ(number_in(uri), 2U);
+    ASSERT_EQ(message(Heap::remove(uri)), "");
+    EXPECT_TRUE(std::filesystem::is_empty(folder.file(name)));
+  }
+}
+
 TEST_F(HeapCopyTest, OneVersionIsCopiedAlone) {
   make_three_versions(folder.uri());
   ASSERT_EQ(message(Heap::copy(folder.uri() + "@one", folder.uri("past"))), "");
