@@ -84,7 +84,7 @@ extern "C" inline void metall_log(metall_log_level level, const char* file_name,
   const auto lvl = static_cast<metall::logger::level>(level);
   if (!metall::logger::log_level().should_log(lvl)) return;
   try {
-    std::cerr << file_name << " at line " << line_no << " --- " << message << std::endl;
+    std::cerr << file_name << " at line " << line_no << " --- " << message << '\n' << std::flush;
   } catch (...) {
     return;  // there is nowhere else to say it
   }

@@ -13,7 +13,6 @@
 #include <metall/kernel/manager_kernel.hpp>
 #include <metall/kernel/object_list.hpp>
 #include <metall/tags.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -41,7 +40,7 @@ class object_attribute_accessor {
         kernel::log_error(__FILE__, __LINE__, facts.error().message());
         return;
       }
-      folder_ = folder;
+      uri_ = folder.uri();
       list_ = kernel::manager_kernel::list(*facts, kind);
     } catch (const std::exception& error) {
       kernel::log_error(__FILE__, __LINE__, error.what());
@@ -55,10 +54,10 @@ class object_attribute_accessor {
   const_iterator end() const noexcept { return {}; }
 
   // Commits it at once. False, and nothing is changed, if somebody has the store open for writing.
-  bool set_description(const_iterator position, const description_type& description) noexcept {
+  bool set_description(const const_iterator& position, const description_type& description) noexcept {
     if (!good() || position.is_end()) return false;
     try {
-      auto heap = farheap::Heap::open(folder_->uri());
+      auto heap = farheap::Heap::open(uri_);
       farheap::Status status;
       if (heap) {
         const auto* const base = static_cast<const std::byte*>(heap->address());
@@ -90,7 +89,7 @@ class object_attribute_accessor {
   }
 
  private:
-  std::optional<kernel::store_folder> folder_;
+  std::string uri_;
   kernel::object_list list_;
 };
 

@@ -49,7 +49,7 @@ void pretty_print(std::ostream& out, const value<Allocator>& from, const std::st
 template <class Allocator, int kIndent = 2>
 void pretty_print(std::ostream& out, const value<Allocator>& from) {
   jsndtl::pretty_print(out, from, {}, kIndent);
-  out << std::endl;
+  out << '\n' << std::flush;
 }
 
 }  // namespace metall::json

@@ -213,11 +213,11 @@ class manager_kernel {
     list.emplace_back(object.name, offset, object.length, type_id_of(object.type), object.description);
   }
 
-  // Room for the heap's own tables is on top; more than a heap can have is cut.
+  // Room for the heap's own tables is on top. Who asks for more than a heap can have gets what it has by default.
   static farheap::HeapOptions options(std::size_t capacity) {
     constexpr std::size_t kStep = 2 << 20;
     farheap::HeapOptions options{.relocatable = true};
-    if (capacity == 0 || capacity >= METALL_DEFAULT_CAPACITY) return options;
+    if (capacity == 0 || capacity == METALL_DEFAULT_CAPACITY) return options;
     options.capacity =
         std::max<std::size_t>(256 << 20, (capacity + capacity / 16 + (std::size_t{128} << 20)) / kStep * kStep);
     return options;

@@ -17,7 +17,7 @@ template <class Accessor>
 void show(const char* title, const Accessor& accessor) {
   std::cout << "[" << title << "]\n";
   if (!accessor.good()) {
-    std::cerr << "Failed to open datastore" << std::endl;
+    std::cerr << "Failed to open datastore" << '\n' << std::flush;
     std::abort();
   }
   const auto row = [](const auto& name, const auto& length, const auto& offset, const auto& type, const auto& text) {
