@@ -33,7 +33,7 @@ Result<std::uint64_t> allocated_bytes(api::VersionBytes& bytes) {
   const std::uint64_t most = bytes.range().bytes;
   if (*arenas > kMostArenas || *large > most) return wrong();
   std::uint64_t sum = *large;
-  for (std::uint64_t bin = 0; bin < *arenas * heap::kClassCount; ++bin) {
+  for (std::uint64_t bin = 0; bin < std::uint64_t{*arenas} * heap::kClassCount; ++bin) {
     const auto used = bytes.read_as<std::uint64_t>(*bins + bin * kBinBytes + kBinSlotsUsed);
     if (!used) return fail(used.error());
     const std::uint64_t slot_bytes = heap::kSizeClasses[bin % heap::kClassCount].slot_bytes;
