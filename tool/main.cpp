@@ -203,10 +203,11 @@ class CommandLine {
       HeapArguments::What what;
       const char* wants_name;  // what NAME is; nullptr: none
       bool has_json;
+      bool needs_name = true;
     };
     static constexpr HeapVerb kVerbs[] = {
         {"ls", "heap ls", HeapArguments::kList, nullptr, true},
-        {"show", "heap show", HeapArguments::kShow, "The object", true},
+        {"show", "heap show", HeapArguments::kShow, "The object, or 0xADDRESS; none: the heap itself", true, false},
         {"check", "heap check", HeapArguments::kCheck, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
         {"compact", "heap compact", HeapArguments::kCompact, nullptr, false},
@@ -216,13 +217,39 @@ class CommandLine {
     for (const HeapVerb& one : kVerbs) {
       CLI::App* verb = add_verb(heap, one.name, one.full_name);
       verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
-      if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required();
+      if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required(one.needs_name);
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
-      verb->callback([this, what = one.what] {
-        heap_.what = what;
-        status_ = tool::heap(heap_);
-      });
+      verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
+    add_heap_diff(heap);
+    add_heap_export(heap);
+  }
+
+  void add_heap_diff(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "diff", "heap diff");
+    verb->add_option("A", heap_.uri, "A version: URI of the newest one, or URI@SNAPSHOT")->required();
+    verb->add_option("B", heap_.other, "Another one of the same heap, or of its copy")->required();
+    verb->add_flag("--json", heap_.json, "For machines");
+    verb->footer("\nThe cost follows what differs, and how many objects there are; of two copies, all pages are read.");
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kDiff); });
+  }
+
+  void add_heap_export(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "export", "heap export");
+    verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
+    verb->add_option("OUT", heap_.out, "The file to write; - is standard output")->required();
+    verb->add_option("--object", heap_.name, "The bytes of this object instead, or of the one at 0xADDRESS")
+        ->type_name("NAME");
+    verb->footer(
+        "\nThe bytes are the object's own, as they are in memory: an array of numbers is one of numbers; of a "
+        "container "
+        "they hold pointers, and what these point to is not in the file.");
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kExport); });
+  }
+
+  int heap_verb(HeapArguments::What what) {
+    heap_.what = what;
+    return tool::heap(heap_);
   }
 
   Words words_;

@@ -104,7 +104,7 @@ _farheap() {{
   print_out("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
   print_out(R"(    *) case "${{COMP_WORDS[1]}}" in
          run) choices='--memory --store --set --trace --trace-interval --quiet --stats --plain --';;
-         heap) choices='ls show check snapshot compact rm rollback --json';;
+         heap) choices='ls show diff export check snapshot compact rm rollback --json --object';;
          top) choices='--once --interval --json';;
          report) choices='--html --json'; compopt -o default 2>/dev/null;;
          core) compopt -o default 2>/dev/null; choices='--pid --out --set --json';;

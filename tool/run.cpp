@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "address_room.hpp"
+#include "api/heap_reader.hpp"
 #include "base/format_into.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
@@ -85,6 +86,18 @@ Status check_trace(const RunArguments& arguments) {
                 "add --trace FILE");
   }
   return arguments.trace_interval == 0 ? Status{} : check_interval("--trace-interval", arguments.trace_interval);
+}
+
+// A kept heap is for programs that open it. What another program allocates has no names in it, and holds pointers to
+// what is not kept: nothing of it could be used again.
+Status check_is_no_heap(const std::string& store) {
+  const auto place = api::HeapPlace::parse(store);
+  if (!place || !place->is_there() || !std::filesystem::exists(place->lock_file())) return {};
+  if (!api::HeapReader::open(*place)) return {};  // something else, or what nobody can tell: the store says so
+  return fail(ErrorCode::kInvalidArgument, "cannot run a program in a kept heap", store,
+              "a program that was not written for it could not find again what it leaves there, nor keep what is there",
+              "for this run name another place, as --store file:DIR; to use the heap, a program opens it with "
+              "farheap::Heap (docs/heaps.md)");
 }
 
 // Opens the store as the runtime will, and closes it again.
@@ -250,6 +263,7 @@ int run(const RunArguments& arguments) {
     complain(offer_plain(ready.error()));
     return kFailed;
   }
+  if (const auto scratch = check_is_no_heap(options.store); !scratch) return wrong_usage(scratch.error());
   std::optional<KeptStore> kept;
   if (options.whole_core) {
     auto made = KeptStore::make(options);

@@ -55,6 +55,12 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return result;
+}
+
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

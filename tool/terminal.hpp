@@ -42,6 +42,9 @@ int wrong_usage(const Error& error);
 // As a shell reads it back. A word that needs no quotes stays as it is.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
+// Control characters would move the cursor.
+[[nodiscard]] std::string printable(std::string_view text);
+
 // Rows of equal length as aligned columns, each line ended; the last column is not padded.
 [[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& rows);
 

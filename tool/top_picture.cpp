@@ -96,12 +96,6 @@ std::string range_table(const RunPicture& run, const Rates& rates) {
 
 std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::min(bytes, 0x1p63))); }
 
-std::string printable(std::string_view text) {
-  std::string result(text);
-  std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-  return result;
-}
-
 std::string range_text(std::uint64_t heap_address, const RangeSample& range) {
   return fmt::format("{:#x} + {}", heap_address + range.offset, format_size(range.bytes));
 }

@@ -28,7 +28,5 @@ struct RunPicture {
 [[nodiscard]] std::string range_text(std::uint64_t heap_address, const RangeSample& range);
 // As format_size(); more than there can be counts as 8 EiB.
 [[nodiscard]] std::string size_text(double bytes);
-// Control characters would move the cursor.
-[[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace farheap::tool

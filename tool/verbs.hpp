@@ -78,10 +78,12 @@ struct StoreKindsArguments {
 int store_kinds(const StoreKindsArguments& arguments);
 
 struct HeapArguments {
-  enum What { kList, kShow, kCheck, kSnapshot, kCompact, kRemove, kRollBack };
+  enum What { kList, kShow, kDiff, kExport, kCheck, kSnapshot, kCompact, kRemove, kRollBack };
   What what = kList;
   std::string uri;
-  std::string name;  // of the object, or of the snapshot
+  std::string name;   // of the object, or of the snapshot
+  std::string other;  // diff: what it is compared with
+  std::string out;    // export: the file to write; "-": standard output
   bool json = false;
 };
 int heap(const HeapArguments& arguments);

@@ -33,14 +33,20 @@ def _from_dpkg():
         return ""
 
 
-def records(count):
-    """Exactly `count` package records, in a fixed order. Raises OSError where the machine has none at all."""
+def all_records():
+    """What the machine knows of packages, in a fixed order. Raises OSError where it knows none at all."""
     text = _from_apt()
     if text.count("\nPackage: ") < 1000:
         text = _from_dpkg()
     found = sorted(record for record in text.split("\n\n") if record.startswith("Package: "))
     if not found:
         raise OSError(f"neither apt-cache nor {DPKG_STATUS} knows a package: is this a Debian?")
+    return found
+
+
+def records(count):
+    """Exactly `count` package records, in a fixed order. Raises OSError where the machine has none at all."""
+    found = all_records()
     step = max(1, len(found) // count)
     found = found[::step][:count]
     for number in range(count):

@@ -31,11 +31,27 @@ int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind);
 /* 1 if this process runs on Farheap and pages leave its memory, 0 if not (yet). */
 int farheap_active(void);
 
-/* ---- heaps (docs/heaps.md; farheap/heap.hpp says more of what each does)
+/* ---- heaps that outlive their process (docs/heaps.md; farheap/heap.hpp says more of what each call does)
  *
- * Calls that return int return 0 when it is done, and otherwise an error; those that return a pointer, NULL. What went
- * wrong is then in farheap_last_error(), in words. Numbers of the interface's version: FARHEAP_HEAP_INTERFACE. */
-#define FARHEAP_HEAP_INTERFACE 1
+ * Conventions:
+ *  1. A heap is an opaque handle, farheap_heap*. All calls take it first; none takes NULL, but for
+ *     farheap_heap_close().
+ *  2. Calls that return int return 0 (FARHEAP_DONE) when it is done, and otherwise a farheap_error. Calls that return a
+ *     pointer return NULL instead. A `visit` function ends its walk with another value than 0, which is returned then.
+ *  3. What went wrong in this thread's last call that failed is in farheap_last_error_code() and, in words, in
+ *     farheap_last_error(). A call that succeeds leaves both as they are. Running out of memory in
+ *     farheap_heap_allocate() and farheap_heap_reallocate() is no such error: like malloc(), they only return NULL.
+ *  4. Text is ended by a zero byte and in the caller's hands: it is copied. Text that is given to `visit` is valid
+ *     until it returns.
+ *  5. Objects are bytes: zeroed when they are made, at the same address in every run, aligned to 16 bytes if they have
+ *     16 or more. Objects made from C++ have types of their own: they are visited, and neither found nor destroyed.
+ *  6. Nothing is kept before farheap_heap_commit() or farheap_heap_snapshot() has returned 0.
+ *  7. Sizes are in bytes, times in nanoseconds since 1970.
+ *  8. Any thread may make any call at any time, but for farheap_heap_close(), which is the last one. What `visit` does
+ *     not: construct, destroy or describe objects.
+ *  9. Nothing is thrown, and no call ends the program but as docs/heaps.md says: when a page cannot be read any more.
+ * 10. Structures grow at their end only. Those that the caller makes begin with their size, as the caller knows it. */
+#define FARHEAP_HEAP_INTERFACE 1 /* of this part; a number for each change that old programs would notice */
 
 typedef struct farheap_heap farheap_heap;
 
@@ -59,35 +75,121 @@ typedef enum farheap_error {
   FARHEAP_IO = 9
 } farheap_error;
 
-/* Of this thread's last call that failed; "" if none has. Valid until the next one fails. */
+/* Of this thread's last call that failed; "" and FARHEAP_DONE if none has. The text is valid until the next one fails.
+ */
 const char* farheap_last_error(void);
+farheap_error farheap_last_error_code(void);
 
-/* memory: bytes that may be resident; 0: half of the machine's. Only the heap that is opened for writing keeps others
- * out. */
+typedef struct farheap_options {
+  size_t structure_bytes; /* sizeof(farheap_options) */
+  uint64_t memory;        /* that may be resident, at least 16 MiB; 0: half of the machine's */
+  uint64_t capacity;      /* of a new heap; it costs nothing until it is used. 0: the most there is */
+} farheap_options;
+
+/* options: NULL for what is usual. Only the heap that is opened for writing keeps other writers out. */
+farheap_heap* farheap_heap_open_with(const char* uri, farheap_open_how how, const farheap_options* options);
+/* The same with so much memory. */
 farheap_heap* farheap_heap_open(const char* uri, farheap_open_how how, uint64_t memory);
 /* What was not committed is lost. NULL is fine. */
 void farheap_heap_close(farheap_heap* heap);
-/* Removes a heap that nobody has open, and its files. */
+
+/* Of a heap that nobody has open: removes it and its files; goes back to its newest snapshot, and all that came after
+ * it is lost. */
 int farheap_heap_remove(const char* uri);
+int farheap_heap_roll_back(const char* uri);
+/* Reads all books: FARHEAP_CORRUPT, with the first thing that is wrong in words. "URI" or "URI@SNAPSHOT". */
+int farheap_heap_check(const char* uri);
+
+/* ---- memory */
 
 /* NULL when the capacity is used up. alignment: a power of two, or 0. */
 void* farheap_heap_allocate(farheap_heap* heap, size_t bytes, size_t alignment);
+/* As realloc(). */
 void* farheap_heap_reallocate(farheap_heap* heap, void* object, size_t bytes);
+/* NULL is fine. */
 void farheap_heap_deallocate(farheap_heap* heap, void* object);
+/* 1 if it lies in the heap's range, 0 if not. */
+int farheap_heap_owns(farheap_heap* heap, const void* address);
 
-/* An object of so many bytes with a name, zeroed; or the one that has the name already, if it has as many bytes. */
+/* ---- objects with names */
+
+/* A new one. NULL with FARHEAP_CONFLICT if there is one of that name, with FARHEAP_NO_SPACE if the heap is full. */
+void* farheap_heap_construct(farheap_heap* heap, const char* name, size_t bytes);
+/* The same, or the one that has the name already, if it has as many bytes. */
 void* farheap_heap_named(farheap_heap* heap, const char* name, size_t bytes);
-/* NULL if there is none, with FARHEAP_NOT_FOUND's message; bytes may be NULL. */
+/* NULL with FARHEAP_NOT_FOUND if there is none; bytes may be NULL. */
 void* farheap_heap_find(farheap_heap* heap, const char* name, size_t* bytes);
 int farheap_heap_destroy(farheap_heap* heap, const char* name);
-/* Objects made from C++ have types of their own: they are visited, and not found. Ends when visit returns another
- * value than 0, and returns that. visit makes and destroys nothing. */
-typedef int (*farheap_visit)(void* context, const char* name, void* object, size_t bytes);
-int farheap_heap_for_each(farheap_heap* heap, farheap_visit visit, void* context);
+/* A text beside an object, instead of the one before. */
+int farheap_heap_describe(farheap_heap* heap, const void* object, const char* description);
 
+typedef enum farheap_object_kind {
+  FARHEAP_NAMED = 1,
+  FARHEAP_UNIQUE = 2,   /* one of its type, known by the type */
+  FARHEAP_ANONYMOUS = 3 /* known by its address */
+} farheap_object_kind;
+
+typedef struct farheap_object {
+  const char* name;        /* "": anonymous; of a unique one, its type */
+  const char* type;        /* as the C++ compiler names it */
+  const char* description; /* "": none */
+  void* address;
+  uint64_t bytes;  /* of all elements */
+  uint64_t length; /* how many elements */
+  farheap_object_kind kind;
+} farheap_object;
+
+/* By age. */
+typedef int (*farheap_visit)(void* context, const farheap_object* object);
+int farheap_heap_for_each(farheap_heap* heap, farheap_visit visit, void* context);
+/* Visits the one with that name, C's or C++'s. Looks at all objects: not for what has to be fast. */
+int farheap_heap_attributes(farheap_heap* heap, const char* name, farheap_visit visit, void* context);
+
+/* ---- versions */
+
+/* On error the version before stands, the heap goes on in memory, and a later commit takes everything in. */
 int farheap_heap_commit(farheap_heap* heap);
+/* A commit, too, that is kept under a name: 1 to 95 bytes, no '@'. */
 int farheap_heap_snapshot(farheap_heap* heap, const char* name);
 int farheap_heap_remove_snapshot(farheap_heap* heap, const char* name);
+/* A commit, after which pages that hold nothing have left the store. */
+int farheap_heap_compact(farheap_heap* heap);
+
+typedef struct farheap_version {
+  const char* name; /* "": the newest commit */
+  uint64_t commit;  /* counts all commits of the heap */
+  uint64_t time_ns;
+  uint64_t pages; /* that hold anything, of 4 KiB */
+} farheap_version;
+
+/* By age: the snapshots, then the newest commit. */
+typedef int (*farheap_visit_version)(void* context, const farheap_version* version);
+int farheap_heap_for_each_version(farheap_heap* heap, farheap_visit_version visit, void* context);
+
+/* Between the two no commit cuts: a boundary around changes that belong together. NULL when there is no memory. The
+ * thread that paused resumes, and in between it neither commits nor pauses again. */
+typedef struct farheap_pause farheap_pause;
+farheap_pause* farheap_heap_pause(farheap_heap* heap);
+void farheap_heap_resume(farheap_pause* pause);
+
+/* ---- facts */
+
+typedef struct farheap_statistics {
+  size_t structure_bytes;   /* sizeof(farheap_statistics): set before the call */
+  uint64_t memory_bytes;    /* resident now */
+  uint64_t allocated_bytes; /* in objects, rounding included; 0 for a heap that is only read */
+  uint64_t segment_bytes;   /* of addresses handed out to the allocator */
+  uint64_t capacity_bytes;
+  uint64_t objects;                           /* with names or without, that were constructed and not destroyed */
+  uint64_t faults, bytes_read, bytes_written; /* since it was opened */
+} farheap_statistics;
+int farheap_heap_statistics(farheap_heap* heap, farheap_statistics* statistics);
+
+/* 32 hexadecimal digits and a zero byte: of this heap for ever. */
+#define FARHEAP_ID_BYTES 33
+int farheap_heap_id(farheap_heap* heap, char id[FARHEAP_ID_BYTES]);
+/* 1 if it was opened to be read only. */
+int farheap_heap_is_read_only(farheap_heap* heap);
 
 #ifdef __cplusplus
 }

@@ -6,5 +6,6 @@
 
 #include <farheap/allocator.hpp>
 #include <farheap/heap.hpp>
+#include <farheap/heap_facts.hpp>
 #include <farheap/result.hpp>
 #include <farheap/store.hpp>

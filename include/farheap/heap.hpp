@@ -9,8 +9,8 @@
 //
 // What was committed is there in the next run, whatever ended this one; what was not is not. Pointers, references and
 // std:: containers with this heap's allocator stay valid from run to run. Pointers to anything else do not: not to
-// malloc'ed memory, globals, functions. Objects with virtual functions cannot live here (their tables lie elsewhere in
-// every run); construct() refuses them.
+// malloc'ed memory, globals, functions. Objects with virtual functions need their type registered: their tables lie
+// elsewhere in every run (farheap/polymorphic.hpp); construct() refuses others.
 //
 // It may be larger than memory: at most HeapOptions::memory of it is resident. This needs userfaultfd (`farheap doctor`
 // tells).
@@ -24,11 +24,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <farheap/allocator.hpp>
+#include <farheap/polymorphic.hpp>
 #include <farheap/result.hpp>
 #include <functional>
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,8 +50,15 @@ constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
 
 struct HeapOptions {
   std::uint64_t memory = 0;  // bytes that may be resident, at least 16 MiB; 0: half of the machine's
-  std::uint64_t capacity =
-      0;  // of a new heap, in bytes; it costs nothing until it is used. 0: 1 TiB, the most there is
+  // Of a new heap, in bytes; it costs nothing until it is used. 0: 1 TiB, the most there is.
+  std::uint64_t capacity = 0;
+  // A new heap is to hold no plain pointers into itself, only those of farheap::offset_allocator (offset_ptr): then it
+  // may be opened at other addresses, when its own are taken, as by a copy of it that is open in the same process.
+  // Opening it there reads and changes the allocator's books, once.
+  bool relocatable = false;
+  // Opens a heap with objects of types that have virtual functions and are not registered in this program: to look at
+  // it, commit, or make snapshots. Nobody may call functions of such objects.
+  bool any_types = false;
 };
 
 enum class ObjectKind : std::uint32_t {
@@ -72,6 +81,18 @@ struct ObjectInfo {
   void* address = nullptr;
 };
 
+// An object as the directory has it. The texts lie in the heap, each ended by a zero: they are there until the object
+// is destroyed or described anew.
+struct ObjectEntry {
+  ObjectKind kind = ObjectKind::kNamed;
+  std::string_view name;  // empty: anonymous; of a unique one, its type
+  std::string_view type;
+  std::string_view description;
+  std::uint64_t length = 0;
+  std::uint64_t element_bytes = 0;
+  void* address = nullptr;
+};
+
 struct VersionInfo {
   std::string name;           // empty: the newest one
   std::uint64_t commit = 0;   // counts all commits of this heap
@@ -82,11 +103,37 @@ struct VersionInfo {
 struct HeapStatistics {
   std::uint64_t memory_bytes = 0;     // resident now
   std::uint64_t allocated_bytes = 0;  // in objects, their size classes' rounding included
+  std::uint64_t index_bytes = 0;      // of these, in the table of names; it stays when objects go
   std::uint64_t segment_bytes = 0;    // of addresses handed out to the allocator
   std::uint64_t capacity_bytes = 0;
   std::uint64_t objects = 0;                                    // constructed and not destroyed
   std::uint64_t faults = 0, bytes_read = 0, bytes_written = 0;  // since it was opened
 };
+
+// Bytes that are done, of how many: a guess until the last call, which has both alike. Called by the thread that works.
+using HeapProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+struct CopyOptions {
+  bool newest_only = false;  // without the snapshots
+  // Where the file system can: the copy shares the bytes of the heap's file until one of the two changes, and costs no
+  // time. It has the same versions then, and lies as the heap does; a copy of bytes lies in the order of addresses.
+  bool share_bytes = true;
+  HeapProgress progress = {};
+};
+
+struct CheckOptions {
+  bool data = false;  // read all pages of all versions, too: a store with checksums tells which are damaged
+  HeapProgress progress = {};
+};
+
+struct RepairReport {
+  bool was_sound = false;              // nothing was done then
+  std::vector<VersionInfo> kept;       // by age; the last is the newest, and has no name
+  std::vector<std::string> lost;       // a sentence each: which version, and what is wrong with it
+  std::vector<std::string> old_files;  // the damaged heap's, under their new names
+};
+struct HeapFacts;       // heap_facts.hpp
+struct HeapDifference;  // heap_facts.hpp
 
 // An object is there, but of another type or length than was asked for.
 class TypeMismatch : public std::logic_error {
@@ -109,10 +156,28 @@ class Heap {
   [[nodiscard]] static Result<Heap> open_read_only(std::string_view uri, const HeapOptions& options = {});
   // Removes a heap and its files. kConflict if somebody has it open.
   [[nodiscard]] static Status remove(std::string_view uri);
-  // Goes back to the newest snapshot: all that came after it is lost.
-  [[nodiscard]] static Status roll_back(std::string_view uri);
+  // Makes a heap at `to`, where none is (kConflict), out of `from`: "URI", the newest commit with all snapshots, or
+  // "URI@SNAPSHOT", that version alone. The two may be in stores of different kinds. The copy has an id of its own, and
+  // the same address. `from` may be in use meanwhile, in this process too: the newest commit is copied, and nobody
+  // waits, but that bytes are not shared then. Takes a few MiB of memory and no addresses. On error nothing is left;
+  // who is killed leaves what opens as no heap, and what create() and copy() replace.
+  [[nodiscard]] static Status copy(std::string_view from, std::string_view to, const CopyOptions& options = {});
+  // Goes back to a snapshot, the newest one if it is not named (here or as "URI@SNAPSHOT"): all that came after it is
+  // lost, newer snapshots too. One commit: whoever is killed leaves the heap as it was, or gone back. kNotFound.
+  [[nodiscard]] static Status roll_back(std::string_view uri, std::string_view snapshot = {});
+  // Whether somebody, this process too, has it open for writing. kNotFound if there is none.
+  [[nodiscard]] static Result<bool> has_writer(std::string_view uri);
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.
-  [[nodiscard]] static Status check(std::string_view uri);
+  [[nodiscard]] static Status check(std::string_view uri, const CheckOptions& options = {});
+  // Makes a damaged heap anew out of its intact versions; the newest of them is the newest of the heap then. It keeps
+  // its id and its address. The damaged files stay, as FILE.damaged. kCorrupt if no version is intact.
+  [[nodiscard]] static Result<RepairReport> repair(std::string_view uri, const HeapProgress& progress = {});
+  // What is in "URI" or "URI@SNAPSHOT", without opening it: nothing is mapped, and a writer may have it open.
+  [[nodiscard]] static Result<HeapFacts> look(std::string_view uri);
+  // How two versions of one heap differ. The cost follows what differs, and how many objects there are. Two stores may
+  // be named if one is a copy of the other, of its files or by copy(), or both are of a third; then all pages are read.
+  // kInvalidArgument for two different heaps.
+  [[nodiscard]] static Result<HeapDifference> diff(std::string_view uri_a, std::string_view uri_b);
 
   Heap(Heap&& other) noexcept;
   Heap& operator=(Heap&& other) noexcept;
@@ -206,8 +271,7 @@ class Heap {
   // Any object that construct() returned. False if it is none.
   template <class T>
   bool destroy_ptr(T* object) {
-    return object != nullptr &&
-           destroy_entry<T>(take({ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T)}, object));
+    return object != nullptr && destroy_entry<T>(take(key<T>(anonymous_instance), object));
   }
 
   // A text beside an object: kNotFound if construct() did not return it.
@@ -215,10 +279,29 @@ class Heap {
   // By age. Requires: `visit` neither constructs nor destroys.
   void for_each_object(const std::function<void(const ObjectInfo&)>& visit) const;
 
+  // ---- objects of types the compiler does not see: what other interfaces to a heap are built on. No type is checked,
+  // nothing constructed or freed.
+  [[nodiscard]] std::optional<ObjectEntry> entry(ObjectKind kind, std::string_view name) const;
+  [[nodiscard]] std::optional<ObjectEntry> entry(const void* object) const;
+  // Puts memory of this heap into the directory; its description is left out. False if there is one of that name.
+  // std::bad_alloc. Requires: the type's text is ended by a zero.
+  [[nodiscard]] bool add_entry(const ObjectEntry& entry);
+  // Takes an object out of it; the memory stays. nullptr if there is none.
+  [[nodiscard]] Found<void> remove_entry(ObjectKind kind, std::string_view name);
+  [[nodiscard]] Found<void> remove_entry(const void* object);
+
   // ---- facts
   [[nodiscard]] std::string uri() const;
   [[nodiscard]] bool is_read_only() const noexcept;
+  [[nodiscard]] const void* address() const noexcept;  // where its first byte is mapped now
+  [[nodiscard]] bool is_relocatable() const noexcept;
   [[nodiscard]] std::string id() const;  // 32 hexadecimal digits, of this heap for ever
+  // A text about the heap as a whole; empty at first. kNoSpace when the heap is full.
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] Status set_description(std::string_view description);
+  // The number of the commit that was opened, or made last.
+  [[nodiscard]] std::uint64_t last_commit() const;
+  [[nodiscard]] std::uint32_t format() const noexcept;  // docs/formats.md, "A heap in a kept segment"
   [[nodiscard]] HeapStatistics statistics();
 
  private:
@@ -229,6 +312,7 @@ class Heap {
     std::string_view name;
     const char* type;
     std::size_t element_bytes;
+    bool polymorphic;
   };
   struct Entry {
     void* address = nullptr;
@@ -237,15 +321,15 @@ class Heap {
 
   template <class T>
   [[nodiscard]] static Key key(std::string_view name) {
-    return {ObjectKind::kNamed, name, typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kNamed, name, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   template <class T>
   [[nodiscard]] static Key key(UniqueInstance) {
-    return {ObjectKind::kUnique, typeid(T).name(), typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kUnique, typeid(T).name(), typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   template <class T>
   [[nodiscard]] static Key key(AnonymousInstance) {
-    return {ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T)};
+    return {ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
   }
   [[nodiscard]] HeapRoot* root() const noexcept;
   [[nodiscard]] Entry look_up(const Key& key) const;
@@ -267,9 +351,9 @@ class Heap {
 
 template <class T, bool kIterate>
 class Heap::Constructor {
-  static_assert(
-      !std::is_polymorphic_v<T>,
-      "an object with virtual functions cannot outlive its process: the tables lie elsewhere in the next run");
+  static_assert(!std::is_polymorphic_v<T> || polymorphic<T>::value,
+                "an object with virtual functions outlives its process only if its type is registered: "
+                "FARHEAP_POLYMORPHIC(T), see farheap/polymorphic.hpp");
 
  public:
   [[nodiscard]] Constructor& operator[](std::size_t length) {

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t kFirstBuckets = 64;
 
-std::uint64_t hash_of(std::uint32_t kind, std::string_view name) {
-  return XXH3_64bits_withSeed(name.data(), name.size(), kind);
-}
-
 const char* copy_text(heap::Heap& heap, std::string_view text) {
   auto* const copy = static_cast<char*>(heap.allocate(text.size() + 1));
   if (copy == nullptr) return nullptr;
@@ -25,6 +21,10 @@ const char* copy_text(heap::Heap& heap, std::string_view text) {
 }
 
 }  // namespace
+
+std::uint64_t Directory::hash_of(std::uint32_t kind, std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), kind);
+}
 
 ObjectRecord*& Directory::by_address(const void* object) const {
   const std::uint64_t hash = XXH3_64bits(static_cast<const void*>(&object), sizeof object);
@@ -71,8 +71,26 @@ bool Directory::make_room(heap::Heap& heap) {
   return true;
 }
 
+// An object's address tells its bucket, so they are filled anew.
+void Directory::move(const base::AddressShift& shift) {
+  shift(buckets_);
+  shift(oldest_);
+  shift(newest_);
+  if (bucket_count_ != 0) std::fill_n(buckets_, 2 * bucket_count_, nullptr);
+  for (ObjectRecord* one = oldest_; one != nullptr; one = one->newer) {
+    shift(one->older);
+    shift(one->newer);
+    shift(one->object);
+    shift(one->name);
+    shift(one->type);
+    shift(one->description);
+    one->next_of_name = one->next_of_address = nullptr;
+    link(*one);
+  }
+}
+
 ObjectRecord* Directory::enter(heap::Heap& heap, std::uint32_t kind, std::string_view name, const char* type,
-                               std::size_t element_bytes, void* object, std::size_t length) {
+                               std::size_t element_bytes, void* object, std::size_t length, std::uint16_t flags) {
   if (!make_room(heap)) return nullptr;
   void* const memory = heap.allocate(sizeof(ObjectRecord));
   const char* const own_type = copy_text(heap, type);
@@ -91,11 +109,13 @@ ObjectRecord* Directory::enter(heap::Heap& heap, std::uint32_t kind, std::string
   record->name_bytes = static_cast<std::uint32_t>(name.size());
   record->name_hash = hash_of(kind, name);
   record->type = own_type;
-  record->kind = kind;
+  record->kind = static_cast<std::uint16_t>(kind);
+  record->flags = flags;
   record->older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = record;
   newest_ = record;
   ++objects_;
+  if ((flags & ObjectRecord::kPolymorphic) != 0) ++polymorphic_objects_;
   link(*record);
   return record;
 }
@@ -112,6 +132,7 @@ void Directory::remove(heap::Heap& heap, ObjectRecord* record) {
   (record->older != nullptr ? record->older->newer : oldest_) = record->newer;
   (record->newer != nullptr ? record->newer->older : newest_) = record->older;
   --objects_;
+  if ((record->flags & ObjectRecord::kPolymorphic) != 0) --polymorphic_objects_;
   for (const char* text : {record->name, record->type, record->description}) heap.free(const_cast<char*>(text));
   heap.free(record);
 }

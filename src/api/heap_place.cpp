@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
+#include "api/heap_store.hpp"
+
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -95,6 +97,13 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
 
 bool HeapPlace::is_there() const { return exists(file); }
 
+tl::unexpected<Error> HeapPlace::not_there() const {
+  return fail(ErrorCode::kNotFound, kWhat, uri, file + " does not exist",
+              "create() makes one, and open_or_create() where there is none");
+}
+
+Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
+
 bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
 
 // The file of the blocks loses its name first and goes last: with it, what else is there belongs to nobody.
@@ -165,6 +174,21 @@ Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
     if (!reads) write_holder(file);
     return taken;
   }
+}
+
+Result<bool> HeapLock::has_writer(const HeapPlace& place) {
+  const std::string path = place.lock_file();
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT) return false;
+    return fail(errno_error(errno, "cannot ask who has the heap open", path));
+  }
+  struct flock range = on_bytes(kWriterByte, 1, F_WRLCK);
+  const bool asked = fcntl(file, F_OFD_GETLK, &range) == 0;
+  const int why = errno;
+  close(file);
+  if (!asked) return fail(errno_error(why, "cannot ask who has the heap open", path));
+  return range.l_type != F_UNLCK;
 }
 
 Status HeapLock::let_readers_in() {

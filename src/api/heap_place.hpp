@@ -11,6 +11,8 @@
 #pragma once
 
 #include <farheap/result.hpp>
+#include <farheap/store.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,9 @@ struct HeapPlace {
   // kInvalidArgument for stores in which no heap can live.
   [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
   [[nodiscard]] bool is_there() const;
+  // kNotFound, in words.
+  [[nodiscard]] tl::unexpected<Error> not_there() const;
+  [[nodiscard]] Result<std::unique_ptr<Store>> open() const;
   [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
 
   // Removes the store's files. Whoever is killed in the middle leaves a removal that was begun: the next one who
@@ -46,6 +51,8 @@ class HeapLock final : public segment::VersionLeases {
   // kConflict, with the holder's name, if somebody else's lock forbids it: one may write, many may read beside him, and
   // who creates or removes it is alone.
   [[nodiscard]] static Result<HeapLock> take(const HeapPlace& place, For what);
+  // Takes nothing.
+  [[nodiscard]] static Result<bool> has_writer(const HeapPlace& place);
 
   HeapLock(HeapLock&& other) noexcept
       : file_(std::exchange(other.file_, -1)),

@@ -14,6 +14,7 @@
 #include "api/commit_holds.hpp"
 #include "api/directory.hpp"
 #include "api/heap_place.hpp"
+#include "api/virtual_tables.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "segment/kept_segment.hpp"
@@ -26,6 +27,7 @@ struct HeapRoot {
   heap::Heap books;
   alignas(64) api::Directory directory;
   alignas(64) std::byte resource[64];  // a Resource, made anew by every process
+  const char* description = nullptr;   // of the heap; ended by a zero
 
   HeapRoot(segment::PageSpace& space, base::MetadataSource& tables, base::Gate& gate)
       : books(space, kMostWaiting, tables, &gate) {}
@@ -59,7 +61,7 @@ static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 constexpr std::uint64_t kLeastMemory = 16 * base::kMiB;
 
 Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
-  segment::KeptSegment::Settings settings{options.memory, options.capacity};
+  segment::KeptSegment::Settings settings{options.memory, options.capacity, options.relocatable};
   if (settings.memory_bytes == 0) {
     settings.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * base::kPageBytes / 2;
   }
@@ -69,15 +71,6 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
                 fmt::format("give it at least {}", base::format_size(kLeastMemory)));
   }
   return settings;
-}
-
-Result<std::unique_ptr<Store>> open_kept(const api::HeapPlace& place) {
-  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
-}
-
-tl::unexpected<Error> not_there(const api::HeapPlace& place) {
-  return fail(ErrorCode::kNotFound, "cannot open the heap", place.uri, place.file + " does not exist",
-              "create() makes one, and open_or_create() where there is none");
 }
 
 }  // namespace
@@ -93,6 +86,7 @@ struct Heap::State {
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
+  [[nodiscard]] Status put_virtual_tables_right();
   [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
 
   api::HeapPlace place;
@@ -104,7 +98,7 @@ struct Heap::State {
   bool attached = false;
   const pid_t owner = getpid();
 
-  enum class How { kCreate, kOpen, kRead };
+  enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
 };
 
@@ -113,11 +107,12 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (!settings) return fail(std::move(settings.error()));
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->snapshot.empty() && how != How::kRead) {
+  const bool reads = how == How::kRead || how == How::kCheck;
+  if (!place->snapshot.empty() && !reads) {
     return fail(ErrorCode::kInvalidArgument, "cannot open the heap", std::string(uri), "a snapshot never changes",
                 "open it with open_read_only()");
   }
-  if (how != How::kCreate && !place->is_there()) return not_there(*place);
+  if (how != How::kCreate && !place->is_there()) return place->not_there();
   using For = api::HeapLock::For;
   auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
                                           : how == How::kOpen ? For::kWriting
@@ -126,7 +121,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (how == How::kCreate && place->is_half_removed()) {
     if (Status removed = place->remove_files(); !removed) return fail(std::move(removed.error()));
   }
-  auto store = open_kept(*place);
+  auto store = place->open();
   if (!store) return fail(std::move(store.error()));
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
   settings->leases = &state->lock;
@@ -137,6 +132,12 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (!opened) return fail(std::move(opened.error()));
   state->segment = std::move(*opened);
   KeptSegment& segment = *state->segment;
+  if (segment.moved().is_needed()) {
+    if (how == How::kCheck) segment.move_books();
+    if (how != How::kRead) state->root().books.move(segment.moved());
+    state->root().directory.move(segment.moved());
+    segment.moved()(state->root().description);
+  }
   if (how == How::kCreate) {
     auto* const root = ::new (segment.root()) HeapRoot(segment, segment.tables(), state->gate);
     if (!root->books.usable()) {
@@ -146,9 +147,12 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   } else if (how == How::kOpen) {
     state->root().books.attach(segment, segment.tables(), &state->gate);
   }
-  state->attached = how != How::kRead;
+  state->attached = !reads;
   ::new (static_cast<void*>(state->root().resource)) Resource(state->root(), state->holds);
-  if (how == How::kRead) segment.seal();
+  if (!options.any_types && how != How::kCheck) {
+    if (Status right = state->put_virtual_tables_right(); !right) return fail(std::move(right.error()));
+  }
+  if (reads) segment.seal();
   Heap heap(std::move(state));
   if (how == How::kCreate) {
     Status status = heap.commit();
@@ -156,6 +160,23 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     if (!status) return fail(std::move(status.error()));
   }
   return heap;
+}
+
+// Costs a look at every object if there is one that needs it, and nothing otherwise.
+Status Heap::State::put_virtual_tables_right() {
+  api::Directory& objects = root().directory;
+  if (objects.polymorphic_objects() == 0) return {};
+  for (api::ObjectRecord* one = objects.oldest(); one != nullptr; one = one->newer) {
+    if ((one->flags & api::ObjectRecord::kPolymorphic) == 0) continue;
+    const auto tables = api::virtual_tables(one->type, one->element_bytes);
+    if (!tables) {
+      Error error = tables.error();
+      error.what = "cannot open the heap " + place.uri + ": " + error.what;
+      return fail(std::move(error));
+    }
+    api::set_virtual_tables(**tables, one->object, one->length, one->element_bytes);
+  }
+  return {};
 }
 
 Heap::Heap(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -188,12 +209,12 @@ Status Heap::remove(std::string_view uri) {
     return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
                 "remove_snapshot() removes that alone");
   }
-  if (!place->is_there() && !place->is_half_removed()) return not_there(*place);
+  if (!place->is_there() && !place->is_half_removed()) return place->not_there();
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
     // Only what is a heap is removed.
-    auto store = open_kept(*place);
+    auto store = place->open();
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
@@ -203,48 +224,63 @@ Status Heap::remove(std::string_view uri) {
   return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
 }
 
-Status Heap::roll_back(std::string_view uri) {
+Result<bool> Heap::has_writer(std::string_view uri) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return not_there(*place);
+  if (!place->is_there()) return place->not_there();
+  return api::HeapLock::has_writer(*place);
+}
+
+Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
+  auto place = api::HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (snapshot.empty()) snapshot = place->snapshot;
+  if (!place->is_there()) return place->not_there();
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = open_kept(*place);
+  auto store = place->open();
   if (!store) return fail(std::move(store.error()));
   auto versions = segment::Versions::open(**store, &*lock);
   if (!versions) return fail(std::move(versions.error()));
-  return (*versions)->roll_back();
+  return (*versions)->roll_back(snapshot);
 }
 
-Status Heap::check(std::string_view uri) {
+Status Heap::check(std::string_view uri, const CheckOptions& options) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return not_there(*place);
+  if (!place->is_there()) return place->not_there();
   {
     // Before it is mapped: what cannot be read when it is touched ends the program.
     auto lock = api::HeapLock::take(*place, api::HeapLock::For::kReading);
     if (!lock) return fail(std::move(lock.error()));
-    auto store = open_kept(*place);
+    auto store = place->open();
     if (!store) return fail(std::move(store.error()));
     auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
-    if (Status status = (*versions)->check(); !status) return status;
+    const std::uint64_t all = (*versions)->last_commit().taken_slots * base::kPageBytes;
+    const auto tell = [&](std::uint64_t slots) {
+      if (options.progress) options.progress(slots * base::kPageBytes, all);
+    };
+    if (Status status = (*versions)->check(options.data, tell); !status) return status;
   }
-  auto opened = open_read_only(uri);
+  auto opened = State::make(uri, {}, State::How::kCheck);
   if (!opened) return fail(std::move(opened.error()));
   State& state = *opened->state_;
   std::string why;
   const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
-  if (!state.root().books.check(why, range)) {
+  const HeapRoot& root = state.root();
+  if (!state.segment->check(why) || !root.books.check(why, range) || !root.directory.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,
-                "open an older snapshot, if there is one, and copy what is there");
+                "`farheap heap check --repair` makes it anew out of the versions that are whole");
   }
   return {};
 }
 
 // ---- versions
 
-// Who allocates or enters a name waits until the cut is made, and no longer.
+// Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
+// up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
+// which has to be at rest, is shared with them.
 Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
@@ -254,7 +290,7 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
                 "commit in the process that has opened it");
   }
   holds.stop();
-  std::unique_lock no_names(directory);
+  std::shared_lock no_names(directory);
   gate.close();
   bool open = false;
   const auto at_cut = [&] {
@@ -356,11 +392,16 @@ Heap::Entry Heap::look_up(const Key& key) const {
 }
 
 bool Heap::enter(const Key& key, void* object, std::size_t length) {
+  if (key.polymorphic) {  // told now, not when it is opened
+    const auto tables = api::virtual_tables(key.type, key.element_bytes);
+    if (!tables) throw TypeMismatch(tables.error().message());
+  }
   std::unique_lock lock(state_->directory);
   api::Directory& directory = root()->directory;
   const auto kind = static_cast<std::uint32_t>(key.kind);
   if (key.kind != ObjectKind::kAnonymous && directory.find(kind, key.name) != nullptr) return false;
-  if (directory.enter(root()->books, kind, key.name, key.type, key.element_bytes, object, length) == nullptr) {
+  if (directory.enter(root()->books, kind, key.name, key.type, key.element_bytes, object, length,
+                      key.polymorphic ? api::ObjectRecord::kPolymorphic : std::uint16_t{0}) == nullptr) {
     throw std::bad_alloc();
   }
   return true;
@@ -398,12 +439,71 @@ void Heap::for_each_object(const std::function<void(const ObjectInfo&)>& visit) 
   }
 }
 
+namespace {
+
+ObjectEntry entry_of(const api::ObjectRecord& record) {
+  const auto text = [](const char* from) { return from == nullptr ? std::string_view() : std::string_view(from); };
+  return {.kind = static_cast<ObjectKind>(record.kind),
+          .name = {record.name == nullptr ? "" : record.name, record.name_bytes},
+          .type = text(record.type),
+          .description = text(record.description),
+          .length = record.length,
+          .element_bytes = record.element_bytes,
+          .address = record.object};
+}
+
+}  // namespace
+
+std::optional<ObjectEntry> Heap::entry(ObjectKind kind, std::string_view name) const {
+  std::shared_lock lock(state_->directory);
+  const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(kind), name);
+  if (record == nullptr) return std::nullopt;
+  return entry_of(*record);
+}
+
+std::optional<ObjectEntry> Heap::entry(const void* object) const {
+  std::shared_lock lock(state_->directory);
+  const api::ObjectRecord* const record = root()->directory.find(object);
+  if (record == nullptr) return std::nullopt;
+  return entry_of(*record);
+}
+
+bool Heap::add_entry(const ObjectEntry& entry) {
+  const std::string_view name = entry.kind == ObjectKind::kAnonymous ? std::string_view() : entry.name;
+  return enter({entry.kind, name, entry.type.data(), entry.element_bytes}, entry.address, entry.length);
+}
+
+namespace {
+
+Heap::Found<void> remove_from(HeapRoot& root, api::ObjectRecord* record) {
+  if (record == nullptr) return {};
+  const Heap::Found<void> found{record->object, record->length};
+  root.directory.remove(root.books, record);
+  return found;
+}
+
+}  // namespace
+
+Heap::Found<void> Heap::remove_entry(ObjectKind kind, std::string_view name) {
+  std::unique_lock lock(state_->directory);
+  return remove_from(*root(), root()->directory.find(static_cast<std::uint32_t>(kind), name));
+}
+
+Heap::Found<void> Heap::remove_entry(const void* object) {
+  std::unique_lock lock(state_->directory);
+  return remove_from(*root(), root()->directory.find(object));
+}
+
 // ---- facts
 
 std::string Heap::uri() const {
   const std::string store = state_->segment->store().describe();
   return state_->place.snapshot.empty() ? store : store + "@" + state_->place.snapshot;
 }
+
+const void* Heap::address() const noexcept { return state_->segment->base(); }
+
+bool Heap::is_relocatable() const noexcept { return state_->segment->relocatable(); }
 
 bool Heap::is_read_only() const noexcept { return state_->segment->read_only(); }
 
@@ -415,6 +515,25 @@ std::string Heap::id() const {
   return text;
 }
 
+std::string Heap::description() const {
+  std::shared_lock lock(state_->directory);
+  return root()->description == nullptr ? "" : root()->description;
+}
+
+Status Heap::set_description(std::string_view description) {
+  auto* const text = static_cast<char*>(allocate(description.size() + 1));
+  if (text == nullptr) return fail(ErrorCode::kNoSpace, "cannot describe the heap", uri(), "it is full");
+  std::copy(description.begin(), description.end(), text);
+  text[description.size()] = '\0';
+  std::unique_lock lock(state_->directory);
+  deallocate(const_cast<char*>(std::exchange(root()->description, text)));
+  return {};
+}
+
+std::uint64_t Heap::last_commit() const { return state_->segment->versions().last_commit().commit; }
+
+std::uint32_t Heap::format() const noexcept { return state_->segment->format(); }
+
 HeapStatistics Heap::statistics() {
   HeapStatistics found;
   found.memory_bytes = state_->segment->resident_bytes();
@@ -424,6 +543,7 @@ HeapStatistics Heap::statistics() {
   {
     std::shared_lock lock(state_->directory);
     found.objects = root()->directory.objects();
+    if (state_->attached) found.index_bytes = root()->directory.index_bytes(root()->books);
   }
   const base::RunCounters& counters = state_->segment->counters();
   found.faults = counters.faults;

@@ -31,6 +31,11 @@ class ChunkPool {
   explicit ChunkPool(segment::PageSpace& space, base::MetadataSource& source = base::mapped_tables()) noexcept;
   // For one whose bytes came back from an earlier process, at rest.
   void attach(segment::PageSpace& space) noexcept;
+  void move(const base::AddressShift& shift) noexcept {
+    chunks_.move(shift);
+    with_free_.move(shift);
+    with_dirty_.move(shift);
+  }
   [[nodiscard]] bool usable() const noexcept;
 
   // The number of the first of `count` (1 to 8) granules in a row; kNone when the space is full.

@@ -58,8 +58,12 @@ class Heap {
   // For a heap whose bytes came back from an earlier process, as they were while the gate was closed. What the threads
   // of that process had in their caches is free again; an object that one of them was about to get or had just given
   // up stays allocated.
-  // Requires: all lies at the same addresses as then; check() found nothing, or the bytes are known to be sound.
+  // Requires: all lies at the same addresses as then, or was moved; check() found nothing, or the bytes are known to be
+  // sound.
   void attach(segment::PageSpace& space, base::MetadataSource& source, base::Gate* gate) noexcept;
+  // Before attach() or check(), when it lies elsewhere than where it was written: its books are put right. What points
+  // into it from outside of the books is the owner's business. Requires: the books are sound.
+  void move(const base::AddressShift& shift) noexcept;
   // The end of a kept heap's use by this process: threads that used it may end later, when its memory is gone.
   // Requires: no thread uses the heap now or later (one may be ending), and the gate is open.
   void detach() noexcept;

@@ -265,7 +265,7 @@ bool BookCheck::large() {
   const HeapMap& map = heap_.map_;
   const LargeRuns& runs = heap_.large_;
   std::size_t limit = runs.offset_limit();
-  if (&runs.map_ != &map) return wrong("the large runs have another map");
+  if (runs.map_ != &map) return wrong("the large runs have another map");
   if (limit > map.capacity_bytes() || limit % base::kPageBytes != 0) return wrong("large runs end at {}", limit);
   std::size_t live = 0;
   for (std::size_t offset = 0; offset < limit; offset += base::kPageBytes) {

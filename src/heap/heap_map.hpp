@@ -70,6 +70,14 @@ class HeapMap {
     return run_pages_[offset >> base::kPageShift];
   }
 
+  void move(const base::AddressShift& shift) noexcept {
+    shift(base_);
+    classes_.move(shift);
+    slabs_.move(shift);
+    bits_beside_.move(shift);
+    run_pages_.move(shift);
+  }
+
   // For books that may be damaged.
   [[nodiscard]] bool is_sound(const KeptRange& kept) const noexcept {
     std::size_t granules = capacity_ / kGranuleBytes;

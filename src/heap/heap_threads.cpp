@@ -106,6 +106,33 @@ void Heap::attach(segment::PageSpace& space, base::MetadataSource& source, base:
   bind_threads();
 }
 
+void Heap::move(const base::AddressShift& shift) noexcept {
+  map_.move(shift);
+  shift(bins_);
+  pool_.move(shift);
+  large_.move(shift);
+  metadata_.move(shift);
+  const std::size_t limit = pool_.chunk_limit() * kChunkBytes;
+  for (std::size_t offset = 0, step = 0; offset < limit; offset += step) {
+    const unsigned size_class = map_.class_at(offset);
+    step = (size_class == 0 ? 1 : kSizeClasses[size_class].granules) * kGranuleBytes;
+    if (size_class != 0) shift(map_.slab(map_.slab_at(offset)).free_bits);
+  }
+  shift(living_);
+  shift(spare_);
+  for (ThreadCache* first : {living_, spare_}) {
+    for (ThreadCache* cache = first; cache != nullptr; cache = cache->next) {
+      shift(cache->heap);
+      shift(cache->next);
+      shift(cache->previous);
+      for (CacheBin& bin : cache->bins) {
+        shift(bin.slots);
+        for (std::uint32_t i = 0; i < bin.count.load(std::memory_order_relaxed); ++i) shift(bin.slots[i]);
+      }
+    }
+  }
+}
+
 // With an id that no thread has, so that a call that comes too late takes no thread's cache.
 void Heap::detach() noexcept {
   unbind_threads();

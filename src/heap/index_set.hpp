@@ -59,6 +59,10 @@ class IndexSet {
     return kNone;
   }
 
+  void move(const base::AddressShift& shift) noexcept {
+    for (Level& level : levels_) level.move(shift);
+  }
+
   // For books that may be damaged: whether the levels agree and the tables have the right lengths.
   [[nodiscard]] bool is_sound(std::size_t limit, const KeptRange& kept) const noexcept {
     for (int level = 0; level < kLevels; ++level) {

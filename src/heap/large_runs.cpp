@@ -12,6 +12,11 @@ namespace farheap::heap {
 
 static constexpr std::size_t kLargestWaiting = 2 * base::kMiB;
 
+void LargeRuns::move(const base::AddressShift& shift) noexcept {
+  shift(map_);
+  for (unsigned i = 0; i < waiting_count_; ++i) shift(waiting_[i].at);
+}
+
 void LargeRuns::attach(segment::PageSpace& space) noexcept {
   space_ = &space;
   ::new (&mutex_) std::mutex;
@@ -37,8 +42,8 @@ std::byte* LargeRuns::take_waiting(std::size_t bytes, std::size_t alignment, std
 }
 
 void LargeRuns::note(std::byte* at, std::size_t bytes) noexcept {
-  std::size_t offset = map_.offset_of(at);
-  map_.run_pages(offset).store(static_cast<std::uint32_t>(bytes / base::kPageBytes), std::memory_order_relaxed);
+  std::size_t offset = map_->offset_of(at);
+  map_->run_pages(offset).store(static_cast<std::uint32_t>(bytes / base::kPageBytes), std::memory_order_relaxed);
   live_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   std::size_t limit = offset_limit_.load(std::memory_order_relaxed);
   while (limit < offset + bytes && !offset_limit_.compare_exchange_weak(limit, offset + bytes)) {
@@ -46,7 +51,7 @@ void LargeRuns::note(std::byte* at, std::size_t bytes) noexcept {
 }
 
 LargeRuns::Run LargeRuns::obtain(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > map_.capacity_bytes()) return {};
+  if (bytes > map_->capacity_bytes()) return {};
   bytes = base::round_up(bytes, base::kPageBytes);
   std::size_t got = bytes;
   Run run{take_waiting(bytes, alignment, got), false};
@@ -56,10 +61,10 @@ LargeRuns::Run LargeRuns::obtain(std::size_t bytes, std::size_t alignment) noexc
 }
 
 void LargeRuns::give_back(void* object) noexcept {
-  std::size_t offset = map_.offset_of(object);
-  bool possible = offset < map_.capacity_bytes() && offset % base::kPageBytes == 0;
+  std::size_t offset = map_->offset_of(object);
+  bool possible = offset < map_->capacity_bytes() && offset % base::kPageBytes == 0;
   // The exchange lets one of two threads that free the same object at once win, and stops the other.
-  std::size_t pages = possible ? map_.run_pages(offset).exchange(0, std::memory_order_relaxed) : 0;
+  std::size_t pages = possible ? map_->run_pages(offset).exchange(0, std::memory_order_relaxed) : 0;
   if (pages == 0) stop_not_allocated(object, "is not the start of an object, or was freed before");
   auto* at = static_cast<std::byte*>(object);
   std::size_t bytes = pages * base::kPageBytes;
@@ -83,19 +88,19 @@ void LargeRuns::give_back(void* object) noexcept {
 }
 
 std::size_t LargeRuns::usable_bytes(const void* at) const noexcept {
-  std::size_t offset = map_.offset_of(at);
-  if (offset >= map_.capacity_bytes() || offset % base::kPageBytes != 0) return 0;
-  return map_.run_pages(offset).load(std::memory_order_relaxed) * base::kPageBytes;
+  std::size_t offset = map_->offset_of(at);
+  if (offset >= map_->capacity_bytes() || offset % base::kPageBytes != 0) return 0;
+  return map_->run_pages(offset).load(std::memory_order_relaxed) * base::kPageBytes;
 }
 
 bool LargeRuns::resize(void* object, std::size_t bytes) noexcept {
   std::size_t old_bytes = usable_bytes(object);
-  if (bytes > map_.capacity_bytes()) return false;
+  if (bytes > map_->capacity_bytes()) return false;
   bytes = base::round_up(bytes, base::kPageBytes);
   auto* at = static_cast<std::byte*>(object);
   if (bytes > old_bytes && !space_->extend(at, old_bytes, bytes)) return false;
   if (bytes < old_bytes) {
-    map_.run_pages(map_.offset_of(at)).store(static_cast<std::uint32_t>(bytes / base::kPageBytes));
+    map_->run_pages(map_->offset_of(at)).store(static_cast<std::uint32_t>(bytes / base::kPageBytes));
     live_bytes_.fetch_sub(old_bytes - bytes, std::memory_order_relaxed);
     space_->give_back(at + bytes, old_bytes - bytes);
     return true;

@@ -20,9 +20,10 @@ class LargeRuns {
  public:
   // Of what was given back, `most_waiting` bytes stay in memory for the next that asks.
   LargeRuns(segment::PageSpace& space, HeapMap& map, std::size_t most_waiting) noexcept
-      : space_(&space), map_(map), most_waiting_(most_waiting) {}
+      : space_(&space), map_(&map), most_waiting_(most_waiting) {}
   // For one whose bytes came back from an earlier process, at rest.
   void attach(segment::PageSpace& space) noexcept;
+  void move(const base::AddressShift& shift) noexcept;
 
   struct Run {
     std::byte* at = nullptr;  // nullptr: the space is full
@@ -58,7 +59,7 @@ class LargeRuns {
   void note(std::byte* at, std::size_t bytes) noexcept;
 
   segment::PageSpace* space_;
-  HeapMap& map_;
+  HeapMap* map_;
   const std::size_t most_waiting_;
   std::atomic<std::size_t> live_bytes_{0};
   std::atomic<std::size_t> offset_limit_{0};

@@ -16,6 +16,12 @@ MetadataArena::~MetadataArena() {
   }
 }
 
+void MetadataArena::move(const base::AddressShift& shift) noexcept {
+  shift(next_);
+  shift(blocks_);
+  for (Block* block = blocks_; block != nullptr; block = block->next) shift(block->next);
+}
+
 void* MetadataArena::obtain(std::size_t bytes) noexcept {
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kBlockBytes = base::kMiB;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/address_shift.hpp"
 #include "base/metadata_source.hpp"
 
 namespace farheap::heap {
@@ -43,6 +44,9 @@ class SparseTable {
   [[nodiscard]] bool usable() const noexcept { return entries_ != nullptr; }
   [[nodiscard]] T& operator[](std::size_t index) const noexcept { return entries_[index]; }
 
+  // The table lies elsewhere; what its entries hold is the owner's business.
+  void move(const base::AddressShift& shift) noexcept { shift(entries_); }
+
   // For books that may be damaged: whether it still has so many entries, all of them in the range.
   [[nodiscard]] bool is_sound(std::size_t entries, const KeptRange& kept) const noexcept {
     return bytes_ / sizeof(T) == entries && reinterpret_cast<std::uintptr_t>(entries_) % alignof(T) == 0 &&
@@ -68,6 +72,7 @@ class MetadataArena {
 
   // In a new process: where more comes from.
   void attach(base::MetadataSource& source) noexcept { source_ = &source; }
+  void move(const base::AddressShift& shift) noexcept;
 
  private:
   friend struct BookLayout;

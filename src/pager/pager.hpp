@@ -51,6 +51,7 @@ struct PagerOptions {
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
   // What differs from the store is known (Changes), so that it can be committed.
   bool track_changes = false;
+  bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };

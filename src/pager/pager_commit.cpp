@@ -192,9 +192,9 @@ void Pager::end_commit(bool done) {
 }
 
 // While a commit is under way, what it takes stays until it is done (if it fails, nothing else has it), and what was
-// changed after the cut would come into it by leaving now. What was opened for reading is never written.
+// changed after the cut would come into it by leaving now. What is never written has no other place either.
 bool Pager::may_leave(const Block& block, BlockId id) const {
-  if (!committing_ && !writes_forbidden_) return true;
+  if (!committing_ && !options_.keep_changes) return true;
   for (PageNumber page = block.first; page < block.first + block.count; ++page) {
     if (table_.find(page) == nullptr || table_.find(page)->tag[page % kExtentPages] != id) continue;
     if (changes_.is_changed(page) || changes_.is_committing(page)) return false;

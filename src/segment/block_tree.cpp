@@ -14,9 +14,8 @@ namespace farheap::segment {
 namespace {
 
 constexpr unsigned kFanOutShift = 8;
-constexpr std::uint64_t kFanOut = 1 << kFanOutShift;
-
-std::uint64_t checksum_of(const BlockWords& words) { return XXH3_64bits(words.data(), sizeof words); }
+constexpr std::uint64_t kFanOut = BlockTree::kFanOut;
+static_assert(kFanOut == 1 << kFanOutShift);
 
 // Which entry of a block at `level` leads to the leaf.
 unsigned entry_for(std::uint64_t leaf, std::uint64_t level) {
@@ -45,14 +44,19 @@ BlockTree& BlockTree::operator=(BlockTree&&) noexcept = default;
 
 bool BlockTree::has_changed() const { return top_ && top_->changed; }
 
+std::uint64_t BlockTree::checksum_of(const BlockWords& words) { return XXH3_64bits(words.data(), sizeof words); }
+
+Status BlockTree::read_block(Store& store, const char* name, SlotRef at, std::uint64_t checksum, BlockWords& into) {
+  const SlotRead run{at.slot(), 1, reinterpret_cast<std::byte*>(into.data())};
+  if (Status status = read_slots(store, {&run, 1}); !status) return status;
+  if (checksum_of(into) == checksum) return {};
+  return fail(ErrorCode::kCorrupt, fmt::format("cannot read {}", name), store.describe(),
+              fmt::format("block {} does not have the checksum that was written with it", at.slot()),
+              "farheap heap check tells what else is damaged");
+}
+
 Status BlockTree::load(Node& node, SlotRef at, std::uint64_t checksum) const {
-  const SlotRead run{at.slot(), 1, reinterpret_cast<std::byte*>(node.words.data())};
-  if (Status status = read_slots(*store_, {&run, 1}); !status) return status;
-  if (checksum_of(node.words) != checksum) {
-    return fail(ErrorCode::kCorrupt, fmt::format("cannot read {}", name_), store_->describe(),
-                fmt::format("block {} does not have the checksum that was written with it", at.slot()),
-                "farheap heap check tells what else is damaged");
-  }
+  if (Status status = read_block(*store_, name_, at, checksum, node.words); !status) return status;
   node.at = at;
   return {};
 }

@@ -42,6 +42,14 @@ class BlockTree {
   };
   static constexpr std::uint64_t kMostLevels = 4;
 
+  // One block of a tree, for who walks trees on his own. kCorrupt if it does not have that checksum. Requires: `into`
+  // is aligned to a page.
+  [[nodiscard]] static Status read_block(Store& store, const char* name, SlotRef at, std::uint64_t checksum,
+                                         BlockWords& into);
+  [[nodiscard]] static std::uint64_t checksum_of(const BlockWords& words);
+  // A block above the leaves points to so many.
+  static constexpr std::uint64_t kFanOut = 256;
+
   // `name` is for messages: "the map". The store outlives the tree.
   BlockTree(Store& store, const char* name, Root root);
   ~BlockTree();

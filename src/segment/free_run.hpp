@@ -8,7 +8,9 @@
 #include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 
+#include "base/address_shift.hpp"
 #include "base/metadata_source.hpp"
 
 namespace farheap::segment {
@@ -59,6 +61,14 @@ class FreeRunPool {
 
   // In a new process: where more comes from.
   void attach(base::MetadataSource& source) noexcept { source_ = &source; }
+  // The records lie elsewhere. Calls visit(context, run) for each that is in use, whose members are as they were.
+  using Visit = void (*)(void* context, FreeRun& run);
+  void move(const base::AddressShift& shift, Visit visit, void* context) noexcept;
+
+  // For one that may be damaged: whether what it would give out lies in the tables and is not in use. Nothing else is
+  // read.
+  [[nodiscard]] bool is_sound(const std::byte* tables, const std::byte* end,
+                              const std::unordered_set<const FreeRun*>& in_use) const;
 
  private:
   friend struct RunBookLayout;

@@ -31,6 +31,18 @@ constexpr unsigned kHandlers = 2;
   _exit(base::kStatusNotKept);
 }
 
+// In some slot that is free in this process: slot 0 is the one of programs under `farheap run`.
+Result<os::Mapping> reserve_slot(std::uint64_t capacity) {
+  const auto first = static_cast<std::uint32_t>(base::random_number() % (kAddressSlots - 1));
+  Result<os::Mapping> range;
+  for (std::uint32_t i = 0; i < kAddressSlots - 1; ++i) {
+    const std::uint32_t slot = 1 + (first + i) % (kAddressSlots - 1);
+    range = os::Mapping::reserve_at(slot_address(slot), capacity, os::Access::kReadWrite);
+    if (range || range.error().code != ErrorCode::kConflict) break;
+  }
+  return range;
+}
+
 }  // namespace
 
 KeptSegment::KeptSegment(std::unique_ptr<Store> store, std::unique_ptr<Versions> versions, const Settings& settings)
@@ -46,8 +58,7 @@ std::size_t KeptSegment::table_bytes(std::size_t capacity) {
 }
 
 bool KeptSegment::is_unfinished(const Versions& versions) {
-  const Superblock content = versions.last_commit();
-  return content.pages == 0 && content.snapshot_count == 0;
+  return versions.last_commit().is_unfinished();
 }
 
 Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> store, const Settings& settings) {
@@ -66,14 +77,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::create(std::unique_ptr<Store> 
     if (!range) return fail(std::move(range.error()));
     return make_new(std::move(store), std::move(*begun), settings, std::move(*range));
   }
-  // Where it will lie in every process: slot 0 is the one of programs under `farheap run`.
-  const auto first = static_cast<std::uint32_t>(base::random_number() % (kAddressSlots - 1));
-  Result<os::Mapping> range;
-  for (std::uint32_t i = 0; i < kAddressSlots - 1; ++i) {
-    const std::uint32_t slot = 1 + (first + i) % (kAddressSlots - 1);
-    range = os::Mapping::reserve_at(slot_address(slot), capacity, os::Access::kReadWrite);
-    if (range || range.error().code != ErrorCode::kConflict) break;
-  }
+  auto range = reserve_slot(capacity);
   if (!range) return fail(std::move(range.error()));
   auto versions = Versions::create(
       *store,
@@ -91,7 +95,8 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::make_new(std::unique_ptr<Store
   KeptSegment& segment = **made;
   const std::size_t capacity = segment.capacity_bytes();
   auto* const books = reinterpret_cast<KeptBooks*>(segment.base());
-  ::new (static_cast<void*>(books)) KeptBooks(segment.base(), capacity, table_bytes(capacity), segment.tables());
+  ::new (static_cast<void*>(books)) KeptBooks(segment.base(), capacity, table_bytes(capacity),
+                                              settings.relocatable ? KeptBooks::kRelocatable : 0, segment.tables());
   return made;
 }
 
@@ -100,6 +105,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::open(std::unique_ptr<Store> st
   if (!versions) return fail(std::move(versions.error()));
   auto made = start(std::move(store), std::move(*versions), settings, {}, {}, false);
   if (!made) return made;
+  (*made)->move_books();
   (*made)->books().runs.attach((*made)->tables());
   return made;
 }
@@ -115,48 +121,42 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> s
                                                         std::unique_ptr<Versions> versions, const Settings& settings,
                                                         os::Mapping range, std::string_view snapshot, bool read_only) {
   const bool is_new = range.size() != 0;
-  const Superblock content = versions->last_commit();
-  if (!is_new) {
-    auto kept =
-        os::Mapping::reserve_at(content.base_address, content.capacity_pages * kPageBytes, os::Access::kReadWrite);
-    if (!kept) {
-      Error error = std::move(kept.error());
-      error.what = "cannot open the heap " + store->describe() + ": " + error.what;
-      if (error.code == ErrorCode::kConflict) {
-        error.remedy =
-            "a heap lies at the same addresses in every process: close the other one first (it may be "
-            "this heap, opened twice), or open it in another process";
-      }
-      return fail(std::move(error));
-    }
-    range = std::move(*kept);
-  }
   std::unique_ptr<KeptSegment> made(new KeptSegment(std::move(store), std::move(versions), settings));
   made->range_ = std::move(range);
   made->read_only_ = read_only;
-  if (!snapshot.empty()) {
-    auto all = made->versions_->snapshots();
-    if (!all) return fail(std::move(all.error()));
-    std::string names;
-    for (const Snapshot& one : *all) {
-      if (snapshot == one.name) made->snapshot_ = one;
-      names += names.empty() ? one.name : std::string(", ") + one.name;
-    }
-    if (!made->snapshot_) {
-      return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe() + "@" + std::string(snapshot),
-                  "it has no snapshot of that name",
-                  names.empty() ? "it has none at all" : "its snapshots are " + names);
-    }
-  }
-  if (!is_new && is_unfinished(*made->versions_)) {
-    return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe(),
-                "who began to create it did not end that", "create it again, or remove its files");
-  }
+  made->relocatable_ = settings.relocatable;
   if (!is_new) {
-    if (Status status = made->look_at_books(); !status) return fail(std::move(status.error()));
+    if (is_unfinished(*made->versions_)) {
+      return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe(),
+                  "who began to create it did not end that", "create it again, or remove its files");
+    }
+    Status status = made->choose_version(snapshot);
+    if (status) status = made->look_at_books();
+    if (status) status = made->take_addresses();
+    if (!status) return fail(std::move(status.error()));
   }
   if (Status started = made->start_paging(); !started) return fail(std::move(started.error()));
   return made;
+}
+
+void KeptSegment::move_books() {
+  if (!moved_.is_needed()) return;
+  books().runs.move(moved_);
+  books().address = moved_.to;
+}
+
+Status KeptSegment::choose_version(std::string_view snapshot) {
+  if (snapshot.empty()) return {};
+  auto all = versions_->snapshots();
+  if (!all) return fail(std::move(all.error()));
+  std::string names;
+  for (const Snapshot& one : *all) {
+    if (snapshot == one.name) snapshot_ = one;
+    names += names.empty() ? one.name : std::string(", ") + one.name;
+  }
+  if (snapshot_) return {};
+  return fail(ErrorCode::kNotFound, "cannot open the heap", store_->describe() + "@" + std::string(snapshot),
+              "it has no snapshot of that name", names.empty() ? "it has none at all" : "its snapshots are " + names);
 }
 
 // Before anything is mapped, while errors can be told.
@@ -171,11 +171,39 @@ Status KeptSegment::look_at_books() {
     return fail(ErrorCode::kCorrupt, "cannot open the heap", store_->describe(), "its first page is not one of a heap",
                 "`farheap heap check` looks at all of it");
   }
-  if (found.format > 1) {
+  if (found.format > KeptBooks::kFormat) {
     return fail(ErrorCode::kUnavailable, "cannot open the heap", store_->describe(),
-                fmt::format("its format is {}, this Farheap reads 1", found.format), "use a newer Farheap");
+                fmt::format("its format is {}, this Farheap reads 1 to {}", found.format, KeptBooks::kFormat),
+                "use a newer Farheap");
   }
-  return {};
+  const Superblock content = versions_->last_commit();
+  relocatable_ = (found.flags & KeptBooks::kRelocatable) != 0;
+  moved_.from = found.address != 0 ? found.address : content.base_address;
+  moved_.bytes = content.capacity_pages * kPageBytes;
+  if (moved_.from % base::kHugePageBytes == 0) return {};
+  return fail(ErrorCode::kCorrupt, "cannot open the heap", store_->describe(),
+              fmt::format("its first page says that it lies at {:#x}", moved_.from),
+              "`farheap heap check` looks at all of it");
+}
+
+// Where it lay last, if that can be.
+Status KeptSegment::take_addresses() {
+  auto range = os::Mapping::reserve_at(moved_.from, moved_.bytes, os::Access::kReadWrite);
+  if (!range && range.error().code == ErrorCode::kConflict && relocatable_) range = reserve_slot(moved_.bytes);
+  if (range) {
+    range_ = std::move(*range);
+    moved_.to = reinterpret_cast<std::uintptr_t>(range_.data());
+    return {};
+  }
+  Error error = std::move(range.error());
+  error.what = "cannot open the heap " + store_->describe() + ": " + error.what;
+  if (error.code == ErrorCode::kConflict) {
+    error.remedy = relocatable_ ? "close heaps that are open in this process: all places for one are taken"
+                                : "a heap lies at the same addresses in every process: close the other one first (it "
+                                  "may be this heap, opened twice), or open it in another process; heaps that are made "
+                                  "with HeapOptions::relocatable may lie elsewhere";
+  }
+  return fail(std::move(error));
 }
 
 Status KeptSegment::start_paging() {
@@ -196,6 +224,7 @@ Status KeptSegment::start_paging() {
   options.capacity_pages = range_.size() / kPageBytes;
   options.block_max_pages = kBlockPages;
   options.track_changes = true;
+  options.keep_changes = read_only_;
   options.lost = give_up;
   auto made = pager::Pager::make(*view_, *backing_, limit_, run_page_->counters, std::move(options));
   if (!made) return fail(std::move(made.error()));
@@ -262,6 +291,18 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   backing_->go_on();
   pager_->end_commit(status.has_value());
   return status;
+}
+
+bool KeptSegment::check(std::string& why) const {
+  const KeptBooks& mine = books();
+  const std::byte* const tables = base() + KeptBooks::kBytes + KeptBooks::kRootBytes;
+  if (mine.end_of_tables != table_bytes(capacity_bytes()) || mine.next_table > mine.end_of_tables ||
+      mine.next_table < static_cast<std::uint64_t>(tables - base())) {
+    why = fmt::format("tables reach to {} of {}, which cannot be", mine.next_table, mine.end_of_tables);
+    return false;
+  }
+  return mine.runs.check(why, {base() + mine.end_of_tables, base() + capacity_bytes()},
+                         {tables, base() + mine.next_table});
 }
 
 std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/address_shift.hpp"
 #include "base/metadata_source.hpp"
 #include "base/run_page.hpp"
 #include "farheap/store.hpp"
@@ -32,16 +33,24 @@ namespace farheap::segment {
 struct KeptBooks {
   static constexpr std::uint64_t kMagic = 0x3170'6165'6872'6166;  // "farheap1"
   std::uint64_t magic = kMagic;
-  std::uint32_t format = 1;
-  std::uint32_t unused = 0;
+  static constexpr std::uint32_t kFormat = 2;
+  std::uint32_t format = kFormat;
+  static constexpr std::uint32_t kRelocatable = 1;
+  std::uint32_t flags = 0;
   static constexpr std::size_t kBytes = 4096;        // they have
   static constexpr std::size_t kRootBytes = 61'440;  // behind them, for who stands above
   std::uint64_t next_table = kBytes + kRootBytes;    // offset: what lies below is reserved
   std::uint64_t end_of_tables = 0;
+  // At offset 32: of the base, for which all pointers in the books are right; 0: the superblock's.
+  std::uint64_t address = 0;
   alignas(64) RunAllocator runs;
 
-  KeptBooks(std::byte* base, std::size_t bytes, std::size_t tables, base::MetadataSource& source)
-      : end_of_tables(tables), runs(base + tables, bytes - tables, source) {}
+  KeptBooks(std::byte* base, std::size_t bytes, std::size_t tables, std::uint32_t its_flags,
+            base::MetadataSource& source)
+      : flags(its_flags),
+        end_of_tables(tables),
+        address(reinterpret_cast<std::uintptr_t>(base)),
+        runs(base + tables, bytes - tables, source) {}
 };
 static_assert(sizeof(KeptBooks) <= KeptBooks::kBytes);
 
@@ -50,12 +59,14 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   struct Settings {
     std::uint64_t memory_bytes = 0;    // that pages may take
     std::uint64_t capacity_bytes = 0;  // of a new one; 0: a whole slot of addresses
+    bool relocatable = false;          // a new one: it may lie elsewhere when its addresses are taken
     VersionLeases* leases = nullptr;   // outlive the segment; to read, there have to be some
   };
   // In an empty store. Errors: Versions::create; no addresses.
   [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> create(std::unique_ptr<Store> store,
                                                                    const Settings& settings);
-  // kConflict if its addresses are taken in this process.
+  // kConflict if its addresses are taken in this process and it is not relocatable. One that is may lie elsewhere:
+  // whoever stands above then puts right what they have written, as moved() says.
   [[nodiscard]] static Result<std::unique_ptr<KeptSegment>> open(std::unique_ptr<Store> store,
                                                                  const Settings& settings);
   // The newest version, or the snapshot of that name. Who writes to it ends the program with a message, but for what is
@@ -74,6 +85,13 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
 
   [[nodiscard]] bool read_only() const { return read_only_; }
+  [[nodiscard]] bool relocatable() const { return relocatable_; }
+  [[nodiscard]] std::uint32_t format() const { return books().format; }
+  // For check() of one that was opened to be read: its own books are put right where it lies elsewhere than it did. Who
+  // opens it to write has that already.
+  void move_books();
+  // From where the pointers in it were right to where it lies.
+  [[nodiscard]] const base::AddressShift& moved() const { return moved_; }
   void seal() { pager_->forbid_writes(true); }
   [[nodiscard]] std::byte* root() const { return base() + KeptBooks::kBytes; }
   [[nodiscard]] base::MetadataSource& tables() { return *this; }
@@ -84,6 +102,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   // next commit takes it all in again.
   enum class Kind { kCommit, kSnapshot, kRemoval };
   [[nodiscard]] Status commit(Kind kind, std::string_view name, const std::function<void()>& at_cut);
+
+  // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
+  [[nodiscard]] bool check(std::string& why) const;
 
   [[nodiscard]] Versions& versions() { return *versions_; }
   [[nodiscard]] const Store& store() const { return *store_; }
@@ -112,7 +133,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
                                                                      std::unique_ptr<Versions> versions,
                                                                      const Settings& settings, os::Mapping range);
   [[nodiscard]] Status start_paging();
+  [[nodiscard]] Status choose_version(std::string_view snapshot);
   [[nodiscard]] Status look_at_books();
+  [[nodiscard]] Status take_addresses();
   [[nodiscard]] KeptBooks& books() const { return *reinterpret_cast<KeptBooks*>(base()); }
   void* reserve(std::size_t bytes) noexcept override;
   [[nodiscard]] static std::size_t table_bytes(std::size_t capacity);
@@ -121,6 +144,8 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   std::unique_ptr<Versions> versions_;
   std::optional<Snapshot> snapshot_;
   bool read_only_ = false;
+  bool relocatable_ = false;
+  base::AddressShift moved_;
   MemoryLimit limit_;
   os::Mapping range_;
   os::Mapping run_page_memory_;

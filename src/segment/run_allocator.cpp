@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "base/format_into.hpp"
 #include "base/log.hpp"
@@ -15,7 +16,6 @@ namespace farheap::segment {
 
 namespace {
 
-[[nodiscard]] std::uintptr_t address_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 [[nodiscard]] std::uintptr_t align_up(std::uintptr_t value, std::size_t alignment) {
   return (value + alignment - 1) & ~(static_cast<std::uintptr_t>(alignment) - 1);
 }
@@ -34,6 +34,29 @@ RunAllocator::RunAllocator(std::byte* base, std::size_t bytes, base::MetadataSou
   if (all == nullptr) return;  // no room: as if everything were taken
   insert(*all);
   free_bytes_ = bytes;
+}
+
+// The trees are made anew from the records: their links are nobody's business but Boost's.
+void RunAllocator::move(const base::AddressShift& shift) noexcept {
+  shift(begin_);
+  shift(end_);
+  ::new (static_cast<void*>(&by_address_)) FreeRunsByAddress;
+  ::new (static_cast<void*>(&by_size_)) FreeRunsBySize;
+  struct Context {
+    RunAllocator& runs;
+    const base::AddressShift& shift;
+  } context{*this, shift};
+  const auto insert_again = [](void* where, FreeRun& run) {
+    const auto& [runs, by] = *static_cast<Context*>(where);
+    Address start = run.start, end = run.end;
+    by(start);
+    by(end);
+    auto* const fresh = ::new (static_cast<void*>(&run)) FreeRun;
+    fresh->start = start;
+    fresh->end = end;
+    runs.insert(*fresh);
+  };
+  pool_.move(shift, insert_again, &context);
 }
 
 void RunAllocator::insert(FreeRun& run) noexcept {

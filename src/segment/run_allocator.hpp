@@ -13,6 +13,8 @@
 #include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "segment/free_run.hpp"
 
@@ -28,6 +30,8 @@ class RunAllocator {
 
   // For one whose bytes came back from an earlier process, at rest. Requires: at the same address, as are its records.
   void attach(base::MetadataSource& source) noexcept { pool_.attach(source); }
+  // Before that, when it lies elsewhere than where it was written, with its records and its range.
+  void move(const base::AddressShift& shift) noexcept;
 
   // Requires: bytes a positive multiple of the page size; alignment a power of two, at least the page size.
   // nullptr when no free run can hold it.
@@ -55,6 +59,15 @@ class RunAllocator {
   template <class Visit>
   void for_each_taken(std::byte* at, std::size_t bytes, const Visit& visit) const;
 
+  // For books of a kept segment, which may be damaged: whether they agree with each other; if not, why says where. They
+  // have to be of this range, and nothing outside of the tables is read. Calls malloc(). Requires: no other use
+  // meanwhile.
+  struct Range {
+    const std::byte* begin;
+    const std::byte* end;
+  };
+  [[nodiscard]] bool check(std::string& why, const Range& range, const Range& tables) const;
+
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_; }
   [[nodiscard]] std::size_t free_run_count() const noexcept { return by_address_.size(); }
   [[nodiscard]] std::size_t largest_free_run() const noexcept;
@@ -62,6 +75,7 @@ class RunAllocator {
  private:
   friend struct RunBookLayout;
   using Address = std::uintptr_t;
+  [[nodiscard]] static Address address_of(const std::byte* at) noexcept { return reinterpret_cast<Address>(at); }
 
   [[nodiscard]] FreeRun* find_fit(std::size_t bytes, std::size_t alignment) noexcept;
   [[nodiscard]] FreeRun* find_holding(Address start, Address end) noexcept;

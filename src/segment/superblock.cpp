@@ -41,6 +41,7 @@ void for_each_word(Block& block, Visit visit) {
 constexpr std::size_t kFirstWord = 4;  // behind magic, format and id
 constexpr std::size_t kWriterWord = kFirstWord;
 constexpr std::size_t kCommitWord = kFirstWord + 1;
+constexpr std::size_t kOriginWord = 27;
 constexpr std::size_t kChecksumWord = std::tuple_size_v<BlockWords> - 1;
 
 struct alignas(base::kPageBytes) Block {
@@ -53,6 +54,7 @@ void encode(const Superblock& from, Block& block) {
   block.words[0] = kMagic;
   block.words[1] = std::uint64_t{base::kPageBytes} << 32 | kSegmentFormat;
   std::memcpy(&block.words[2], from.id.data(), from.id.size());
+  std::memcpy(&block.words[kOriginWord], from.origin.data(), from.origin.size());
   std::size_t at = kFirstWord;
   for_each_word(from, [&](const auto& word) { block.words[at++] = std::bit_cast<std::uint64_t>(word); });
   block.words[kChecksumWord] = block.checksum();
@@ -74,6 +76,7 @@ Result<Superblock> decode(const Block& block, const Store& store) {
   if (block.words[1] >> 32 != base::kPageBytes) return fail(damaged(store, "its pages have another size"));
   Superblock content;
   std::memcpy(content.id.data(), &block.words[2], content.id.size());
+  std::memcpy(content.origin.data(), &block.words[kOriginWord], content.origin.size());
   std::size_t at = kFirstWord;
   for_each_word(content, [&](auto& word) { word = std::bit_cast<std::decay_t<decltype(word)>>(block.words[at++]); });
   bool makes_sense = content.end_slot >= kSuperblocks && content.end_slot <= SlotRef::kSlots &&
@@ -87,6 +90,16 @@ Result<Superblock> decode(const Block& block, const Store& store) {
 }
 
 }  // namespace
+
+Result<Superblock> read_one_superblock(Store& store, std::uint64_t number) {
+  Block block;
+  Get get{.block = number, .into = block.bytes()};
+  if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
+  if (get.outcome == Outcome::kAbsent) {
+    return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "one of its superblocks is not there");
+  }
+  return decode(block, store);
+}
 
 Result<FoundSuperblock> read_superblock(Store& store) {
   FoundSuperblock found;
@@ -129,6 +142,20 @@ bool may_replace(const Block& there, const Superblock& content) {
   return commit < content.commit || (commit == content.commit && there.words[kWriterWord] == content.writer);
 }
 
+// A commit whose superblock is written fails nevertheless, if that could not be made durable. Then it is taken back:
+// the commit before is the newest again, in the other block.
+Status make_durable(Store& store, std::uint64_t number, Version& version) {
+  Status synced = store.sync();
+  if (synced) return synced;
+  if (Status gone = store.erase(number, 1); gone) {
+    version = 0;
+    return synced;
+  }
+  return fail(ErrorCode::kUnknown, "cannot commit", store.describe(),
+              "it was written, and could neither be made durable nor be taken back: " + synced.error().why,
+              "see to the device, and commit again: either version may be the newest until then");
+}
+
 }  // namespace
 
 Status write_superblock(Store& store, const Superblock& content, std::array<Version, kSuperblocks>& versions) {
@@ -144,19 +171,29 @@ Status write_superblock(Store& store, const Superblock& content, std::array<Vers
     if (put.outcome != Outcome::kConflict && put.outcome != Outcome::kUnknown) {
       if (!status) return status;
       versions[number] = put.version;
-      return store.sync();
+      return make_durable(store, number, versions[number]);
     }
     Block there;
     Get get{.block = number, .into = there.bytes()};
     if (Status read = store.get({&get, 1}); !read && get.outcome != Outcome::kCorrupt) return read;
     versions[number] = get.version;
-    if (get.outcome == Outcome::kOk && there.words == block.words) return store.sync();
+    if (get.outcome == Outcome::kOk && there.words == block.words) return make_durable(store, number, versions[number]);
     if (put.outcome == Outcome::kUnknown) return status;
     if (attempt == 1 || !may_replace(there, content)) {
       return fail(ErrorCode::kConflict, "cannot commit", store.describe(), "another process has committed to it",
                   "open the heap again; only one process at a time may have it open for writing");
     }
   }
+}
+
+Status write_first_superblocks(Store& store, const Superblock& content, std::array<Version, kSuperblocks> versions) {
+  if (Status status = store.sync(); !status) return status;
+  if (content.commit > 1) {
+    Superblock earlier = content;
+    --earlier.commit;
+    if (Status status = write_superblock(store, earlier, versions); !status) return status;
+  }
+  return write_superblock(store, content, versions);
 }
 
 }  // namespace farheap::segment

@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kSuperblocks = 2;
 
 struct Superblock {
   std::array<std::byte, 16> id{};         // of the segment, for ever
+  std::array<std::byte, 16> origin{};     // of a copy: the id of the segment that the line of copies began with
   std::uint64_t writer = 0;               // who wrote it: a random number of each opening
   std::uint64_t base_address = 0;         // where it is mapped in every process
   std::uint64_t capacity_pages = 0;       // of the range
@@ -35,6 +36,13 @@ struct Superblock {
   std::uint64_t snapshot_count = 0;
   BlockTree::Root dead;  // slots of the newest snapshot and older ones that are in the newest state no more
   std::uint64_t dead_count = 0;
+
+  // Alike in a segment and all of its copies.
+  [[nodiscard]] const std::array<std::byte, 16>& line() const {
+    return origin == std::array<std::byte, 16>{} ? id : origin;
+  }
+  // Who began to create the segment was stopped before there was anything in it.
+  [[nodiscard]] bool is_unfinished() const { return pages == 0 && snapshot_count == 0; }
 };
 
 struct FoundSuperblock {
@@ -48,9 +56,18 @@ struct FoundSuperblock {
 // if it was written by a newer Farheap.
 [[nodiscard]] Result<FoundSuperblock> read_superblock(Store& store);
 
-// Writes it over the one of two commits ago and makes it durable. kConflict if somebody else wrote there
-// meanwhile; kUnknown if nobody knows whether it was written, and reading it back did not tell.
+// What one of the two says, 0 or 1. kNotFound if it was never written.
+[[nodiscard]] Result<Superblock> read_one_superblock(Store& store, std::uint64_t number);
+
+// Writes it over the one of two commits ago and makes it durable; what could not be made durable is taken back.
+// kConflict if somebody else wrote there meanwhile; kUnknown if nobody knows whether it was written, and reading it
+// back did not tell, or if it could not be taken back.
 [[nodiscard]] Status write_superblock(Store& store, const Superblock& content,
                                       std::array<Version, kSuperblocks>& versions);
+
+// Both of a store that has none yet, so that it takes two damages to lose the state they tell of. `content` goes last:
+// with it all is said. The earlier one is a commit less.
+[[nodiscard]] Status write_first_superblocks(Store& store, const Superblock& content,
+                                             std::array<Version, kSuperblocks> versions = {});
 
 }  // namespace farheap::segment

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "base/random_number.hpp"
 #include "segment/slot_io.hpp"
@@ -49,11 +48,17 @@ Superblock Versions::last_commit() const {
   return content_;
 }
 
-Status Versions::read_by(BlockTree& map, std::span<const Backing::Read> runs) {
+BlockTree& Versions::map_of(const Snapshot* snapshot) {
+  if (snapshot == nullptr) return map_;
+  return snapshot_maps_.try_emplace(snapshot->commit, store_, "the map of a snapshot", snapshot->map).first->second;
+}
+
+Status Versions::read_by(const Snapshot* snapshot, std::span<const Backing::Read> runs) {
   const std::size_t longest = longest_read(store_);
   std::vector<SlotRead> entries;
   {
     std::lock_guard lock(mutex_);
+    BlockTree& map = map_of(snapshot);
     for (const Backing::Read& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         const Page page = one.run.first + i;
@@ -71,19 +76,16 @@ Status Versions::read_by(BlockTree& map, std::span<const Backing::Read> runs) {
   return read_slots(store_, entries);
 }
 
-Status Versions::read(std::span<const Backing::Read> runs) { return read_by(map_, runs); }
+Status Versions::read(std::span<const Backing::Read> runs) { return read_by(nullptr, runs); }
 
 Status Versions::read(const Snapshot& snapshot, std::span<const Backing::Read> runs) {
-  BlockTree map(store_, "the map of a snapshot", snapshot.map);
-  return read_by(map, runs);
+  return read_by(&snapshot, runs);
 }
 
 Result<Backing::Stored> Versions::stored_from(const Snapshot* snapshot, Page first) {
   static_assert(kPagesPerLeaf == Backing::Stored().size());
   std::lock_guard lock(mutex_);
-  std::optional<BlockTree> other;
-  if (snapshot != nullptr) other.emplace(store_, "the map of a snapshot", snapshot->map);
-  auto words = (other ? *other : map_).find(leaf_of(first));
+  auto words = map_of(snapshot).find(leaf_of(first));
   if (!words) return fail(std::move(words.error()));
   Backing::Stored stored;
   for (std::size_t i = 0; *words != nullptr && i < kPagesPerLeaf; ++i) stored[i] = !SlotRef((**words)[i]).is_nowhere();
@@ -97,7 +99,8 @@ bool Versions::is_fresh(Page page) const {
 
 // A page that no commit refers to yet is written over in its place; all others go to new slots.
 Status Versions::write(std::span<const Backing::Write> runs) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   std::vector<Placed> pages;
   for (const Backing::Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -108,7 +111,9 @@ Status Versions::write(std::span<const Backing::Write> runs) {
     }
   }
   Status status = take_slots(pages);
+  lock.unlock();
   if (status) status = put_pages(pages);
+  lock.lock();
   for (const Placed& one : pages) {
     if (one.from == one.to || one.to.is_nowhere()) continue;
     const Status noted = status ? note(one.page, one.to) : space_.give_back(one.to.slot());
@@ -161,6 +166,7 @@ Status Versions::retire(SlotRef old) {
 }
 
 Status Versions::forget(Page first, std::uint64_t count) {
+  std::lock_guard writing(writing_);
   std::lock_guard lock(mutex_);
   for (Page page = first; page < first + count;) {
     auto words = map_.find(leaf_of(page));

@@ -12,10 +12,12 @@
 // The source of the bookkeeping by epochs and dead lists: Bonwick and others, "The Zettabyte File System", and the
 // account of ZFS' deadlists in its sources' comments; see slot_ref.hpp for the rule.
 //
-// Thread-safety: any thread. One process at a time writes.
+// Thread-safety: any thread. One process at a time writes. Reads do not wait for a write or a commit that is on its
+// way to the store.
 #pragma once
 
 #include <bitset>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -65,6 +67,8 @@ class Versions {
   // At the newest commit, with a lease on it: to read, beside a writer or not. kUnavailable if the writer commits
   // faster than this can follow.
   [[nodiscard]] static Result<std::unique_ptr<Versions>> open_to_read(Store& store, VersionLeases& leases);
+  // As that superblock says, whether it is one of the store's or not: to look at. Requires: nobody writes.
+  [[nodiscard]] static std::unique_ptr<Versions> at(Store& store, const Superblock& content);
   ~Versions();
 
   // Pages that were never written read as zeros.
@@ -82,8 +86,9 @@ class Versions {
   [[nodiscard]] Status snapshot(std::string_view name);
   // kNotFound. A commit.
   [[nodiscard]] Status remove(std::string_view name);
-  // Back to the newest snapshot; all that came after it is lost. A commit. kNotFound if there is none.
-  [[nodiscard]] Status roll_back();
+  // Back to the snapshot of that name, or to the newest one; all that came after it is lost, newer snapshots too. One
+  // commit. kNotFound if there is none.
+  [[nodiscard]] Status roll_back(std::string_view name = {});
 
   // Pages as a snapshot has them. Requires: it is not removed meanwhile.
   [[nodiscard]] Status read(const Snapshot& snapshot, std::span<const pager::Backing::Read> runs);
@@ -97,10 +102,13 @@ class Versions {
   [[nodiscard]] Result<std::vector<Snapshot>> snapshots();
 
   // Reads all books of the last commit, and compares what they refer to with what is written down as taken. kCorrupt
-  // with the first thing that is wrong. Reads no pages. Requires: nothing was written since the last commit.
-  [[nodiscard]] Status check();
+  // with the first thing that is wrong. With `data` it reads all pages, too, of all versions, and what the store says
+  // of them counts. `progress` hears how many slots it has read. Requires: nothing was written since the last commit.
+  using CheckProgress = std::function<void(std::uint64_t slots)>;
+  [[nodiscard]] Status check(bool data = false, const CheckProgress& progress = {});
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   struct Attempt;
   class BookSlots;
   class PageSlots;
@@ -118,14 +126,16 @@ class Versions {
   [[nodiscard]] Status note(Page page, SlotRef at);
 
   // versions_commit.cpp
-  [[nodiscard]] Status commit_changes();
-  [[nodiscard]] Status commit(Attempt& attempt);
+  // Whoever writes has writing_; `lock` is on mutex_, which is let go of while the store is at work.
+  [[nodiscard]] Status commit_changes(Lock& lock);
+  [[nodiscard]] Status commit(Attempt& attempt, Lock& lock);
   [[nodiscard]] SlotList& dead_after(Attempt& attempt);
   [[nodiscard]] Status place_and_seal(Attempt& attempt);
   [[nodiscard]] Status place_space(Attempt& attempt);
   [[nodiscard]] Status put_books(Attempt& attempt);
   [[nodiscard]] Status give_up(Attempt& attempt, Status why);
-  void finish(Attempt& attempt);
+  // Returns what has become free by it.
+  [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read);
   [[nodiscard]] std::uint64_t oldest_read();
 
   // versions_snapshots.cpp
@@ -136,14 +146,17 @@ class Versions {
   [[nodiscard]] Status join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
                                   SlotList& joined);
   [[nodiscard]] Status release_newer_than(std::uint64_t epoch);
-  [[nodiscard]] Status read_by(BlockTree& map, std::span<const pager::Backing::Read> runs);
+  [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root);
+  [[nodiscard]] Status read_by(const Snapshot* snapshot, std::span<const pager::Backing::Read> runs);
+  [[nodiscard]] BlockTree& map_of(const Snapshot* snapshot);
   [[nodiscard]] bool is_fresh(Page page) const;
 
   Store& store_;
   VersionLeases* const leases_;
-  mutable std::mutex mutex_;  // guards all below
   const std::uint64_t writer_;
-  Superblock content_;  // of the last commit
+  std::mutex writing_;        // held by who changes anything, until that is settled; before mutex_
+  mutable std::mutex mutex_;  // guards all below; only who has writing_ changes more than what is kept of trees
+  Superblock content_;        // of the last commit
   // The number of the last commit that may have become one without telling: no other commit gets it, for a reader may
   // have a lease on it. 0: none.
   std::uint64_t doubtful_commit_ = 0;
@@ -154,6 +167,7 @@ class Versions {
   BlockTree snapshot_table_;
   bool snapshots_loaded_ = false;
   std::vector<Snapshot> snapshots_;
+  std::unordered_map<std::uint64_t, BlockTree> snapshot_maps_;  // that pages were read of, by commit
   std::uint64_t epoch_;
   std::uint64_t pages_;
   std::vector<SlotRef> newly_dead_;  // not in dead_ yet

@@ -2,7 +2,7 @@
 //
 // An attempt to commit: what it would make of the segment, and what has to be undone if it fails.
 //
-// Thread-safety: none; made and used under the mutex of Versions.
+// Thread-safety: none; its maker has writing_ of Versions.
 #pragma once
 
 #include <optional>

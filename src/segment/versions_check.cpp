@@ -4,10 +4,14 @@
 // that is taken is referred to.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <utility>
 
+#include "segment/slot_io.hpp"
 #include "segment/versions.hpp"
+#include "store/aligned_buffer.hpp"
 
 namespace farheap::segment {
 namespace {
@@ -36,6 +40,35 @@ class Checker {
     return settled(use_blocks(name, root, [](const BlockTree::Visited&) {}));
   }
 
+  // What is referred to, each slot once and in order.
+  [[nodiscard]] Status read_all(const Versions::CheckProgress& progress) {
+    std::vector<std::uint64_t> leaves;
+    for (const auto& [leaf, words] : used_) leaves.push_back(leaf);
+    std::ranges::sort(leaves);
+    const store::AlignedBuffer buffer(kAtOnce * base::kPageBytes);
+    if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot check", store_.describe(), "no memory");
+    std::vector<SlotRead> runs;
+    std::size_t waiting = 0;
+    std::uint64_t done = 0;
+    const auto read = [&]() -> Status {
+      if (Status status = read_slots(store_, runs); !status) return status;
+      done += std::exchange(waiting, 0);
+      runs.clear();
+      if (progress) progress(std::min(done, content_.taken_slots));
+      return {};
+    };
+    for (const std::uint64_t leaf : leaves) {
+      for (std::uint64_t i = 0; i < SlotSpace::kLeafSlots; ++i) {
+        const std::uint64_t slot = leaf * SlotSpace::kLeafSlots + i;
+        if ((used_[leaf][SlotSpace::word_of(slot)] & SlotSpace::bit_of(slot)) == 0) continue;
+        append(runs, slot, buffer.part(waiting * base::kPageBytes, base::kPageBytes).data(), longest_read(store_));
+        if (++waiting < kAtOnce) continue;
+        if (Status status = read(); !status) return status;
+      }
+    }
+    return read();
+  }
+
   // After all else.
   [[nodiscard]] Status compare_space() {
     std::unordered_map<std::uint64_t, BlockWords> marked;
@@ -57,6 +90,8 @@ class Checker {
   }
 
  private:
+  static constexpr std::size_t kAtOnce = 1024;
+
   template <class Visit>
   Status use_blocks(const char* name, const BlockTree::Root& root, Visit visit) {
     const BlockTree tree(store_, name, root);
@@ -91,7 +126,8 @@ class Checker {
   }
   Status settled(Status status) {
     if (!status || wrong_.empty()) return status;
-    return fail(ErrorCode::kCorrupt, "the heap's books are wrong", store_.describe(), wrong_);
+    return fail(ErrorCode::kCorrupt, "the heap's books are wrong", store_.describe(), wrong_,
+                "`farheap heap check --repair` makes it anew out of the versions that are whole");
   }
 
   Store& store_;
@@ -102,7 +138,8 @@ class Checker {
 
 }  // namespace
 
-Status Versions::check() {
+Status Versions::check(bool data, const CheckProgress& progress) {
+  std::lock_guard writing(writing_);
   std::lock_guard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   Checker checker(store_, content_);
@@ -113,7 +150,8 @@ Status Versions::check() {
     if (Status status = checker.use_map(snapshot.name, snapshot.map, snapshot.pages); !status) return status;
     if (Status status = checker.use_books(snapshot.name, snapshot.dead.tree); !status) return status;
   }
-  return checker.compare_space();
+  Status status = checker.compare_space();
+  return status && data ? checker.read_all(progress) : status;
 }
 
 }  // namespace farheap::segment

@@ -52,27 +52,40 @@ class Versions::PageSlots final : public BookSlots {
 };
 
 Status Versions::commit() {
-  std::lock_guard lock(mutex_);
-  return commit_changes();
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
+  return commit_changes(lock);
 }
 
-Status Versions::commit_changes() {
+Status Versions::commit_changes(Lock& lock) {
   if (!map_.has_changed() && newly_dead_.empty()) return {};
   if (Status status = load_snapshots(); !status) return status;
   Attempt attempt(*this);
-  return commit(attempt);
+  return commit(attempt, lock);
 }
 
-Status Versions::commit(Attempt& attempt) {
+// Trees that are sealed do not change before they are finished, so their blocks can be written without the mutex.
+Status Versions::commit(Attempt& attempt, Lock& lock) {
   Status status = place_and_seal(attempt);
+  lock.unlock();
   if (status) status = put_books(attempt);
   if (status) status = store_.sync();
   if (status) {
     attempt.superblock_was_tried = true;
     status = write_superblock(store_, attempt.content, versions_);
   }
+  const std::uint64_t oldest = status ? oldest_read() : 0;
+  lock.lock();
   if (!status) return give_up(attempt, std::move(status));
-  finish(attempt);
+  const std::vector<SlotSpace::Run> freed = finish(attempt, oldest);
+  lock.unlock();
+  for (const SlotSpace::Run run : freed) {
+    if (run.count < kLeastHole) continue;
+    if (Status erased = store_.erase(run.first, run.count); !erased) {
+      base::log(base::LogLevel::kWarn, "{}", erased.error().message());  // space is lost, no data
+    }
+  }
+  lock.lock();
   return {};
 }
 
@@ -183,7 +196,7 @@ std::uint64_t Versions::oldest_read() {
   return 0;
 }
 
-void Versions::finish(Attempt& attempt) {
+std::vector<SlotSpace::Run> Versions::finish(Attempt& attempt, std::uint64_t oldest_read) {
   if (attempt.map) map_ = std::move(*attempt.map);
   if (attempt.list && &dead_after(attempt) != &dead_) dead_ = std::move(*attempt.list);
   map_.finish(true);
@@ -197,12 +210,10 @@ void Versions::finish(Attempt& attempt) {
   pages_ = content_.pages;
   newly_dead_.clear();
   fresh_.clear();
-  for (const SlotSpace::Run run : space_.finish(content_.commit, oldest_read())) {
-    if (run.count < kLeastHole) continue;
-    if (Status status = store_.erase(run.first, run.count); !status) {
-      base::log(base::LogLevel::kWarn, "{}", status.error().message());  // space is lost, no data
-    }
-  }
+  std::erase_if(snapshot_maps_, [&](const auto& one) {
+    return std::ranges::none_of(snapshots_, [&](const Snapshot& kept) { return kept.commit == one.first; });
+  });
+  return space_.finish(content_.commit, oldest_read);
 }
 
 }  // namespace farheap::segment

@@ -5,6 +5,8 @@
 // Each snapshot has a list of dead slots: those that the snapshot before refers to, and it does not. The newest state
 // has one, too. When a snapshot goes, what only it referred to is on the list of the next one: what came into being
 // after the snapshot before.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -44,10 +46,11 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
   empty.base_address = settings.base_address;
   empty.capacity_pages = settings.capacity_pages;
   std::unique_ptr<Versions> made(new Versions(store, leases, empty, {}));
-  std::lock_guard lock(made->mutex_);
+  std::lock_guard writing(made->writing_);
+  Lock lock(made->mutex_);
   made->snapshots_loaded_ = true;
   Attempt attempt(*made);
-  if (Status status = made->commit(attempt); !status) return fail(std::move(status.error()));
+  if (Status status = made->commit(attempt, lock); !status) return fail(std::move(status.error()));
   return made;
 }
 
@@ -56,6 +59,10 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
   if (!found) return fail(std::move(found.error()));
   if (found->one_is_damaged) tell_of_damage(store, *found);
   return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
+}
+
+std::unique_ptr<Versions> Versions::at(Store& store, const Superblock& content) {
+  return std::unique_ptr<Versions>(new Versions(store, nullptr, content, {}));
 }
 
 // A superblock that a writer is writing may look damaged: it is looked at again before it counts as that.
@@ -130,7 +137,8 @@ Status Versions::snapshot(std::string_view name) {
     return fail(ErrorCode::kInvalidArgument, kWhat, std::string(name), "the name has no characters, or too many",
                 "take 1 to 95 bytes");
   }
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   if (std::ranges::any_of(snapshots_, [&](const Snapshot& one) { return name == one.name; })) {
     return fail(ErrorCode::kConflict, kWhat, std::string(name), "there is one of that name",
@@ -147,7 +155,7 @@ Status Versions::snapshot(std::string_view name) {
   fresh.pages = pages_;
   attempt.snapshots.push_back(fresh);
   attempt.is_snapshot = true;
-  return commit(attempt);
+  return commit(attempt, lock);
 }
 
 // The blocks of a list that nobody needs any more; not what is on it.
@@ -177,14 +185,15 @@ Status Versions::join_lists(const Snapshot& removed, const SlotList::Root& next,
 }
 
 Status Versions::remove(std::string_view name) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
   if (found == snapshots_.end()) {
     return fail(ErrorCode::kNotFound, "cannot remove a snapshot", std::string(name), "there is none of that name");
   }
   const std::size_t number = static_cast<std::size_t>(found - snapshots_.begin());
-  if (Status status = commit_changes(); !status) return status;  // so that all that is dead is on a list
+  if (Status status = commit_changes(lock); !status) return status;  // so that all that is dead is on a list
   const Snapshot removed = snapshots_[number];
   Attempt attempt(*this);
   attempt.snapshots.erase(attempt.snapshots.begin() + static_cast<std::ptrdiff_t>(number));
@@ -194,7 +203,7 @@ Status Versions::remove(std::string_view name) {
   attempt.list.emplace(store_, SlotList::Root{});
   attempt.list_of = number;
   Status status = join_lists(removed, next, number == 0 ? nullptr : &snapshots_[number - 1], *attempt.list);
-  return status ? commit(attempt) : give_up(attempt, std::move(status));
+  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
 }
 
 // Slots of the last commit that came into being after that epoch.
@@ -214,22 +223,39 @@ Status Versions::release_newer_than(std::uint64_t epoch) {
   return status ? read : status;
 }
 
-Status Versions::roll_back() {
-  std::lock_guard lock(mutex_);
+// What is on the lists of the states that go: each slot was alive in the state before, so it is one of the snapshot
+// that is returned to, or came into being after it and is needed by nobody.
+Status Versions::release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root) {
+  SlotList list(store_, root);
+  Status status =
+      list.for_each([&](SlotRef ref) { return ref.epoch() > epoch ? space_.release(ref.slot()) : Status{}; });
+  return status ? forget_list(root) : status;
+}
+
+Status Versions::roll_back(std::string_view name) {
+  std::lock_guard writing(writing_);
+  Lock lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
-  if (snapshots_.empty()) {
-    return fail(ErrorCode::kNotFound, "cannot go back", store_.describe(), "there is no snapshot");
+  const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
+  if (snapshots_.empty() || (!name.empty() && found == snapshots_.end())) {
+    return fail(ErrorCode::kNotFound, "cannot go back", store_.describe(),
+                snapshots_.empty() ? "there is no snapshot" : fmt::format("it has no snapshot '{}'", name));
   }
-  if (Status status = commit_changes(); !status) return status;
-  const Snapshot& newest = snapshots_.back();
+  const std::size_t kept = name.empty() ? snapshots_.size() : static_cast<std::size_t>(found - snapshots_.begin()) + 1;
+  if (Status status = commit_changes(lock); !status) return status;
+  const Snapshot& target = snapshots_[kept - 1];
   Attempt attempt(*this);
-  attempt.map.emplace(store_, "the map of the heap", newest.map);
-  attempt.pages = newest.pages;
+  attempt.snapshots.resize(kept);
+  attempt.map.emplace(store_, "the map of the heap", target.map);
+  attempt.pages = target.pages;
   attempt.list.emplace(store_, SlotList::Root{});
-  attempt.list_of = attempt.snapshots.size();
-  Status status = release_newer_than(newest.epoch);
-  if (status) status = forget_list({content_.dead, content_.dead_count});
-  return status ? commit(attempt) : give_up(attempt, std::move(status));
+  attempt.list_of = kept;
+  Status status = release_newer_than(target.epoch);
+  if (status) status = release_dead_newer_than(target.epoch, {content_.dead, content_.dead_count});
+  for (std::size_t i = kept; status && i < snapshots_.size(); ++i) {
+    status = release_dead_newer_than(target.epoch, snapshots_[i].dead);
+  }
+  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
 }
 
 }  // namespace farheap::segment

@@ -77,7 +77,21 @@ void FileDevice::choose_direct() {
   }
 }
 
+// A write beyond the limit of a file's size is refused here: the kernel would raise SIGXFSZ, which ends most programs.
 void FileDevice::run(std::span<os::IoRequest> batch) {
+  const std::uint64_t limit = file_size_limit();
+  const auto is_beyond = [&](const os::IoRequest& io) { return io.write && io.offset + io.bytes > limit; };
+  if (limit == RLIM_INFINITY || std::ranges::none_of(batch, is_beyond)) return run_within_limits(batch);
+  for (auto& io : batch) {
+    if (is_beyond(io)) {
+      io.done = 0, io.error = EFBIG;
+    } else {
+      run_within_limits({&io, 1});
+    }
+  }
+}
+
+void FileDevice::run_within_limits(std::span<os::IoRequest> batch) {
   std::size_t bounced = 0;
   for (auto& io : batch) {
     io.file = file_;

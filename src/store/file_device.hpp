@@ -61,6 +61,7 @@ class FileDevice {
 
   FileDevice(int file, std::string name, const StoreOptions& options);
   void choose_direct();
+  void run_within_limits(std::span<os::IoRequest> batch);
   void run_bounced(std::span<os::IoRequest> batch, std::size_t bytes);
   [[nodiscard]] os::IoWay way() const { return use_ring_ ? os::IoWay::kRing : os::IoWay::kPlain; }
   [[nodiscard]] Status punch_bytes(std::uint64_t begin, std::uint64_t end);

@@ -13,7 +13,6 @@
 // The map is as large as the address space gives (1 TiB), because it can only grow while nobody reads; the file is
 // only as large as its contents.
 #include <fmt/format.h>
-#include <lmdb.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -28,17 +27,13 @@
 #include "os/robust_list.hpp"
 #include "store/batch.hpp"
 #include "store/kinds.hpp"
+#include "store/lmdb_environment.hpp"
 
 namespace farheap::store {
 namespace {
 
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
-
-struct CloseEnvironment {
-  void operator()(MDB_env* env) const { mdb_env_close(env); }
-};
-using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 
 // Aborted when it goes out of scope.
 class Transaction {
@@ -75,14 +70,6 @@ int write_number(MDB_txn* txn, MDB_dbi dbi, std::string_view name, std::uint64_t
   MDB_val key = value_of(name);
   MDB_val value{sizeof number, &number};
   return mdb_put(txn, dbi, &key, &value, 0);
-}
-
-Error lmdb_error(int error, std::string what, std::string subject) {
-  if (error > 0) return errno_error(error, std::move(what), std::move(subject));
-  auto code = ErrorCode::kIo;
-  if (error == MDB_MAP_FULL) code = ErrorCode::kNoSpace;
-  if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND || error == MDB_INVALID) code = ErrorCode::kCorrupt;
-  return {code, std::move(what), std::move(subject), mdb_strerror(error), {}};
 }
 
 Outcome outcome_of(int error) {
@@ -385,26 +372,6 @@ class LmdbStore final : public Store {
   MDB_dbi counters_ = 0;
   MDB_dbi meta_ = 0;
 };
-
-Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject) {
-  int error = 0;
-  // As much of the address space as there is; less where a limit forbids it.
-  for (std::size_t bytes = base::kTiB; bytes >= base::kGiB; bytes /= 4) {
-    MDB_env* raw = nullptr;
-    error = mdb_env_create(&raw);
-    if (error != 0) break;
-    Environment env(raw);
-    error = mdb_env_set_maxdbs(raw, 3);
-    if (error == 0) error = mdb_env_set_maxreaders(raw, 1024);
-    if (error == 0) error = mdb_env_set_mapsize(raw, bytes);
-    if (error == 0) error = mdb_env_open(raw, path.c_str(), flags | MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0600);
-    if (error == 0) return env;
-    if (error != ENOMEM) break;
-  }
-  auto wrong = lmdb_error(error, kWhat, subject);
-  wrong.remedy = "choose a folder you may write, on a local disk";
-  return fail(std::move(wrong));
-}
 
 // Mode 0600, whatever the umask, for what was not there before.
 Result<Environment> open_kept(const std::string& path, unsigned flags, const std::string& subject) {

@@ -49,6 +49,76 @@ class HeapToolTest(unittest.TestCase):
         self.assertIn("std::map<", self.tool("show", self.uri, "counts"))
         self.assertIn("farheap heap ls", self.tool("show", self.uri, "nothing", status=1))
 
+    def test_show_without_a_name_tells_of_the_heap(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "monday")
+        self.run_words("b")
+        facts = json.loads(self.tool("show", f"{self.uri}@monday", "--json"))
+        self.assertEqual((facts["object_count"], facts["version"]["name"], facts["heap_format"]), (1, "monday", 1))
+        self.assertRegex(facts["id"], "^[0-9a-f]{32}$")
+        self.assertEqual(facts["version"]["bytes"], facts["version"]["pages"] * 4096)
+        self.assertEqual([one["name"] for one in facts["versions"]], ["monday", ""])
+        self.assertIn("1.0 TiB", self.tool("show", self.uri))
+        address = json.loads(self.tool("show", self.uri, "counts", "--json"))["objects"][0]["address"]
+        self.assertIn("std::map<", self.tool("show", self.uri, hex(address)))
+
+    def test_nothing_is_mapped_to_look(self):
+        self.run_words("a")
+        # Less than a heap's addresses, more than a program needs.
+        limit = ["sh", "-c", 'ulimit -v 1000000; "$@"', "sh", TOOL, "heap"]
+        for words in (["ls", self.uri], ["show", self.uri, "counts"], ["diff", self.uri, self.uri],
+                      ["export", self.uri, "-"]):
+            done = subprocess.run([*limit, *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+
+    def test_diff_tells_which_objects_and_how_many_pages(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "monday")
+        self.assertIn("no difference", self.tool("diff", f"{self.uri}@monday", self.uri))
+        self.run_words(" ".join(f"word{i}" for i in range(2000)))
+        self.assertIn("counts", self.tool("diff", f"{self.uri}@monday", self.uri))
+        found = json.loads(self.tool("diff", f"{self.uri}@monday", self.uri, "--json"))
+        self.assertTrue(found["differ"])
+        self.assertEqual([(one["what"], one["a"]["name"], one["differs"]) for one in found["objects"]],
+                         [("changed", "counts", ["bytes"])])
+        pages = found["pages"]
+        self.assertEqual(pages["changed"] + pages["only_in_a"] + pages["only_in_b"],
+                         pages["of_objects"] + pages["of_others"] + pages["of_books"])
+        self.assertGreater(pages["of_others"], 10)  # the words
+        other = f"{self.uri}2"
+        subprocess.run([WORDS, other], input="a", capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("different heaps", self.tool("diff", self.uri, other, status=2))
+
+    def test_export_writes_facts_and_bytes(self):
+        self.run_words("a b a")
+        out = os.path.join(self.folder.name, "out")
+        self.tool("export", self.uri, out)
+        with open(out, encoding="utf-8") as file:
+            head, *objects = [json.loads(line) for line in file]
+        self.assertEqual((head["format"], head["kind"], head["objects"]), (1, "farheap heap", 1))
+        self.assertEqual([one["name"] for one in objects], ["counts"])
+        self.tool("export", self.uri, out, "--object", "counts")
+        with open(out, "rb") as file:
+            self.assertEqual(len(file.read()), objects[0]["bytes"])
+        # A file that was there stays when the export fails, and nothing else is left.
+        self.assertIn("farheap heap ls", self.tool("export", self.uri, out, "--object", "nothing", status=1))
+        self.assertEqual(os.path.getsize(out), objects[0]["bytes"])
+        self.assertNotIn("out.part", os.listdir(self.folder.name))
+        self.assertIn("no/such", self.tool("export", self.uri, "/no/such/file", status=1))
+
+    def test_run_refuses_a_kept_heap_with_the_reason(self):
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "monday")
+        before = sorted(os.listdir(self.folder.name))
+        for store in (self.uri, f"{self.uri}@monday"):
+            done = subprocess.run([TOOL, "run", "--store", store, "--", "echo", "ran"], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            for text in ("a kept heap", "was not written for it", "--store file:DIR"):
+                self.assertIn(text, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+        self.assertEqual(self.run_words("a"), "2 a\n")
+
     def test_snapshots_are_made_read_returned_to_and_removed(self):
         self.run_words("a")
         self.tool("snapshot", self.uri, "one")

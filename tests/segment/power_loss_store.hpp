@@ -23,6 +23,9 @@ class PowerLossStore final : public Store {
   using Block = std::array<std::byte, kPageBytes>;
   using Image = std::map<std::uint64_t, std::shared_ptr<const Block>>;
 
+  PowerLossStore() = default;
+  explicit PowerLossStore(const Image& image) : now_(image), durable_(image) {}
+
   // Called after every change; `lost()` says what would be left.
   std::function<void()> changed = [] {};
 

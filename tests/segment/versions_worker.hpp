@@ -26,7 +26,8 @@ inline constexpr PageNumber kFarPage = PageNumber{1} << 30;
 
 class VersionsWorker {
  public:
-  explicit VersionsWorker(unsigned seed) : random_(seed) {}
+  // Its snapshots' numbers come after `names`.
+  explicit VersionsWorker(unsigned seed, unsigned names = 0) : random_(seed), names_(names) {}
 
   // What it does, or what went wrong with "!" in front. A step that fails leaves the model as it was.
   std::string step(Versions& versions) {
@@ -148,9 +149,11 @@ class VersionsWorker {
   std::string roll_back(Versions& versions) {
     if (now_.snapshots.empty()) return "nothing to go back to";
     ModelState next = now_;
+    const bool named = random_() % 2 == 0;
+    if (named) next.snapshots.resize(1 + random_() % next.snapshots.size());
     next.pages = next.snapshots.back().second;
     attempted_.push_back(now_);
-    return settle(versions.roll_back(), next);
+    return settle(named ? versions.roll_back(next.snapshots.back().first) : versions.roll_back(), next);
   }
   std::string failed(const Status& status) {
     ++failures_;
@@ -160,7 +163,7 @@ class VersionsWorker {
   std::mt19937_64 random_;
   Pages bytes_;
   std::uint64_t value_ = 0;
-  unsigned names_ = 0;
+  unsigned names_;
   unsigned failures_ = 0;
   ModelState now_, committed_;
   std::vector<ModelState> attempted_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What lmdb: promises beyond the contract.
+#include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <iostream>
 
@@ -39,6 +42,45 @@ TEST(LmdbStore, AShortWriteOnAFullDiskWasAnInputOutputError) {
     EXPECT_TRUE(into == bytes);
   }
   EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
+}
+
+// Whether another process could lock the file alone.
+bool is_unlocked(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = open(path.c_str(), O_RDWR);
+    struct flock range{};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_len = 1;
+    _exit(file >= 0 && fcntl(file, F_SETLK, &range) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+// LMDB's lock says that the table of readers is in use. It is the process's, and went with the first one that was
+// closed.
+TEST(LmdbStore, AStoreThatWasOpenedTwiceInAProcessLostItsLock) {
+  if (!is_in_build("lmdb:")) GTEST_SKIP() << "NOT TESTED: lmdb: is not in this build";
+  TemporaryFolder folder;
+  const std::string uri = "lmdb:" + folder.path() + "/kept";
+  const auto bytes = make_blocks(0, 4, 4096);
+  {
+    auto first = open_or_fail(uri, {.lifetime = Lifetime::kKeep});
+    {
+      auto second = open_or_fail(uri, {.lifetime = Lifetime::kKeep});
+      Put put{.block = 0, .from = bytes};
+      EXPECT_TRUE(second->put({&put, 1}));
+    }
+    EXPECT_FALSE(is_unlocked(folder.path() + "/kept-lock"));
+    EXPECT_EQ(expect_blocks(*first, 0, 4), Outcome::kOk);
+    const auto other = open_store(uri + "?sync=asked", {.lifetime = Lifetime::kKeep});
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, ErrorCode::kConflict);
+  }
+  EXPECT_TRUE(is_unlocked(folder.path() + "/kept-lock"));
 }
 
 }  // namespace

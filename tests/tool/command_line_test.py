@@ -61,12 +61,14 @@ class Overview(unittest.TestCase):
         done = tool()
         self.assertEqual(done.returncode, 0)
         for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds", "heap ls",
-                     "heap show", "heap check", "heap snapshot", "heap compact", "heap rm", "heap rollback"):
+                     "heap show", "heap diff", "heap export", "heap check", "heap snapshot", "heap compact", "heap rm",
+                     "heap rollback"):
             self.assertIn(f"farheap {verb}", done.stdout)
         self.assertEqual(done.stderr, "")
 
     def test_help_starts_with_examples(self):
-        for words in (("run",), ("top",), ("report",), ("doctor",), ("options",), ("store", "bench"), ("store", "kinds")):
+        for words in (("run",), ("top",), ("report",), ("doctor",), ("options",), ("store", "bench"), ("store", "kinds"),
+                      ("heap", "ls"), ("heap", "diff"), ("heap", "export")):
             done = tool(*words, "--help")
             self.assertEqual(done.returncode, 0, words)
             self.assertTrue(done.stdout.startswith("Examples:"), done.stdout)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Heap::copy. Bytes are shared where that is simple and surely right: both places are plain files, the whole heap is
+// wanted, nobody writes it (the lock for writing is taken as long as it takes), and the file system does it. Otherwise
+// versions are copied (versions_copy.hpp), under a reader's lease.
+#include <algorithm>
+#include <cstring>
+#include <farheap/heap.hpp>
+
+#include "api/new_place.hpp"
+#include "base/log.hpp"
+#include "base/random_number.hpp"
+#include "base/units.hpp"
+#include "segment/versions_copy.hpp"
+#include "store/clone_file.hpp"
+
+namespace farheap {
+namespace {
+
+using api::HeapLock;
+using api::HeapPlace;
+using segment::Snapshot;
+using segment::Superblock;
+using segment::Versions;
+
+std::array<std::byte, 16> new_id() {
+  const std::uint64_t words[2] = {base::random_number(), base::random_number()};
+  std::array<std::byte, 16> id{};
+  std::memcpy(id.data(), words, id.size());
+  return id;
+}
+
+bool is_plain_file(const HeapPlace& place) { return place.uri.starts_with("file:"); }
+
+// The last superblock under another id, twice: until then the clone is no heap.
+Status make_clone_a_heap(const HeapPlace& to, const Superblock& last) {
+  auto store = to.open();
+  if (!store) return fail(std::move(store.error()));
+  if (Status sound = Versions::at(**store, last)->check(); !sound) return sound;
+  Superblock content = last;
+  content.id = new_id();
+  content.writer = base::random_number();
+  return segment::write_first_superblocks(**store, content);
+}
+
+// False: it has to be copied. An error: so it would be, too.
+Result<bool> share_bytes(const HeapPlace& from, const HeapPlace& to, const HeapProgress& progress) {
+  Superblock last;
+  {
+    auto lock = HeapLock::take(from, HeapLock::For::kWriting);
+    if (!lock) return false;
+    auto store = from.open();
+    if (!store) return fail(std::move(store.error()));
+    auto found = segment::read_superblock(**store);
+    if (!found) return fail(std::move(found.error()));
+    last = found->content;
+    if (last.is_unfinished()) return false;
+    if (!store::clone_kept_file(from.file, to.file, segment::kSuperblocks)) return false;
+  }
+  if (Status made = make_clone_a_heap(to, last); !made) return fail(std::move(made.error()));
+  const std::uint64_t bytes = last.taken_slots * base::kPageBytes;
+  if (progress) progress(bytes, bytes);
+  return true;
+}
+
+// What is to be copied: snapshots by age, and what becomes the newest state.
+struct Wanted {
+  std::vector<Snapshot> snapshots;
+  segment::VersionsCopy::Newest newest;
+  std::uint64_t pages = 0;  // about so many
+};
+
+Result<Wanted> choose(Versions& versions, const HeapPlace& from, bool newest_only) {
+  const Superblock last = versions.last_commit();
+  Wanted wanted;
+  wanted.newest = {last.map, last.pages, last.commit, last.time_ns, new_id()};
+  wanted.pages = last.pages;
+  if (newest_only && from.snapshot.empty()) return wanted;
+  auto snapshots = versions.snapshots();
+  if (!snapshots) return fail(std::move(snapshots.error()));
+  if (from.snapshot.empty()) {
+    wanted.snapshots = std::move(*snapshots);
+    if (!wanted.snapshots.empty()) wanted.pages = last.taken_slots;
+    return wanted;
+  }
+  const auto found = std::ranges::find_if(*snapshots, [&](const Snapshot& one) { return from.snapshot == one.name; });
+  if (found == snapshots->end()) {
+    return fail(ErrorCode::kNotFound, "cannot copy the heap", from.uri + "@" + from.snapshot,
+                "it has no snapshot of that name", "farheap heap ls lists them");
+  }
+  wanted.newest = {found->map, found->pages, found->commit, found->time_ns, new_id()};
+  wanted.pages = found->pages;
+  return wanted;
+}
+
+Status copy_versions(const HeapPlace& from, const HeapPlace& to, const CopyOptions& options) {
+  auto lock = HeapLock::take(from, HeapLock::For::kReading);
+  if (!lock) return fail(std::move(lock.error()));
+  auto source = from.open();
+  if (!source) return fail(std::move(source.error()));
+  auto versions = Versions::open_to_read(**source, *lock);
+  if (!versions) return fail(std::move(versions.error()));
+  if ((*versions)->last_commit().is_unfinished()) {
+    return fail(ErrorCode::kNotFound, "cannot copy the heap", from.uri, "who began to create it did not end that");
+  }
+  auto wanted = choose(**versions, from, options.newest_only);
+  if (!wanted) return fail(std::move(wanted.error()));
+  auto target = to.open();
+  if (!target) return fail(std::move(target.error()));
+  const std::uint64_t all = wanted->pages * base::kPageBytes;
+  const auto tell = [&](std::uint64_t pages) {
+    if (options.progress) options.progress(std::min(pages * base::kPageBytes, all), all);
+  };
+  auto copy = segment::VersionsCopy::begin(**source, (*versions)->last_commit(), **target, tell);
+  if (!copy) return fail(std::move(copy.error()));
+  for (const Snapshot& one : wanted->snapshots) {
+    if (Status status = (*copy)->add(one); !status) return status;
+  }
+  if (Status status = (*copy)->finish(wanted->newest); !status) return status;
+  tell(wanted->pages);
+  return {};
+}
+
+}  // namespace
+
+Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions& options) {
+  auto source = HeapPlace::parse(from);
+  if (!source) return fail(std::move(source.error()));
+  if (!source->is_there()) return source->not_there();
+  auto target = api::NewPlace::claim(to, "cannot copy the heap");
+  if (!target) return fail(std::move(target.error()));
+  const HeapPlace& place = target->place();
+  bool shared = false;
+  if (options.share_bytes && !options.newest_only && source->snapshot.empty() && is_plain_file(*source) &&
+      is_plain_file(place)) {
+    auto done = share_bytes(*source, place, options.progress);
+    if (!done) return fail(std::move(done.error()));
+    shared = *done;
+  }
+  if (!shared) {
+    if (Status status = copy_versions(*source, place, options); !status) return status;
+  }
+  target->keep();
+  return {};
+}
+
+}  // namespace farheap

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "api/new_place.hpp"
+
+#include <unistd.h>
+
+#include "base/log.hpp"
+#include "segment/superblock.hpp"
+
+namespace farheap::api {
+namespace {
+
+// Nothing that anybody has put there: no store at all, or a heap that is not finished.
+Result<bool> is_unfinished(const HeapPlace& place, const char* what) {
+  auto store = place.open();
+  if (!store) return fail(std::move(store.error()));
+  auto found = segment::read_superblock(**store);
+  if (found && found->content.is_unfinished()) return true;
+  if (!found && found.error().code == ErrorCode::kNotFound) {
+    auto usage = (*store)->usage();
+    if (!usage) return fail(std::move(usage.error()));
+    if (usage->blocks == 0) return true;
+  }
+  return fail(ErrorCode::kConflict, what, place.uri, found ? "there is a heap already" : "there is something else",
+              "choose another place");
+}
+
+}  // namespace
+
+Result<NewPlace> NewPlace::claim(std::string_view uri, const char* what) {
+  auto place = HeapPlace::parse(uri);
+  if (!place) return fail(std::move(place.error()));
+  if (!place->snapshot.empty()) {
+    return fail(ErrorCode::kInvalidArgument, what, std::string(uri), "this names a snapshot",
+                "name a place where no heap is: file:FILE, lmdb:FILE");
+  }
+  auto lock = HeapLock::take(*place, HeapLock::For::kAlone);
+  if (!lock) return fail(std::move(lock.error()));
+  NewPlace made(Held{std::move(*place), std::move(*lock), true});
+  const HeapPlace& mine = made.place();
+  made.keep();
+  if (mine.is_half_removed()) {
+    if (Status removed = mine.remove_files(); !removed) return fail(std::move(removed.error()));
+  }
+  if (mine.is_there()) {
+    auto unfinished = is_unfinished(mine, what);
+    if (!unfinished) return fail(std::move(unfinished.error()));
+    if (Status removed = mine.remove_files(); !removed) return fail(std::move(removed.error()));
+  }
+  made.held_->removes = true;
+  return made;
+}
+
+NewPlace::~NewPlace() {
+  if (!held_ || !held_->removes) return;
+  const HeapPlace& place = held_->place;
+  const Status removed = place.is_there() || place.is_half_removed() ? place.remove_files() : Status{};
+  if (!removed) base::log(base::LogLevel::kWarn, "{}", removed.error().message());
+  unlink(place.lock_file().c_str());
+}
+
+}  // namespace farheap::api

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A place where a heap is about to be made out of another one. It is locked, and it is empty again if that fails.
+//
+// Thread-safety: plain values.
+#pragma once
+
+#include <memory>
+
+#include "api/heap_place.hpp"
+
+namespace farheap::api {
+
+class NewPlace {
+ public:
+  // What was begun there and not finished is removed. kConflict if there is a heap, or somebody is at it;
+  // kInvalidArgument if no heap can be there.
+  [[nodiscard]] static Result<NewPlace> claim(std::string_view uri, const char* what);
+  NewPlace(NewPlace&&) = default;
+  NewPlace& operator=(NewPlace&&) = delete;
+  // Removes what is there, unless keep() was called. Requires: its store is closed.
+  ~NewPlace();
+
+  [[nodiscard]] const HeapPlace& place() const { return held_->place; }
+  void keep() { held_->removes = false; }
+
+ private:
+  struct Held {
+    HeapPlace place;
+    HeapLock lock;
+    bool removes;
+  };
+  explicit NewPlace(Held held) : held_(std::make_unique<Held>(std::move(held))) {}
+  std::unique_ptr<Held> held_;
+};
+
+}  // namespace farheap::api

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// farheap heap export: what is known of a version's objects as JSON lines, or the bytes of one object. A file gets its
+// name when all of it is written.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+
+#include "api/heap_reader.hpp"
+#include "heap_text.hpp"
+#include "heap_verbs.hpp"
+#include "terminal.hpp"
+
+namespace farheap::tool {
+namespace {
+
+constexpr char kWhat[] = "cannot export";
+
+// "-": standard output.
+class Output {
+ public:
+  static Result<Output> open(const std::string& path) {
+    if (path == "-") return Output();
+    Output output;
+    output.path_ = path;
+    output.part_ = path + ".part";
+    output.file_ = ::open(output.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (output.file_ < 0) {
+      return fail(errno_error(errno, kWhat, path, "its folder has to be there, and to be writable"));
+    }
+    return output;
+  }
+  Output(Output&& other) noexcept
+      : path_(std::move(other.path_)), part_(std::move(other.part_)), file_(std::exchange(other.file_, -1)) {}
+  Output& operator=(Output&&) = delete;
+  ~Output() {
+    if (file_ < 0) return;
+    close(file_);
+    (void)unlink(part_.c_str());  // it was not finished
+  }
+
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) {
+    if (path_.empty()) {
+      put({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      return {};
+    }
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return fail(errno_error(errno, kWhat, path_));
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+  [[nodiscard]] Status finish() {
+    if (path_.empty()) return {};
+    const bool closed = close(std::exchange(file_, -1)) == 0;
+    if (closed && rename(part_.c_str(), path_.c_str()) == 0) return {};
+    const Error error = errno_error(errno, kWhat, path_);
+    (void)unlink(part_.c_str());
+    return fail(error);
+  }
+
+ private:
+  Output() = default;
+  std::string path_;  // empty: standard output
+  std::string part_;
+  int file_ = -1;
+};
+
+Status write_line(Output& output, const Json& json) {
+  const std::string line = text_of(json, -1) + "\n";
+  return output.write(std::as_bytes(std::span(line)));
+}
+
+Status export_objects(const HeapArguments& arguments, Output& output) {
+  const auto facts = Heap::look(arguments.uri);
+  if (!facts) return fail(facts.error());
+  Json head = {{"format", kJsonFormat},
+               {"kind", "farheap heap"},
+               {"heap", facts->uri},
+               {"id", facts->id},
+               {"description", facts->description},
+               {"version", json_of(facts->version)},
+               {"objects", facts->objects.size()}};
+  Status status = write_line(output, head);
+  for (std::size_t i = 0; i < facts->objects.size() && status; ++i) {
+    status = write_line(output, json_of(facts->objects[i]));
+  }
+  return status;
+}
+
+// The facts and the bytes are of one version: the reader keeps it.
+Status export_bytes(const HeapArguments& arguments, Output& output) {
+  const auto place = api::HeapPlace::parse(arguments.uri);
+  if (!place) return fail(place.error());
+  auto reader = api::HeapReader::open(*place);
+  if (!reader) return fail(std::move(reader.error()));
+  const auto version = reader->version(place->snapshot);
+  if (!version) return fail(version.error());
+  api::VersionBytes bytes = reader->bytes_of(*version);
+  if (const auto books = api::read_books(bytes); !books) return fail(books.error());
+  HeapFacts facts;
+  auto objects = api::read_objects(bytes, reader->pages_of(*version));
+  if (!objects) return fail(std::move(objects.error()));
+  facts.objects = std::move(*objects);
+  const auto found = objects_named(facts, arguments.name, arguments.uri);
+  if (!found) return fail(found.error());
+  // A unique object may have the name of a named one: the named one is meant.
+  const auto one = std::ranges::min_element(*found, {}, &ObjectInfo::kind);
+  return bytes.stream(reinterpret_cast<std::uintptr_t>(one->address), one->bytes,
+                      [&](std::span<const std::byte> piece) { return output.write(piece); });
+}
+
+}  // namespace
+
+int heap_export(const HeapArguments& arguments) {
+  auto output = Output::open(arguments.out);
+  if (!output) return failed(output.error());
+  Status status = arguments.name.empty() ? export_objects(arguments, *output) : export_bytes(arguments, *output);
+  if (status) status = output->finish();
+  return status ? kDone : failed(status.error());
+}
+
+}  // namespace farheap::tool

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "heap_text.hpp"
+
+#include <cxxabi.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <unordered_map>
+
+#include "base/units.hpp"
+#include "terminal.hpp"
+#include "verbs.hpp"
+
+namespace farheap::tool {
+
+int failed(const Error& error) {
+  complain(error);
+  return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
+}
+
+// Many objects have few types.
+const std::string& readable_type(const std::string& type) {
+  static std::unordered_map<std::string, std::string> known;
+  const auto found = known.find(type);
+  if (found != known.end()) return found->second;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return known.emplace(type, status == 0 ? name.get() : type).first->second;
+}
+
+std::string_view word_of(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kNamed: return "named";
+    case ObjectKind::kUnique: return "unique";
+    case ObjectKind::kAnonymous: return "anonymous";
+  }
+  return "unknown";
+}
+
+std::string time_of(std::uint64_t ns) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+}
+
+std::string label_of(const ObjectInfo& object) {
+  if (object.kind == ObjectKind::kNamed) return printable(object.name);
+  if (object.kind == ObjectKind::kUnique) return "(unique)";
+  return fmt::format("({})", object.address);
+}
+
+std::string label_of(const VersionInfo& version) { return version.name.empty() ? "(newest)" : printable(version.name); }
+
+Json json_of(const ObjectInfo& object) {
+  return {{"name", object.name},
+          {"kind", word_of(object.kind)},
+          {"type", readable_type(object.type)},
+          {"length", object.length},
+          {"bytes", object.bytes},
+          {"description", object.description},
+          {"address", reinterpret_cast<std::uintptr_t>(object.address)}};
+}
+
+Json json_of(const VersionInfo& version) {
+  return {{"name", version.name},
+          {"time_ns", version.time_ns},
+          {"commit", version.commit},
+          {"pages", version.pages},
+          {"bytes", version.pages * base::kPageBytes}};
+}
+
+std::string text_of(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::vector<ObjectInfo>> objects_named(const HeapFacts& facts, const std::string& name, const std::string& uri) {
+  std::vector<ObjectInfo> found;
+  for (const ObjectInfo& one : facts.objects) {
+    if (one.name == name) found.push_back(one);
+  }
+  for (const ObjectInfo& one : facts.objects) {
+    if (found.empty() && fmt::format("{}", one.address) == name) found.push_back(one);
+  }
+  if (!found.empty()) return found;
+  return fail(ErrorCode::kNotFound, "cannot find the object", name, "the heap has none of that name",
+              fmt::format("`farheap heap ls {}` lists them", shell_word(uri)));
+}
+
+}  // namespace farheap::tool

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How the verbs of kept heaps write what they found: for people and as JSON. Names and descriptions come from the heap:
+// nothing in them reaches a terminal as a command to it.
+//
+// Thread-safety: the tool has one thread.
+#pragma once
+
+#include <cstdint>
+#include <farheap/farheap.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace farheap::tool {
+
+using Json = nlohmann::ordered_json;
+
+// Says what is wrong; the exit status for it.
+int failed(const Error& error);
+
+// As it stands in a source file; what the compiler does not know stays as it is.
+[[nodiscard]] const std::string& readable_type(const std::string& type);
+[[nodiscard]] std::string_view word_of(ObjectKind kind);
+[[nodiscard]] std::string time_of(std::uint64_t ns);
+[[nodiscard]] std::string label_of(const ObjectInfo& object);
+[[nodiscard]] std::string label_of(const VersionInfo& version);
+
+[[nodiscard]] Json json_of(const ObjectInfo& object);
+[[nodiscard]] Json json_of(const VersionInfo& version);
+// One text; bytes that are no UTF-8 are replaced. `indent`: -1 for one line.
+[[nodiscard]] std::string text_of(const Json& json, int indent = 2);
+
+// Those of this name, or at this address ("0x..." as `ls` prints it). kNotFound, with what lists them.
+[[nodiscard]] Result<std::vector<ObjectInfo>> objects_named(const HeapFacts& facts, const std::string& name,
+                                                            const std::string& uri);
+
+}  // namespace farheap::tool
