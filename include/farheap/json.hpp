@@ -80,7 +80,8 @@ class basic_value {
     return *this;
   }
   // What it was in stays as it was: `value = std::move(value["part"])` is fine.
-  basic_value& operator=(basic_value&& other) {
+  // Of another heap's it copies, for which there may be no room.
+  basic_value& operator=(basic_value&& other) {  // NOLINT(performance-noexcept-move-constructor)
     if (this == &other) return *this;
     basic_value taken(std::move(other), allocator_);
     clear();

@@ -32,6 +32,8 @@ class WithRoom : public Table {
     keep_room();
   }
   WithRoom(const WithRoom& other) : Table(other) { keep_room(); }
+  // One that was moved from gives none: there may be no memory for it.
+  // NOLINTNEXTLINE(performance-noexcept-move-constructor)
   WithRoom(WithRoom&& other) : Table(std::move(static_cast<Table&>(other))) { keep_room(); }
   WithRoom(WithRoom&& other, const typename Table::allocator_type& allocator)
       : Table(std::move(static_cast<Table&>(other)), allocator) {
@@ -46,6 +48,7 @@ class WithRoom : public Table {
     keep_room();
     return *this;
   }
+  // NOLINTNEXTLINE(performance-noexcept-move-constructor)
   WithRoom& operator=(WithRoom&& other) {
     Table::operator=(std::move(static_cast<Table&>(other)));
     keep_room();

@@ -8,8 +8,8 @@
 //       farheap::offset_allocator<std::byte>(heap));
 //
 // Not here, because they keep raw pointers whatever the allocator's are (docs/containers.md): std::unordered_map,
-// std::forward_list, std::vector<bool>, Boost.Unordered's flat tables; std::list, std::map, std::set and std::string do not compile;
-// Boost's stable_vector crashes in clear() when gcc 12 optimises it.
+// std::forward_list, std::vector<bool>, Boost.Unordered's flat tables. std::list, std::map, std::set and std::string do
+// not compile, and Boost's stable_vector crashes in clear() when gcc 12 optimises it.
 // Thread-safety: as in Boost.
 #pragma once
 
