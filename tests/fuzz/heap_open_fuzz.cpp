@@ -63,13 +63,14 @@ bool is_right(const Heap& heap) {
       *table, [&](const auto& one) { return value(one.first, *version) == std::string_view(one.second); });
 }
 
+// Never destroyed: what is done at exit uses it.
 const std::string& place() {
-  static const std::string file = [] {
+  static const std::string& file = *[] {
     std::string folder = (std::filesystem::temp_directory_path() / "farheap-fuzz-XXXXXX").string();
     must(mkdtemp(folder.data()) != nullptr, "no folder");
     testing::touch(folder + "/heap");
     std::atexit([] { std::filesystem::remove_all(std::filesystem::path(place()).parent_path()); });
-    return folder + "/heap";
+    return new std::string(folder + "/heap");
   }();
   return file;
 }
