@@ -20,6 +20,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 using namespace farheap::literals;
@@ -68,6 +69,30 @@ double raw_write(const std::string& file, std::size_t bytes) {
   return took;
 }
 
+// Of the file as it lies there, past the page cache. 0: the file system has no such reads.
+double raw_read_mb_s(const std::string& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_DIRECT);
+  if (descriptor < 0) return 0;
+  auto* const buffer = static_cast<std::byte*>(std::aligned_alloc(kPage, kPiece));
+  const auto since = Clock::now();
+  std::size_t bytes = 0;
+  for (ssize_t got; (got = read(descriptor, buffer, kPiece)) > 0;) bytes += static_cast<std::size_t>(got);
+  const double took = seconds(since);
+  close(descriptor);
+  std::free(buffer);
+  return static_cast<double>(bytes) / 1e6 / took;
+}
+
+// Of all words of all pieces.
+std::uint64_t sum_of(const std::vector<std::byte*>& pieces) {
+  std::uint64_t sum = 0;
+  for (const std::byte* piece : pieces) {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(piece);
+    for (std::size_t i = 0; i < kPiece / sizeof *words; ++i) sum += words[i];
+  }
+  return sum;
+}
+
 // The longest that one write of a thread takes that goes on writing meanwhile.
 class WriterBeside {
  public:
@@ -105,7 +130,9 @@ class Bench {
     measure_pause();
     measure_clean();
     check_and_reopen();
-    free_most();
+    compare_with_malloc();
+    free_most("", false);
+    free_most("_random", true);
     heap_.reset();
     must(farheap::Heap::remove(uri_));
   }
@@ -141,7 +168,7 @@ class Bench {
     const double took = seconds(since);
     char metric[64];
     std::snprintf(metric, sizeof metric, "seconds_%gpct", percent);
-    say("farheap", metric, took);
+    say("all", metric, took);
     std::snprintf(metric, sizeof metric, "raw_seconds_%gpct", percent);
     say("disk", metric, raw);
     std::snprintf(metric, sizeof metric, "over_raw_%gpct", percent);
@@ -153,17 +180,17 @@ class Bench {
     WriterBeside writer(pieces_[0]);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     must(heap_->commit());
-    say("farheap", "pause_seconds", writer.stop());
+    say("all", "pause_seconds", writer.stop());
     must(heap_->commit());
   }
 
   void measure_clean() {
     auto since = Clock::now();
     must(heap_->commit());
-    say("farheap", "seconds_clean", seconds(since));
+    say("all", "seconds_clean", seconds(since));
     since = Clock::now();
     must(heap_->snapshot("clean"));
-    say("farheap", "snapshot_seconds", seconds(since));
+    say("all", "snapshot_seconds", seconds(since));
     must(heap_->remove_snapshot("clean"));
   }
 
@@ -173,18 +200,23 @@ class Bench {
     for (std::size_t i = 0; i < mib_ * (kPiece / kPage); ++i) expected.push_back(word_of(page(i)));
     must(heap_->commit());
     heap_.reset();
+    const double raw = raw_read_mb_s(folder_ + "/heap");
     auto since = Clock::now();
     heap_ = std::make_unique<farheap::Heap>(must(farheap::Heap::open(uri_, options_)));
-    say("farheap", "open_seconds", seconds(since));
+    say("all", "open_seconds", seconds(since));
+    say("all", "open_kib_read", static_cast<double>(heap_->statistics().bytes_read) / 1024);
     since = Clock::now();
     if (heap_->find<int>("object 7") == nullptr) stop("a name is lost");
-    say("farheap", "first_find_seconds", seconds(since));
+    say("all", "first_find_seconds", seconds(since));
     measure_find();
     since = Clock::now();
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) wrong += word_of(page(i)) != expected[i];
     if (wrong != 0) stop(std::to_string(wrong) + " pages came back wrong");
-    say("farheap", "read_again_mb_s", static_cast<double>(mib_ * kPiece) / 1e6 / seconds(since));
+    const double read_again = static_cast<double>(mib_ * kPiece) / 1e6 / seconds(since);
+    say("all", "read_again_mb_s", read_again);
+    if (raw > 0) say("disk", "raw_read_mb_s", raw);
+    if (raw > 0) say("all", "read_again_over_raw", read_again / raw);
   }
 
   void measure_find() {
@@ -197,11 +229,32 @@ class Bench {
     std::int64_t sum = 0;
     for (const auto& name : names) sum += *heap_->find<int>(name);
     if (sum != std::int64_t{kNames} * (kNames - 1) / 2) stop("names lead to other objects");
-    say("farheap", "find_ns", seconds(since) / kNames * 1e9);
+    say("all", "find_ns", seconds(since) / kNames * 1e9);
   }
 
-  // 2 million small objects, of which 99 % are freed in the order in which they came.
-  void free_most() {
+  // What was read again beside the same bytes from malloc, in turns.
+  void compare_with_malloc() {
+    std::vector<std::byte*> others;
+    for (const std::byte* piece : pieces_) {
+      others.push_back(static_cast<std::byte*>(std::malloc(kPiece)));
+      std::memcpy(others.back(), piece, kPiece);
+    }
+    double ours = 1e9, theirs = 1e9;
+    for (int turn = 0; turn < 5; ++turn) {
+      auto since = Clock::now();
+      const std::uint64_t sum = sum_of(pieces_);
+      ours = std::min(ours, seconds(since));
+      since = Clock::now();
+      if (sum_of(others) != sum) stop("what was read again differs");
+      theirs = std::min(theirs, seconds(since));
+    }
+    say("all", "second_pass_over_malloc", ours / theirs);
+    for (std::byte* other : others) std::free(other);
+  }
+
+  // 2 million small objects, of which 99 % are freed: in the order in which they came, or any. Pages that hold nothing
+  // any more should leave the store.
+  void free_most(const std::string& how, bool at_random) {
     constexpr std::size_t kObjects = 2'000'000;
     std::vector<void*> objects(kObjects);
     const auto pages = [&] { return static_cast<double>(heap_->versions().value().back().pages); };
@@ -213,11 +266,17 @@ class Bench {
     }
     must(heap_->commit());
     const double full = pages();
-    for (std::size_t i = 0; i < kObjects * 99 / 100; ++i) heap_->deallocate(objects[i]);
+    if (at_random) std::shuffle(objects.begin(), objects.end(), random_);
+    constexpr std::size_t kFreed = kObjects * 99 / 100;
+    for (std::size_t i = 0; i < kFreed; ++i) heap_->deallocate(objects[i]);
+    std::unordered_set<std::uintptr_t> in_use;
+    for (std::size_t i = kFreed; i < kObjects; ++i) in_use.insert(reinterpret_cast<std::uintptr_t>(objects[i]) / kPage);
     must(heap_->compact());
-    const double hold_nothing = kObjects * 0.99 * 64 / kPage;
-    say("farheap", "space_returned", (full - pages()) / hold_nothing);
-    say("farheap", "pages_of_small_objects", full - before);
+    const double hold_nothing = kObjects * 64.0 / kPage - static_cast<double>(in_use.size());
+    say("all", ("space_returned" + how).c_str(), (full - pages()) / hold_nothing);
+    say("all", ("pages_left" + how).c_str(), pages() - before);
+    say("all", ("pages_in_use" + how).c_str(), static_cast<double>(in_use.size()));
+    for (std::size_t i = kFreed; i < kObjects; ++i) heap_->deallocate(objects[i]);
   }
 
   const std::string folder_;

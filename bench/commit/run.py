@@ -9,19 +9,51 @@ Each round is a process of its own with a new heap. Figures are medians over the
 """
 
 import argparse
-import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+# pylint: disable=wrong-import-position
+import report
+
+PERCENTS = ("0.01", "0.1", "1", "10", "100")
 
 
 def unit_of(metric):
-    for end, unit in (("_ns", "ns"), ("_mb_s", "MB/s"), ("returned", "ratio"), ("objects", "pages")):
+    for end, unit in (("_ns", "ns"), ("_mb_s", "MB/s"), ("_kib_read", "KiB")):
         if metric.endswith(end):
             return unit
-    return "ratio" if metric.startswith("over_raw") else "s"
+    if metric.startswith("pages_"):
+        return "pages"
+    return "ratio" if "over_" in metric or metric.startswith("space_returned") else "s"
+
+
+def plot(path, values):
+    """Seconds over the share of pages that have changed, both on logarithmic axes. Returns None, or why there is none."""
+    if not path.endswith((".svg", ".png")):
+        return f"cannot plot to {path}: the name must end in .svg or .png"
+    if not shutil.which("gnuplot"):
+        return "no plot: gnuplot is not here (apt install gnuplot-nox)"
+    terminal = "svg size 900,480 font 'sans,12' background 'white'" if path.endswith(".svg") else "png size 900,480"
+    lines = [f"set terminal {terminal}", f"set output '{path}'", "set logscale xy", "set grid",
+             "set key left top", "set xlabel 'pages that have changed, %'", "set ylabel 'seconds'"]
+    curves = []
+    for number, (name, metric, title) in enumerate((("all", "seconds", "commit"), ("disk", "raw_seconds", "the same "
+                                                    "bytes in one piece, and fdatasync"))):
+        lines.append(f"$data{number} << END")
+        for percent in PERCENTS:
+            found = values[name, f"{metric}_{percent}pct"]
+            lines.append(f"{percent} {statistics.median(found)} {min(found)} {max(found)}")
+        lines.append("END")
+        curves.append(f"$data{number} using 1:2:3:4 with yerrorlines title '{title}'")
+    done = subprocess.run(["gnuplot"], input="\n".join([*lines, "plot " + ", ".join(curves)]), capture_output=True,
+                          text=True, check=False)
+    return None if done.returncode == 0 else f"gnuplot failed: {done.stderr.strip()}"
 
 
 def measure(program, folder, mib):
@@ -38,11 +70,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--mib", type=int, default=1024, help="what the heap holds (default: 1024)")
     parser.add_argument("--folder", default="/var/tmp", help="on the disk to be measured (default: /var/tmp)")
+    parser.add_argument("--minutes", type=float, default=3.5,
+                        help="no further round is begun that would end later, but for the first (default: 3.5)")
+    parser.add_argument("--plot", metavar="FILE", help="a picture, .svg or .png")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     program = os.path.join(options.build, "bench/commit/commit_bench")
     values = {}
+    print(report.machine(options.folder), file=sys.stderr)
+    began = time.monotonic()
     for turn in range(options.rounds):
+        took = time.monotonic() - began
+        if turn > 0 and took * (turn + 1) / turn > options.minutes * 60:
+            print(f"commit: {turn} of {options.rounds} rounds: the next one would end after {options.minutes} minutes",
+                  file=sys.stderr)
+            break
         print(f"round {turn + 1} of {options.rounds}", file=sys.stderr, flush=True)
         for name, metric, value in measure(program, options.folder, options.mib):
             values.setdefault((name, metric), []).append(value)
@@ -51,11 +93,13 @@ def main():
     for (name, metric), found in values.items():
         middle = statistics.median(found)
         print(f"{name:10} {metric:24} {middle:12.6g} {min(found):12.6g} {max(found):12.6g} {unit_of(metric)}")
-        results.append({"name": name, "metric": metric, "value": middle, "unit": unit_of(metric), "min": min(found),
-                        "max": max(found)})
+        results.append(report.result(name, metric, middle, unit_of(metric), min(found), max(found)))
+    if options.plot:
+        why = plot(options.plot, values)
+        if why:
+            print(f"commit: {why}", file=sys.stderr)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"format": 1, "bench": "commit", "results": results}, file, indent=1)
+        report.write_json(options.json, "commit", results)
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ class Pager {
   // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
   // that nobody touches them meanwhile (as with munmap).
   void discard(PageNumber first, std::uint64_t count);
-  // The page will be written soon, and its neighbours: they may come into view now. Nothing is promised.
-  void expect(PageNumber page);
+  // They will be written soon, and their neighbours: all may come into view now. Nothing is promised.
+  void expect(PageRun run);
   void hint(HintKind kind, PageNumber first, std::uint64_t count);
 
   // ---- where it faults
@@ -198,7 +198,9 @@ class Pager {
 
   // pager_fresh.cpp
   void fill_fresh(Lock& lock, PageNumber page);
-  void fill_huge(Lock& lock, PageRun all);
+  void expect_in(Lock& lock, PageRun extent, PageRun part, std::uint32_t of_pages);
+  void fill_expected(Lock& lock, PageRun run);
+  static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
   // pager_commit.cpp
   // Before the state of a page is looked at that may be in the store from an earlier run.

@@ -47,34 +47,50 @@ void Pager::fill_fresh(Lock& lock, PageNumber page) {
 // before anybody touches it: a fault leaves a table of small pages behind, even before it is answered. To take a part
 // of it out, or to guard one, the kernel has to split it: where memory is half full already, that is going to happen
 // soon.
-void Pager::expect(PageNumber page) {
-  if (page < options_.huge_from) return;
+void Pager::expect(PageRun run) {
+  if (run.first < options_.huge_from) return;
   const Still still(*this);
   Lock lock(mutex_);
-  room_.wait(lock, [&] { return !frozen_; });
-  learn(page);
-  const PageRun all{page / kExtentPages * kExtentPages, kExtentPages};
-  if (all.first < options_.huge_from || all.first + all.count > table_.capacity_pages() || writes_forbidden_) return;
-  if (resident_ < options_.pages_before_huge || resident_ + all.count > limit_ / 2) return;
-  const Extent& extent = table_.extent(page);
-  if (!extent.was_filled && table_.run_around(page, PageState::kFresh, all).count == all.count) fill_huge(lock, all);
+  for (const PageNumber end = run.first + run.count; run.first < end;) {
+    const PageRun extent{run.first / kExtentPages * kExtentPages, kExtentPages};
+    const PageNumber stop = std::min<PageNumber>(end, extent.first + extent.count);
+    expect_in(lock, extent, {run.first, static_cast<std::uint32_t>(stop - run.first)}, run.count);
+    run.first = stop;
+  }
 }
 
-void Pager::fill_huge(Lock& lock, PageRun all) {
-  const std::uint32_t piece = std::min(options_.block_max_pages, all.count);
-  std::vector<BlockId> blocks;  // it leaves in pieces
-  for (std::uint32_t at = 0; at < all.count; at += piece) {
-    blocks.push_back(table_.new_block(all.first + at, piece));
-    begin_filling({all.first + at, piece}, blocks.back());
+// A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
+// fault less, and it waits for nobody.
+void Pager::expect_in(Lock& lock, PageRun extent, PageRun part, std::uint32_t of_pages) {
+  room_.wait(lock, [&] { return !frozen_; });
+  learn(part.first);
+  if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;
+  if (resident_ < options_.pages_before_huge || resident_ + extent.count > limit_ / 2) return;
+  const auto is_fresh = [&](PageRun run) {
+    return table_.state(run.first) == PageState::kFresh &&
+           table_.run_around(run.first, PageState::kFresh, run).count == run.count;
+  };
+  if (!table_.extent(extent.first).was_filled && is_fresh(extent)) return fill_expected(lock, extent);
+  if (of_pages <= kMostExpected && is_fresh(part)) fill_expected(lock, part);
+}
+
+void Pager::fill_expected(Lock& lock, PageRun run) {
+  const std::uint32_t most = options_.block_max_pages;
+  std::vector<PageRun> pieces;  // in which it leaves
+  for (std::uint32_t at = 0; at < run.count; at += most) {
+    pieces.push_back({run.first + at, std::min(most, run.count - at)});
   }
-  changes_.note_changed(all);  // as in fill_fresh()
+  std::vector<BlockId> blocks;
+  for (const PageRun piece : pieces) {
+    blocks.push_back(table_.new_block(piece.first, piece.count));
+    begin_filling(piece, blocks.back());
+  }
+  changes_.note_changed(run);  // as in fill_fresh()
   lock.unlock();
-  const std::uint32_t there = view_.put_in_huge(all.first);
-  if (there < all.count) view_.put_in({all.first + there, all.count - there}, g_zeros, View::Guard::kOff);
+  const std::uint32_t there = run.count == kExtentPages ? view_.put_in_huge(run.first) : 0;
+  if (there < run.count) view_.put_in({run.first + there, run.count - there}, g_zeros, View::Guard::kOff);
   lock.lock();
-  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
-    finish_filling({all.first + i * piece, piece}, blocks[i], false, false);
-  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) finish_filling(pieces[i], blocks[i], false, false);
 }
 
 }  // namespace farheap::pager

@@ -269,7 +269,8 @@ std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
   }
   if (at == nullptr || bytes > base::kHugePageBytes) return at;  // of what is larger not all may be touched
   AtTheTables working;
-  pager_->expect(static_cast<pager::PageNumber>(at - base()) / kPageBytes);
+  pager_->expect(
+      {static_cast<pager::PageNumber>(at - base()) / kPageBytes, static_cast<std::uint32_t>(bytes / kPageBytes)});
   return at;
 }
 

@@ -25,7 +25,7 @@ class Writer {
 
   // Before anything is touched, or beside the first touches of another thread.
   void expect_all() {
-    for (PageNumber page = first_; page < first_ + pages_; page += kExtentPages) world_.pager->expect(page);
+    for (PageNumber page = first_; page < first_ + pages_; page += kExtentPages) world_.pager->expect({page, 1});
   }
 
   void step() {
@@ -35,7 +35,7 @@ class Writer {
       note({page, 0, true});
       world_.pager->discard(page, 1);
     } else if (dice < 10) {
-      world_.pager->expect(page);
+      world_.pager->expect({page, static_cast<std::uint32_t>(std::min<PageNumber>(40, first_ + pages_ - page))});
     } else if (dice < 60) {
       write(page);
     } else if (dice < 70) {
