@@ -236,7 +236,7 @@ class Bench {
   void compare_with_malloc() {
     std::vector<std::byte*> others;
     for (const std::byte* piece : pieces_) {
-      others.push_back(static_cast<std::byte*>(std::malloc(kPiece)));
+      others.push_back(static_cast<std::byte*>(std::aligned_alloc(kPage, kPiece)));
       std::memcpy(others.back(), piece, kPiece);
     }
     double ours = 1e9, theirs = 1e9;
