@@ -10,23 +10,32 @@
 namespace farheap::tool {
 namespace {
 
-int outcome(const Status& status) { return status ? kDone : failed(status.error()); }
-
 int snapshot(const HeapArguments& arguments) {
-  auto heap = Heap::open(arguments.uri);
-  if (!heap) return failed(heap.error());
-  return outcome(heap->snapshot(arguments.name));
+  {
+    auto heap = Heap::open(arguments.uri, kAnyTypes);
+    if (!heap) return failed(heap.error());
+    if (const Status status = heap->snapshot(arguments.name); !status) return failed(status.error());
+  }
+  return tell_heap(arguments.uri, arguments);
 }
 
 // The whole heap, or the snapshot behind the last '@'.
 int remove(const HeapArguments& arguments) {
   const std::size_t at = arguments.uri.rfind('@');
   if (at == std::string::npos || arguments.uri.find('/', at) != std::string::npos) {
-    return outcome(Heap::remove(arguments.uri));
+    if (const Status status = Heap::remove(arguments.uri); !status) return failed(status.error());
+    if (arguments.json) {
+      print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", arguments.uri}, {"removed", true}}));
+    }
+    return kDone;
   }
-  auto heap = Heap::open(arguments.uri.substr(0, at));
-  if (!heap) return failed(heap.error());
-  return outcome(heap->remove_snapshot(arguments.uri.substr(at + 1)));
+  {
+    auto heap = Heap::open(arguments.uri.substr(0, at), kAnyTypes);
+    if (!heap) return failed(heap.error());
+    const Status status = heap->remove_snapshot(arguments.uri.substr(at + 1));
+    if (!status) return failed(status.error());
+  }
+  return tell_heap(arguments.uri.substr(0, at), arguments);
 }
 
 }  // namespace

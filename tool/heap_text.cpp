@@ -87,4 +87,17 @@ Result<std::vector<ObjectInfo>> objects_named(const HeapFacts& facts, const std:
               fmt::format("`farheap heap ls {}` lists them", shell_word(uri)));
 }
 
+int tell_heap(const std::string& uri, const HeapArguments& arguments, const Json& more) {
+  if (!arguments.json) return kDone;
+  const auto facts = Heap::look(uri);
+  if (!facts) return failed(facts.error());
+  Json versions = Json::array();
+  for (const VersionInfo& one : facts->versions) versions.push_back(json_of(one));
+  Json all{{"format", kJsonFormat}, {"heap", uri}, {"id", facts->id}};
+  all.update(more);
+  all["versions"] = std::move(versions);
+  print_out("{}\n", text_of(all));
+  return kDone;
+}
+
 }  // namespace farheap::tool

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "verbs.hpp"
+
 namespace farheap::tool {
 
 using Json = nlohmann::ordered_json;
@@ -31,6 +33,13 @@ int failed(const Error& error);
 [[nodiscard]] Json json_of(const VersionInfo& version);
 // One text; bytes that are no UTF-8 are replaced. `indent`: -1 for one line.
 [[nodiscard]] std::string text_of(const Json& json, int indent = 2);
+
+// For what changes heaps and calls none of their objects.
+inline const HeapOptions kAnyTypes{.any_types = true};
+
+// With --json, the heap and its versions as they are now, and `more`: what a verb says that has changed it. The exit
+// status.
+int tell_heap(const std::string& uri, const HeapArguments& arguments, const Json& more = Json::object());
 
 // Those of this name, or at this address ("0x..." as `ls` prints it). kNotFound, with what lists them.
 [[nodiscard]] Result<std::vector<ObjectInfo>> objects_named(const HeapFacts& facts, const std::string& name,

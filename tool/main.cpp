@@ -209,9 +209,9 @@ class CommandLine {
         {"ls", "heap ls", HeapArguments::kList, nullptr, true},
         {"show", "heap show", HeapArguments::kShow, "The object, or 0xADDRESS; none: the heap itself", true, false},
         {"stats", "heap stats", HeapArguments::kStats, nullptr, true},
-        {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", false},
+        {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", true},
         {"compact", "heap compact", HeapArguments::kCompact, nullptr, true},
-        {"rm", "heap rm", HeapArguments::kRemove, nullptr, false},
+        {"rm", "heap rm", HeapArguments::kRemove, nullptr, true},
         {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, true},
     };
     for (const HeapVerb& one : kVerbs) {

@@ -56,6 +56,9 @@ struct HeapOptions {
   // may be opened at other addresses, when its own are taken, as by a copy of it that is open in the same process.
   // Opening it there reads and changes the allocator's books, once.
   bool relocatable = false;
+  // When nothing was committed for a second, pages that commits have scattered over the store are brought together
+  // again, by a thread of the heap's own.
+  bool clean_when_idle = true;
   // Opens a heap with objects of types that have virtual functions and are not registered in this program: to look at
   // it, commit, or make snapshots. Nobody may call functions of such objects.
   bool any_types = false;
@@ -201,8 +204,8 @@ class Heap {
   // A commit, too.
   [[nodiscard]] Status remove_snapshot(std::string_view name);
   // commit(), after everything was dropped that the allocator keeps for the next need: pages that hold nothing leave
-  // the store.
-  [[nodiscard]] Status compact();
+  // the store. Then pages that lie scattered in it are brought together, and that is committed, too.
+  [[nodiscard]] Status compact(const HeapProgress& progress = {});
   // By age; the newest committed one is the last, and has no name.
   [[nodiscard]] Result<std::vector<VersionInfo>> versions();
   // While it lives no commit cuts: a boundary around changes that belong together. A thread that has one must not

@@ -62,7 +62,8 @@ static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 constexpr std::uint64_t kLeastMemory = 16 * base::kMiB;
 
 Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
-  segment::KeptSegment::Settings settings{options.memory, options.capacity, options.relocatable};
+  segment::KeptSegment::Settings settings{options.memory, options.capacity, options.relocatable,
+                                          options.clean_when_idle};
   if (settings.memory_bytes == 0) {
     settings.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * base::kPageBytes / 2;
   }
@@ -371,12 +372,15 @@ Status Heap::snapshot(std::string_view name) {
   return state_->commit(segment::KeptSegment::Kind::kSnapshot, name);
 }
 
-Status Heap::compact() {
+// What is gathered gives its old places back with the second commit.
+Status Heap::compact(const HeapProgress& progress) {
   if (state_->attached) {
     root()->books.flush_thread_cache();
     root()->books.purge();
   }
-  return commit();
+  Status status = commit();
+  if (status) status = state_->segment->gather(progress);
+  return status ? commit() : status;
 }
 
 Status Heap::remove_snapshot(std::string_view name) {

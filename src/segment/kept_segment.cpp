@@ -137,6 +137,7 @@ Result<std::unique_ptr<KeptSegment>> KeptSegment::start(std::unique_ptr<Store> s
   made->range_ = std::move(range);
   made->read_only_ = read_only;
   made->relocatable_ = settings.relocatable;
+  if (!read_only && settings.clean_when_idle) made->cleaner_.emplace(*made->versions_);
   if (!is_new) {
     if (is_unfinished(*made->versions_)) {
       return fail(ErrorCode::kNotFound, "cannot open the heap", made->store_->describe(),
@@ -297,6 +298,7 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   AtTheTables working;
   const store::AlignedBuffer buffer(pager::Pager::kCommitPages * kPageBytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
+  if (cleaner_) cleaner_->begin_commit();
   pager_->begin_commit([&] { backing_->hold(); });
   at_cut();
   Status status = pager_->take_commit(
@@ -311,6 +313,7 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   }
   backing_->go_on();
   pager_->end_commit(status.has_value());
+  if (cleaner_) cleaner_->end_commit();
   return status;
 }
 
@@ -324,6 +327,23 @@ bool KeptSegment::check(std::string& why) const {
   }
   return mine.runs.check(why, {base() + mine.end_of_tables, base() + capacity_bytes()},
                          {tables, base() + mine.next_table});
+}
+
+Status KeptSegment::gather(const Progress& progress) {
+  constexpr std::size_t kLeafBytes = Versions::kPagesPerLeaf * kPageBytes;
+  const store::AlignedBuffer buffer(kLeafBytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot compact", store_->describe(), "no memory");
+  const auto leaves = versions_->scattered_leaves();
+  if (!leaves) return fail(leaves.error());
+  for (std::size_t i = 0; i < leaves->size(); ++i) {
+    {
+      AtTheTables working;
+      const auto moved = versions_->gather((*leaves)[i], buffer.part(0, kLeafBytes).data());
+      if (!moved) return fail(moved.error());
+    }
+    if (progress) progress((i + 1) * kLeafBytes, leaves->size() * kLeafBytes);
+  }
+  return {};
 }
 
 std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }

@@ -22,6 +22,7 @@
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
+#include "segment/idle_cleaner.hpp"
 #include "segment/kept_backing.hpp"
 #include "segment/page_space.hpp"
 #include "segment/run_allocator.hpp"
@@ -60,6 +61,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
     std::uint64_t memory_bytes = 0;    // that pages may take
     std::uint64_t capacity_bytes = 0;  // of a new one; 0: a whole slot of addresses
     bool relocatable = false;          // a new one: it may lie elsewhere when its addresses are taken
+    bool clean_when_idle = true;       // see IdleCleaner
     VersionLeases* leases = nullptr;   // outlive the segment; to read, there have to be some
   };
   // In an empty store. Errors: Versions::create; no addresses.
@@ -106,6 +108,11 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
   [[nodiscard]] bool check(std::string& why) const;
 
+  // Brings pages together that commits have scattered over the store: part of the next commit. Calls progress(bytes
+  // done, of how many), as HeapProgress.
+  using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+  [[nodiscard]] Status gather(const Progress& progress = {});
+
   [[nodiscard]] Versions& versions() { return *versions_; }
   [[nodiscard]] const Store& store() const { return *store_; }
   [[nodiscard]] const base::RunCounters& counters() const { return run_page_->counters; }
@@ -150,6 +157,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   os::Mapping range_;
   os::Mapping run_page_memory_;
   base::RunPage* run_page_ = nullptr;
+  std::optional<IdleCleaner> cleaner_;
   std::unique_ptr<KeptBacking> backing_;
   std::unique_ptr<pager::KernelView> view_;
   std::unique_ptr<pager::Pager> pager_;

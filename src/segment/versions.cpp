@@ -151,6 +151,7 @@ Status Versions::note(Page page, SlotRef at) {
   if (!words) return fail(std::move(words.error()));
   const SlotRef old(std::exchange((**words)[place_of(page)], at.word()));
   const bool was_fresh = is_fresh(page);
+  if (!at.is_nowhere()) written_lately_.insert(leaf_of(page));
   if (old.is_nowhere() != at.is_nowhere()) pages_ = at.is_nowhere() ? pages_ - 1 : pages_ + 1;
   if (!at.is_nowhere() || was_fresh) fresh_[leaf_of(page)][place_of(page)] = !at.is_nowhere();
   if (old.is_nowhere()) return {};

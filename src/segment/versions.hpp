@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "farheap/store.hpp"
@@ -90,6 +91,17 @@ class Versions {
   // commit. kNotFound if there is none.
   [[nodiscard]] Status roll_back(std::string_view name = {});
 
+  // ---- the cleaner (versions_gather.cpp)
+  // The leaves of the last commit's map, by number, whose pages lie scattered in the store. Reads the whole map.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> scattered_leaves();
+  // Brings the pages of one together, if they are scattered and there is a better place; returns how many were moved,
+  // which becomes lasting with the next commit. What snapshots share with the newest version they share no longer.
+  // `buffer`: kPagesPerLeaf pages, aligned to one.
+  [[nodiscard]] Result<std::uint64_t> gather(std::uint64_t leaf, std::byte* buffer);
+  // The same for one of the leaves in which pages were written since the segment was opened; pages that a snapshot has,
+  // too, stay shared. False: there is none left to look at.
+  [[nodiscard]] Result<bool> gather_one_of_lately(std::byte* buffer);
+
   // Pages as a snapshot has them. Requires: it is not removed meanwhile.
   [[nodiscard]] Status read(const Snapshot& snapshot, std::span<const pager::Backing::Read> runs);
 
@@ -123,6 +135,7 @@ class Versions {
   };
   [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
+  [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer);
   [[nodiscard]] Status note(Page page, SlotRef at);
 
   // versions_commit.cpp
@@ -173,6 +186,7 @@ class Versions {
   std::vector<SlotRef> newly_dead_;  // not in dead_ yet
   // Pages whose slots no commit refers to, by leaf of the map.
   std::unordered_map<std::uint64_t, std::bitset<kPagesPerLeaf>> fresh_;
+  std::unordered_set<std::uint64_t> written_lately_;  // leaves that the cleaner has not looked at
 };
 
 }  // namespace farheap::segment

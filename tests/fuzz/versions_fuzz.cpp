@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   if (const auto snapshots = (*versions)->snapshots()) {
     for (const Snapshot& snapshot : *snapshots) (void)(*versions)->read(snapshot, reads);
   }
-  auto other = make_store();
+  auto other = test::new_store();
   if (auto salvaged = salvage(*store, *other, {}, {})) {
     auto made = Versions::open(*other);
     if (!made || salvaged->kept.empty()) std::abort();
