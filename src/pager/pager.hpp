@@ -207,6 +207,9 @@ class Pager {
   void learn(PageNumber page) {
     if (changes_.tracked() && table_.find(page) == nullptr) learn_extent(page);
   }
+  void learn_run(PageNumber from, PageNumber end) {
+    for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
+  }
   void learn_extent(PageNumber page);
   void let_write(PageNumber page);
   void save_for_commit(PageNumber page);

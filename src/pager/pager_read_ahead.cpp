@@ -29,11 +29,13 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     if (from == 0) return;
     const PageNumber end = from;
     ahead = {end > window ? end - window : 0, static_cast<std::uint32_t>(std::min<PageNumber>(end, window))};
+    learn_run(ahead.first, end);
     streams_.continues_at(end - 1);
     if (table_.next_run(ahead.first, end, PageState::kStored).count == 0) return;
   } else {
     // Pages that are in memory already are skipped, so that the stream finds the far side of them filled, too.
     const PageNumber end = std::min<PageNumber>(from + reach, table_.capacity_pages());
+    learn_run(from, end);
     const PageRun stored = table_.next_run(from, end, PageState::kStored);
     streams_.continues_at(stored.count != 0 ? stored.first : from);
     if (stored.count == 0) return;
@@ -65,7 +67,7 @@ void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
   bool marked = !request.stream;
-  for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
+  learn_run(from, end);
   while (true) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
     if (run.count == 0) return;

@@ -31,7 +31,7 @@ class CountingStore final : public store::Decorator {
     entries_ += batch.size();
     return inner_->get(batch);
   }
-  [[nodiscard]] std::size_t take_count() { return std::exchange(entries_, 0); }
+  std::size_t take_count() { return entries_.exchange(0); }
 
  private:
   std::atomic<std::size_t> entries_ = 0;
