@@ -31,8 +31,8 @@ FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::Run
 
 // All in one piece: in a forked child the parent's go, whose threads are not there.
 Status FaultLoop::make_buffers() {
-  const std::size_t pages =
-      std::size_t{options_.most_handlers + 1} * options_.buffer_pages + std::size_t{kMostInFlight} * kFlightPages;
+  const std::size_t pages = std::size_t{options_.most_handlers + options_.readers} * options_.buffer_pages +
+                            std::size_t{kMostInFlight} * kFlightPages;
   auto made = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
   if (!made) return fail(std::move(made.error()));
   buffers_ = std::move(*made);
@@ -54,8 +54,10 @@ Status FaultLoop::start() {
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
-  for (auto body : {&FaultLoop::evictor, &FaultLoop::reader}) {
-    if (Status started = start_thread(body); !started) return started;
+  if (Status started = start_thread(&FaultLoop::evictor); !started) return started;
+  readers_made_ = 0;
+  for (unsigned i = 0; i < options_.readers; ++i) {
+    if (Status started = start_thread(&FaultLoop::reader); !started) return started;
   }
   return {};
 }
@@ -106,7 +108,7 @@ void* FaultLoop::evictor(void* loop) {
 
 void* FaultLoop::reader(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
-  std::byte* const buffer = self.buffer_of(self.options_.most_handlers);
+  std::byte* const buffer = self.buffer_of(self.options_.most_handlers + self.readers_made_.fetch_add(1));
   while (!self.stopping_.load(std::memory_order_relaxed)) {
     self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : 1000);
   }
@@ -142,7 +144,7 @@ std::byte* FaultLoop::buffer_of(unsigned thread) const {
 }
 
 std::byte* FaultLoop::flight_buffer(unsigned number) const {
-  return buffer_of(options_.most_handlers + 1) + std::size_t{number} * kFlightPages * base::kPageBytes;
+  return buffer_of(options_.most_handlers + options_.readers) + std::size_t{number} * kFlightPages * base::kPageBytes;
 }
 
 bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {

@@ -30,6 +30,7 @@ struct FaultLoopOptions {
   // dear; but when several threads fault at once, a processor that spins is missed elsewhere.
   unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
+  unsigned readers = 1;   // as PagerOptions::readers
   bool can_stop = false;  // a heap that is closed; a program's never is
 };
 
@@ -37,7 +38,9 @@ class FaultLoop {
  public:
   // All outlive the loop.
   FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
-  static constexpr unsigned threads(const FaultLoopOptions& options) { return options.most_handlers + 2; }
+  static constexpr unsigned threads(const FaultLoopOptions& options) {
+    return options.most_handlers + 1 + options.readers;
+  }
   // kUnavailable if a thread cannot be made.
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
@@ -66,7 +69,7 @@ class FaultLoop {
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
   [[nodiscard]] Status make_buffers();
-  [[nodiscard]] std::byte* buffer_of(unsigned thread) const;  // the last is the reader's
+  [[nodiscard]] std::byte* buffer_of(unsigned thread) const;  // the last ones are the readers'
   [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
@@ -79,7 +82,8 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
-  os::Mapping buffers_;             // one for each handler, one for the reader, and those of reads in flight
+  os::Mapping buffers_;  // one for each handler and reader, and those of reads in flight
+  std::atomic<unsigned> readers_made_ = 0;
   std::mutex turn_;                 // guards all down to free_numbers_
   std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;

@@ -39,7 +39,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       policy_(options_.policy, table_),
       probation_(table_, Queue::kProbation),
       probation_share_(options_.probation_percent),
-      streams_(options_.block_max_pages),
+      streams_(options_.block_max_pages * options_.readers),
       fresh_streams_(options_.block_max_pages) {
   limit_ = budget_.page_limit(0, 0);
 }

@@ -46,6 +46,7 @@ struct PagerOptions {
   std::uint32_t block_min_pages = 1;
   std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
+  std::uint32_t readers = 1;              // threads that call read_ahead_once()
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
@@ -262,6 +263,7 @@ class Pager {
     PageRun run;
     bool stream = false;    // hold one page out of view as a marker
     bool backward = false;  // ... the last one instead of the first
+    bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
   };
   [[nodiscard]] std::uint64_t stream_window() const;
   void request(const ReadAhead& wanted);

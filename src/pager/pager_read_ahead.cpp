@@ -10,13 +10,14 @@ namespace farheap::pager {
 
 namespace {
 constexpr std::size_t kMostRequests = 64;  // older ones are no longer ahead of anything
-}
+constexpr std::uint32_t kLeastPiece = 64;  // pages, of what is read by several readers
+}  // namespace
 
 // What one stream may bring in at once: all of them together must fit into the list that stream blocks wait in, or
 // they would be evicted before they are used.
 std::uint64_t Pager::stream_window() const {
   const std::uint64_t share = Policy::stream_share(limit_) / 2 / std::max(streams_.active(), 1u);
-  return std::clamp<std::uint64_t>(share, 16, options_.block_max_pages);
+  return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
 // A stream was noticed; `from` is the next page it will touch that was not fetched at once.
@@ -41,7 +42,14 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     if (stored.count == 0) return;
     ahead = {stored.first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - stored.first))};
   }
-  request({ahead, true, backward});
+  if (backward) return request({ahead, true, true});
+  // A piece for each reader: while one is put into view the next is read.
+  const std::uint32_t piece = std::max((ahead.count + options_.readers - 1) / options_.readers, kLeastPiece);
+  for (bool first = true; ahead.count != 0; first = false) {
+    const PageRun part{ahead.first, std::min(ahead.count, piece)};
+    request({part, first, false, true});
+    ahead = {ahead.first + part.count, ahead.count - part.count};
+  }
 }
 
 void Pager::request(const ReadAhead& wanted) {
@@ -78,7 +86,7 @@ void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (!fetch_ahead(lock, run, marker, request.stream, buffer)) return;
+    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) return;
   }
 }
 

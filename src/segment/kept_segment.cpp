@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint32_t kBlockPages = 256;  // 1 MiB: read and written in one piece
 constexpr unsigned kHandlers = 2;
+constexpr unsigned kReaders = 2;
 
 // What cannot be read, or written to make room, ends the program: there is no one to tell.
 [[noreturn]] void give_up(const Error& error) {
@@ -237,6 +238,7 @@ Status KeptSegment::start_paging() {
   options.capacity_pages = range_.size() / kPageBytes;
   options.block_max_pages = kBlockPages;
   options.track_changes = true;
+  options.readers = kReaders;
   options.keep_changes = read_only_;
   options.huge_from = table_bytes(range_.size()) / kPageBytes;  // what the tables reserve, they touch here and there
   options.lost = give_up;
@@ -245,7 +247,8 @@ Status KeptSegment::start_paging() {
   pager_ = std::move(*made);
   loop_ = std::make_unique<pager::FaultLoop>(
       *pager_, *backing_, *view_, *run_page_,
-      pager::FaultLoopOptions{.most_handlers = kHandlers, .buffer_pages = kBlockPages, .can_stop = true});
+      pager::FaultLoopOptions{
+          .most_handlers = kHandlers, .buffer_pages = kBlockPages, .readers = kReaders, .can_stop = true});
   looping_ = true;
   if (Status started = loop_->start(); !started) return started;
   return view_->watch({{range_.data(), range_.size()}});
