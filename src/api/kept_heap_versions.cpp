@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The versions of an open heap: commits, snapshots, pauses.
+#include <mutex>
+#include <shared_mutex>
+
+#include "api/heap_state.hpp"
+
+namespace farheap {
+
+// Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
+// up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
+// which has to be at rest, is shared with them.
+Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
+  if (segment->read_only()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
+  }
+  if (owner != getpid()) {
+    return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
+                "commit in the process that has opened it");
+  }
+  holds.stop();
+  std::shared_lock no_names(directory);
+  gate.close();
+  bool open = false;
+  const auto at_cut = [&] {
+    open = true;
+    gate.open();
+    no_names.unlock();
+    holds.resume();
+  };
+  Status status = segment->commit(kind, name, at_cut);
+  if (!open) at_cut();
+  return status;
+}
+
+Status Heap::commit() { return state_->commit(segment::KeptSegment::Kind::kCommit, {}); }
+
+Status Heap::snapshot(std::string_view name) {
+  if (name.find('@') != name.npos) {
+    return fail(ErrorCode::kInvalidArgument, "cannot make a snapshot", std::string(name), "'@' cannot be in its name");
+  }
+  return state_->commit(segment::KeptSegment::Kind::kSnapshot, name);
+}
+
+// What is gathered gives its old places back with the second commit.
+Status Heap::compact(const HeapProgress& progress) {
+  if (state_->attached) {
+    root()->books.flush_thread_cache();
+    root()->books.purge();
+  }
+  Status status = commit();
+  if (status) status = state_->segment->gather(progress);
+  return status ? commit() : status;
+}
+
+Status Heap::remove_snapshot(std::string_view name) {
+  return state_->commit(segment::KeptSegment::Kind::kRemoval, name);
+}
+
+Result<std::vector<VersionInfo>> Heap::versions() {
+  segment::Versions& versions = state_->segment->versions();
+  auto snapshots = versions.snapshots();
+  if (!snapshots) return fail(std::move(snapshots.error()));
+  std::vector<VersionInfo> all;
+  for (const auto& one : *snapshots) all.push_back({one.name, one.commit, one.time_ns, one.pages});
+  const segment::Superblock newest = versions.last_commit();
+  all.push_back({{}, newest.commit, newest.time_ns, newest.pages});
+  return all;
+}
+
+Heap::Pause::Pause(Heap& heap) : heap_(&heap) { heap.state_->holds.enter(); }
+Heap::Pause::~Pause() {
+  if (heap_ != nullptr) heap_->state_->holds.leave();
+}
+
+}  // namespace farheap
