@@ -58,7 +58,9 @@ class Directory {
   [[nodiscard]] std::uint64_t objects() const { return objects_; }
   // How many of them have virtual functions.
   [[nodiscard]] std::uint64_t polymorphic_objects() const { return polymorphic_objects_; }
-  [[nodiscard]] std::size_t index_bytes(const heap::Heap& heap) const { return heap.usable_size(buckets_); }
+  [[nodiscard]] std::size_t index_bytes(const heap::Heap& heap) const {
+    return heap.usable_size(static_cast<const void*>(buckets_));
+  }
 
  private:
   friend class DirectoryCheck;

@@ -143,7 +143,9 @@ std::optional<ObjectEntry> Heap::entry(const void* object) const {
 
 bool Heap::add_entry(const ObjectEntry& entry) {
   const std::string_view name = entry.kind == ObjectKind::kAnonymous ? std::string_view() : entry.name;
-  return enter({entry.kind, name, entry.type.data(), entry.element_bytes}, entry.address, entry.length);
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): it is ended by a zero, as required
+  const Key key{entry.kind, name, entry.type.data(), entry.element_bytes, false};
+  return enter(key, entry.address, entry.length);
 }
 
 namespace {

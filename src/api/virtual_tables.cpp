@@ -147,8 +147,9 @@ void set_virtual_tables(const std::vector<VirtualTable>& tables, void* first, st
     auto* const object = static_cast<std::byte*>(first) + i * element_bytes;
     for (const VirtualTable& one : tables) {
       std::byte* const at = object + one.offset;
-      if (std::memcmp(at, &one.table, sizeof one.table) == 0) continue;  // a page that stays as it is stays clean
-      std::memcpy(at, &one.table, sizeof one.table);
+      const auto* const right = reinterpret_cast<const std::byte*>(&one.table);
+      if (std::memcmp(at, right, sizeof one.table) == 0) continue;  // a page that stays as it is stays clean
+      std::memcpy(at, right, sizeof one.table);
     }
   }
 }

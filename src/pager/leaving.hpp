@@ -19,6 +19,7 @@ struct Leaving {
   struct Page {
     PageNumber page;
     BlockId block;
+    std::uint32_t index;  // in the block
     PageHash hash;
     enum : std::uint8_t { kClean, kZero, kDirty } found;
   };

@@ -50,6 +50,7 @@ enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbat
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
+// Everything but `known` is read with the pager's mutex only: what is written in the first word shares it with `first`.
 struct Block {
   std::uint64_t first : 34 = 0;  // a page number: segments have at most 2^34 pages (64 TiB)
   std::uint32_t count : 10 = 0;  // pages it was made with; all in one extent

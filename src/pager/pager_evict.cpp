@@ -231,7 +231,7 @@ void Pager::examine(Leaving& leaving) {
         const bool came_along = state == PageState::kWriting || state == PageState::kPresent;
         if (!came_along || table_.tag(page) != id) continue;
         const auto found = changes_.is_changed(page) ? Leaving::Page::kDirty : Leaving::Page::kClean;
-        leaving.pages.push_back({page, id, {}, found});
+        leaving.pages.push_back({page, id, static_cast<std::uint32_t>(page - block.first), {}, found});
       }
     }
   }
@@ -246,7 +246,7 @@ void Pager::examine(Leaving& leaving) {
     }
     if (block.known.kind() == KnownContents::Kind::kHashes) {
       one.hash = hash_page(bytes);
-      if (block.known.is_stored(static_cast<std::uint32_t>(one.page - block.first), one.hash)) {
+      if (block.known.is_stored(one.index, one.hash)) {
         one.found = Leaving::Page::kClean;
         continue;
       }
