@@ -4,10 +4,12 @@
 // name when all of it is written.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <span>
 
 #include "api/heap_reader.hpp"
@@ -26,9 +28,15 @@ class Output {
   static Result<Output> open(const std::string& path) {
     if (path == "-") return Output();
     Output output;
-    output.path_ = path;
-    output.part_ = path + ".part";
-    output.file_ = ::open(output.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    std::error_code unknown;
+    const auto target = std::filesystem::weakly_canonical(path, unknown);  // behind symbolic links
+    output.path_ = unknown ? path : target.string();
+    // What is there and no file (a device, a pipe) is written to, and never replaced.
+    struct stat status{};
+    const bool replaces = stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+    if (replaces) output.part_ = output.path_ + ".part";
+    output.file_ = replaces ? ::open(output.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+                            : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (output.file_ < 0) {
       return fail(errno_error(errno, kWhat, path, "its folder has to be there, and to be writable"));
     }
@@ -40,7 +48,7 @@ class Output {
   ~Output() {
     if (file_ < 0) return;
     close(file_);
-    (void)unlink(part_.c_str());  // it was not finished
+    if (!part_.empty()) (void)unlink(part_.c_str());  // it was not finished
   }
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) {
@@ -59,9 +67,9 @@ class Output {
   [[nodiscard]] Status finish() {
     if (path_.empty()) return {};
     const bool closed = close(std::exchange(file_, -1)) == 0;
-    if (closed && rename(part_.c_str(), path_.c_str()) == 0) return {};
+    if (closed && (part_.empty() || rename(part_.c_str(), path_.c_str()) == 0)) return {};
     const Error error = errno_error(errno, kWhat, path_);
-    (void)unlink(part_.c_str());
+    if (!part_.empty()) (void)unlink(part_.c_str());
     return fail(error);
   }
 
@@ -71,6 +79,23 @@ class Output {
   std::string part_;
   int file_ = -1;
 };
+
+// A heap is not exported over itself.
+Status check_output(const HeapArguments& arguments) {
+  const auto place = api::HeapPlace::parse(arguments.uri);
+  if (!place) return fail(place.error());
+  std::vector<std::string> files = place->others;
+  files.push_back(place->file);
+  files.push_back(place->lock_file());
+  struct stat out{}, own{};
+  if (arguments.out == "-" || stat(arguments.out.c_str(), &out) != 0) return {};
+  for (const std::string& file : files) {
+    if (stat(file.c_str(), &own) != 0 || own.st_dev != out.st_dev || own.st_ino != out.st_ino) continue;
+    return fail(ErrorCode::kInvalidArgument, kWhat, arguments.out, "it is a file of the heap itself",
+                "name another file, or - for standard output");
+  }
+  return {};
+}
 
 Status write_line(Output& output, const Json& json) {
   const std::string line = text_of(json, -1) + "\n";
@@ -119,6 +144,7 @@ Status export_bytes(const HeapArguments& arguments, Output& output) {
 }  // namespace
 
 int heap_export(const HeapArguments& arguments) {
+  if (const Status possible = check_output(arguments); !possible) return failed(possible.error());
   auto output = Output::open(arguments.out);
   if (!output) return failed(output.error());
   Status status = arguments.name.empty() ? export_objects(arguments, *output) : export_bytes(arguments, *output);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <thread>
 
@@ -17,7 +18,7 @@ void must(const Status& status) {
 }
 
 [[noreturn]] void make_steps(Heap& heap, unsigned thread, Progress& progress) {
-  auto& steps = *heap.find<std::uint64_t>(name_of("steps ", thread));
+  std::atomic_ref steps(*heap.find<std::uint64_t>(name_of("steps ", thread)));  // the one who commits looks at it
   auto& table = *heap.find<Table>(name_of("table ", thread));
   std::mt19937 random(thread);
   for (;;) {
@@ -77,7 +78,7 @@ void work(const std::string& uri, std::uint64_t seed, Progress& progress) {
       const auto pause = heap->pause();
       ++commits;
       for (unsigned thread = 0; thread < kThreads; ++thread) {
-        steps[thread] = *heap->find<std::uint64_t>(name_of("steps ", thread));
+        steps[thread] = std::atomic_ref(*heap->find<std::uint64_t>(name_of("steps ", thread))).load();
       }
     }
     progress.commits_begun = commits;

@@ -12,12 +12,12 @@ namespace farheap::api {
 namespace {
 
 struct Hold {
-  CommitHolds* of;
+  const CommitHolds* of;
   unsigned times;
 };
 thread_local std::vector<Hold> holds;  // few: one for each heap this thread is inside of now
 
-auto find(CommitHolds* of) { return std::ranges::find(holds, of, &Hold::of); }
+auto find(const CommitHolds* of) { return std::ranges::find(holds, of, &Hold::of); }
 
 }  // namespace
 
@@ -29,6 +29,8 @@ void CommitHolds::enter() {
   holds.push_back({this, 1});
   gate_.enter();
 }
+
+bool CommitHolds::has_this_thread() const noexcept { return find(this) != holds.end(); }
 
 void CommitHolds::leave() noexcept {
   const auto hold = find(this);

@@ -15,6 +15,7 @@ class CommitHolds {
  public:
   void enter();
   void leave() noexcept;
+  [[nodiscard]] bool has_this_thread() const noexcept;
   // Of a commit: nobody is inside until resume(). Requires: this thread is not inside.
   void stop() noexcept { gate_.close(); }
   void resume() noexcept { gate_.open(); }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
-#include "api/heap_store.hpp"
-
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -13,6 +11,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+
+#include "api/heap_store.hpp"
 
 namespace farheap::api {
 namespace {
@@ -92,6 +93,9 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
     place.file = is_folder(file) ? file + "/farheap.mdb" : file;
     place.others = {place.file + "-lock"};
   }
+  std::error_code unknown;
+  const auto whole = std::filesystem::weakly_canonical(place.file, unknown);
+  place.locked = unknown ? place.file : whole.string();
   return place;
 }
 

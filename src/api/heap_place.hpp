@@ -27,6 +27,7 @@ struct HeapPlace {
   std::string snapshot;             // empty: the newest version
   std::string file;                 // that a store of this kind keeps its blocks in; empty: it keeps nothing (mem:)
   std::vector<std::string> others;  // the store's other files
+  std::string locked;               // the file without symbolic links: whatever its name, it has one lock
 
   // kInvalidArgument for stores in which no heap can live.
   [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
@@ -36,7 +37,7 @@ struct HeapPlace {
   [[nodiscard]] Result<std::unique_ptr<Store>> open() const;
   // The same kind of store in another file.
   [[nodiscard]] std::string uri_with(const std::string& other_file) const;
-  [[nodiscard]] std::string lock_file() const { return file + ".lock"; }
+  [[nodiscard]] std::string lock_file() const { return locked + ".lock"; }
 
   // Removes the store's files. Whoever is killed in the middle leaves a removal that was begun: the next one who
   // creates or removes a heap there ends it. Requires: the lock for writing is held.

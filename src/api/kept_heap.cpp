@@ -14,6 +14,8 @@
 #include "api/virtual_tables.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "segment/superblock.hpp"
+#include "store/bare_file.hpp"
 
 namespace farheap {
 namespace {
@@ -32,6 +34,21 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
                 fmt::format("give it at least {}", base::format_size(kLeastMemory)));
   }
   return settings;
+}
+
+// The table of a file's blocks may be lost (empty, as after a copy of half of the files): then the store says that it
+// has no blocks, and a new heap would be made over one whose bytes are all there.
+Status check_for_lost_table(const api::HeapPlace& place, Store& store) {
+  if (!place.uri.starts_with("file:") || !place.is_there()) return {};
+  const auto found = segment::read_superblock(store);
+  if (found || found.error().code != ErrorCode::kNotFound) return {};
+  const auto bare = store::open_bare_file(place.file);
+  if (!bare) return {};
+  const auto there = segment::read_superblock(**bare);
+  if (!there || there->content.is_unfinished()) return {};
+  return fail(ErrorCode::kCorrupt, "cannot open the heap", place.uri,
+              place.others.front() + " does not tell of its blocks, but there is a heap in the file",
+              "`farheap heap check --repair` makes it anew out of what is whole");
 }
 
 }  // namespace
@@ -57,6 +74,9 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   }
   auto store = place->open();
   if (!store) return fail(std::move(store.error()));
+  if (!reads) {
+    if (Status lost = check_for_lost_table(*place, **store); !lost) return fail(std::move(lost.error()));
+  }
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
   settings->leases = &state->lock;
   using segment::KeptSegment;
@@ -240,6 +260,7 @@ Status Heap::check(std::string_view uri, const CheckOptions& options) {
     if (!lock) return fail(std::move(lock.error()));
     auto store = place->open();
     if (!store) return fail(std::move(store.error()));
+    if (Status lost = check_for_lost_table(*place, **store); !lost) return lost;
     auto versions = segment::Versions::open_to_read(**store, *lock);
     if (!versions) return fail(std::move(versions.error()));
     const std::uint64_t all = (*versions)->last_commit().taken_slots * base::kPageBytes;

@@ -19,6 +19,11 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
     return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
                 "commit in the process that has opened it");
   }
+  if (holds.has_this_thread()) {
+    return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri,
+                "this thread holds a pause, and would wait for itself",
+                "commit when the Pause, or the access to a concurrent map, has ended");
+  }
   holds.stop();
   std::shared_lock no_names(directory);
   gate.close();
@@ -50,6 +55,7 @@ Status Heap::compact(const HeapProgress& progress) {
     root()->books.purge();
   }
   Status status = commit();
+  if (status) status = state_->segment->versions().trim();
   if (status) status = state_->segment->gather(progress);
   return status ? commit() : status;
 }

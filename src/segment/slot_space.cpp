@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "segment/slot_io.hpp"
 #include "segment/superblock.hpp"
 
 namespace farheap::segment {
@@ -97,6 +98,26 @@ SlotSpace::Run SlotSpace::find_in_leaf(const BlockWords* taken, const BlockWords
     if (used == ~std::uint64_t{0}) slot |= 63;  // the next word
   }
   return run.count >= least ? run : Run{};
+}
+
+Result<std::vector<SlotSpace::Run>> SlotSpace::free_runs() {
+  std::vector<Run> runs;
+  if (!may_reuse_) return runs;
+  for (std::uint64_t first = 0; first < end_; first += kLeafSlots) {
+    auto taken = tree_.find(first / kLeafSlots);
+    if (!taken) return fail(std::move(taken.error()));
+    const auto held = held_.find(first / kLeafSlots);
+    const std::uint64_t end = std::min(first + kLeafSlots, end_);
+    for (std::uint64_t from = first; from < end;) {
+      const Run run =
+          find_in_leaf(*taken, held == held_.end() ? nullptr : held->second.get(), from, end, kLeafSlots, kLeastHole);
+      if (run.count == 0) break;
+      runs.push_back(run);
+      from = run.first + run.count;
+    }
+  }
+  runs.push_back({end_, SlotRef::kSlots - end_});
+  return runs;
 }
 
 Status SlotSpace::give_back(std::uint64_t slot) {

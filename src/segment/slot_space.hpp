@@ -53,6 +53,10 @@ class SlotSpace {
   // commit that is being read, as it was asked for after this one was safe.
   [[nodiscard]] std::vector<Run> finish(std::uint64_t commit, std::uint64_t oldest_read);
 
+  // What the store need not keep, in runs: slots that neither this state nor one that may be read refers to, and all
+  // behind the end. None before the first commit of this opening.
+  [[nodiscard]] Result<std::vector<Run>> free_runs();
+
   [[nodiscard]] std::uint64_t end_slot() const { return end_; }
   [[nodiscard]] std::uint64_t taken() const { return taken_; }
   [[nodiscard]] BlockTree& tree() { return tree_; }

@@ -92,6 +92,8 @@ class Versions {
   [[nodiscard]] Status roll_back(std::string_view name = {});
 
   // ---- the cleaner (versions_gather.cpp)
+  // Has the store let go of what was written by commits that never came to be, of this process or a former one.
+  [[nodiscard]] Status trim();
   // The leaves of the last commit's map, by number, whose pages lie scattered in the store. Reads the whole map.
   [[nodiscard]] Result<std::vector<std::uint64_t>> scattered_leaves();
   // Brings the pages of one together, if they are scattered and there is a better place; returns how many were moved,

@@ -49,6 +49,20 @@ Result<std::vector<std::uint64_t>> Versions::scattered_leaves() {
   return leaves;
 }
 
+Status Versions::trim() {
+  std::lock_guard writing(writing_);
+  Result<std::vector<SlotSpace::Run>> runs;
+  {
+    std::lock_guard lock(mutex_);
+    runs = space_.free_runs();
+  }
+  if (!runs) return fail(std::move(runs.error()));
+  for (const SlotSpace::Run run : *runs) {
+    if (Status erased = store_.erase(run.first, run.count); !erased) return erased;
+  }
+  return {};
+}
+
 Result<std::uint64_t> Versions::gather(std::uint64_t leaf, std::byte* buffer) {
   std::lock_guard writing(writing_);
   return gather_leaf(leaf, buffer);

@@ -87,6 +87,10 @@ Status SideTable::set_up(std::size_t block_bytes) {
     return fail(ErrorCode::kCorrupt, kWhat, name_, fmt::format("it has format {}", header_->format),
                 "open it with the newer Farheap that made it");
   }
+  if (static_cast<std::uint64_t>(status.st_size) < kWordsAt + header_->end_word.load() * sizeof(Word) && !fresh) {
+    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short",
+                "a heap's file is whole without it: `farheap heap check --repair`");
+  }
   if (header_->block_bytes != block_bytes) {
     return fail(ErrorCode::kInvalidArgument, kWhat, name_,
                 fmt::format("it holds blocks of {} bytes, not of {}", header_->block_bytes, block_bytes),

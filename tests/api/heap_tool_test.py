@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -226,6 +227,25 @@ class HeapToolTest(unittest.TestCase):
         done = subprocess.run([TOOL, "heap", "copy", self.uri, f"slow+file:{self.file}.other?delay_us=200000"],
                               capture_output=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+
+    def test_export_replaces_no_device_and_no_file_of_the_heap(self):
+        self.run_words("a b a")
+        pipe = os.path.join(self.folder.name, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+            self.tool("export", self.uri, pipe)
+            self.assertIn("counts", reader.communicate(timeout=60)[0])
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        for own in (self.file, self.file + ".versions"):
+            self.assertIn("file of the heap itself", self.tool("export", self.uri, own, status=2))
+        link = os.path.join(self.folder.name, "link")
+        target = os.path.join(self.folder.name, "target")
+        os.symlink(target, link)
+        self.tool("export", self.uri, link)
+        self.assertTrue(os.path.islink(link))
+        with open(target, encoding="utf-8") as file:
+            self.assertIn("counts", file.read())
+        self.tool("check", self.uri)
 
     def test_rm_leaves_nothing(self):
         self.run_words("a")

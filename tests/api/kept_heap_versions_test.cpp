@@ -358,6 +358,89 @@ TEST_F(KeptHeapVersionsTest, AHeapThatIsReadGivesNoMemory) {
   EXPECT_EQ(*heap.find<int>("number"), 5);
 }
 
+// open_or_create() once made a new heap over one whose bytes were all there.
+TEST_F(KeptHeapVersionsTest, AHeapWhoseTableOfBlocksIsLostIsNotMadeAnew) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    heap.construct<int>("number")(7);
+    ASSERT_TRUE(heap.commit());
+  }
+  ASSERT_EQ(truncate((folder.file() + ".versions").c_str(), 0), 0);
+  for (const auto& opened : {Heap::open_or_create(folder.uri(), kSmall), Heap::create(folder.uri(), kSmall)}) {
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(opened.error().message().find("--repair"), std::string::npos) << opened.error().message();
+  }
+  const auto repaired = Heap::repair(folder.uri());
+  ASSERT_TRUE(repaired) << repaired.error().message();
+  EXPECT_EQ(*must(Heap::open(folder.uri(), kSmall)).find<int>("number"), 7);
+}
+
+// It was a SIGBUS.
+TEST_F(KeptHeapVersionsTest, ATableOfBlocksThatWasCutOffIsAnError) {
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+    heap.construct<int>("number")(7);
+    ASSERT_TRUE(heap.commit());
+  }
+  ASSERT_EQ(truncate((folder.file() + ".versions").c_str(), 65'536), 0);
+  const auto opened = Heap::open(folder.uri(), kSmall);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kCorrupt);
+  ASSERT_TRUE(Heap::repair(folder.uri()));
+  EXPECT_EQ(*must(Heap::open(folder.uri(), kSmall)).find<int>("number"), 7);
+}
+
+// Two writers once got in, one by each name.
+TEST_F(KeptHeapVersionsTest, AHeapHasOneLockWhateverLinkLeadsToIt) {
+  const Heap heap = must(Heap::create(folder.uri(), kSmall));
+  for (const char* end : {"", ".versions"}) {
+    ASSERT_EQ(symlink((folder.file() + end).c_str(), (folder.file("link") + end).c_str()), 0);
+  }
+  const auto second = Heap::open(folder.uri("link"), kSmall);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_NE(second.error().message().find("open for writing by"), std::string::npos) << second.error().message();
+}
+
+// It waited for ever.
+TEST_F(KeptHeapVersionsTest, ACommitOfAThreadThatPausesIsRefused) {
+  Heap heap = must(Heap::create(folder.uri(), kSmall));
+  {
+    const auto pause = heap.pause();
+    EXPECT_EQ(heap.commit().error().code, ErrorCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(heap.commit());
+}
+
+// What a commit had written before its program was killed stayed on the disk, whatever was done.
+TEST_F(KeptHeapVersionsTest, CompactGivesBackWhatAKilledCommitWrote) {
+  {
+    (void)must(Heap::create(folder.uri(), kSmall));
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    Heap heap = must(Heap::open(folder.uri(), kSmall));
+    std::memset(heap.allocate(200_MiB), 1, 200_MiB);  // more than fits in memory: most of it is written
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  const auto bytes = [&] {
+    struct stat found{};
+    stat(folder.file().c_str(), &found);
+    return static_cast<std::uint64_t>(found.st_blocks) * 512;
+  };
+  const std::uint64_t before = bytes();
+  ASSERT_GT(before, 100_MiB);
+  Heap heap = must(Heap::open(folder.uri(), kSmall));
+  heap.construct<int>("number")(7);
+  ASSERT_TRUE(heap.compact());
+  EXPECT_LT(bytes(), before / 2);
+  EXPECT_LT(bytes(), 100_MiB);
+}
+
 TEST_F(KeptHeapVersionsTest, MistakesGetASentence) {
   EXPECT_EQ(Heap::open(folder.uri(), kSmall).error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder.file()));

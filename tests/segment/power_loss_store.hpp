@@ -83,7 +83,11 @@ class PowerLossStore final : public Store {
     return {};
   }
   Status erase(std::uint64_t first, std::uint64_t count) override {
-    for (std::uint64_t block = first; block < first + count; ++block) note(block, nullptr);
+    std::vector<std::uint64_t> there;
+    for (const auto& [block, bytes] : now_) {
+      if (block - first < count) there.push_back(block);
+    }
+    for (const std::uint64_t block : there) note(block, nullptr);
     return {};
   }
   Result<std::int64_t> add(std::string_view, std::int64_t) override {
