@@ -31,12 +31,13 @@ class Output {
     std::error_code unknown;
     const auto target = std::filesystem::weakly_canonical(path, unknown);  // behind symbolic links
     output.path_ = unknown ? path : target.string();
-    // What is there and no file (a device, a pipe) is written to, and never replaced.
+    // What is there and no file (a device, a pipe, a link to what is not there yet) is written to, and never replaced.
     struct stat status{};
-    const bool replaces = stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+    const bool replaces =
+        stat(path.c_str(), &status) == 0 ? S_ISREG(status.st_mode) : !std::filesystem::is_symlink(path, unknown);
     if (replaces) output.part_ = output.path_ + ".part";
     output.file_ = replaces ? ::open(output.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
-                            : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+                            : ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (output.file_ < 0) {
       return fail(errno_error(errno, kWhat, path, "its folder has to be there, and to be writable"));
     }
