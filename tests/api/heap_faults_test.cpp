@@ -124,6 +124,9 @@ class FailedCommitTest : public HeapFaultsTest, public ::testing::WithParamInter
 // One commit after the other, the first fails at its first call to the store, the next at its second, and so on until
 // one needs no more calls.
 TEST_P(FailedCommitTest, WhereverItFailsTheFormerVersionStandsAndTheNextCommitTakesAllIn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+#endif
   FailingStore::Plan plan;
   plan.how = GetParam().how;
   plan.all_after = GetParam().all_after;
@@ -266,6 +269,9 @@ std::string go_on_when_full(const std::string& uri, const TableWork& work, Error
 }
 
 TEST_F(HeapFaultsTest, OnAFullDiskItGoesOnInMemoryUntilThereIsRoom) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+#endif
   const std::string disk = folder.file("disk");
   std::filesystem::create_directory(disk);
   const std::string said = in_a_child([&]() -> std::string {
@@ -282,6 +288,9 @@ TEST_F(HeapFaultsTest, OnAFullDiskItGoesOnInMemoryUntilThereIsRoom) {
 }
 
 TEST_F(HeapFaultsTest, AtTheLimitOfAFilesSizeItGoesOnInMemoryUntilThatIsRaised) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+#endif
   EXPECT_EQ(in_a_child([&]() -> std::string {
               // SIGXFSZ stays as it is: it would end this.
               rlimit limit{16_MiB, RLIM_INFINITY};
