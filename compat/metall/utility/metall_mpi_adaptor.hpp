@@ -81,7 +81,13 @@ class metall_mpi_adaptor {
     if (!has_as_many_partitions(root, comm)) return false;
     const bool mine = manager_type::remove(local_dir_path(root, rank_in(comm)));
     if (!all(mine, comm)) return false;  // somebody has it open
-    return all(mtlldetail::remove_file(root), comm);
+    // One after the other: two that remove the same folder at once get in each other's way.
+    bool gone = true;
+    for (int turn = 0; turn < mpi::comm_size(comm); ++turn) {
+      if (turn == rank_in(comm)) gone = !mtlldetail::file_exist(root) || mtlldetail::remove_file(root);
+      wait(comm);
+    }
+    return all(gone, comm);
   }
   static int partitions(const std::string& root, [[maybe_unused]] const MPI_Comm& comm = MPI_COMM_WORLD) {
     int count = 0;
