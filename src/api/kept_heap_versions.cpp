@@ -55,7 +55,6 @@ Status Heap::compact(const HeapProgress& progress) {
     root()->books.purge();
   }
   Status status = commit();
-  if (status) status = state_->segment->versions().trim();
   if (status) status = state_->segment->gather(progress);
   return status ? commit() : status;
 }

@@ -336,6 +336,10 @@ Status KeptSegment::gather(const Progress& progress) {
   constexpr std::size_t kLeafBytes = Versions::kPagesPerLeaf * kPageBytes;
   const store::AlignedBuffer buffer(kLeafBytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot compact", store_->describe(), "no memory");
+  {
+    AtTheTables working;
+    if (Status trimmed = versions_->trim(); !trimmed) return trimmed;
+  }
   const auto leaves = versions_->scattered_leaves();
   if (!leaves) return fail(leaves.error());
   for (std::size_t i = 0; i < leaves->size(); ++i) {

@@ -108,7 +108,8 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
   [[nodiscard]] bool check(std::string& why) const;
 
-  // Brings pages together that commits have scattered over the store: part of the next commit. Calls progress(bytes
+  // Has the store let go of what no commit came to be, and brings pages together that commits have scattered over it:
+  // part of the next commit. Calls progress(bytes
   // done, of how many), as HeapProgress.
   using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
   [[nodiscard]] Status gather(const Progress& progress = {});
