@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace farheap {
 
@@ -143,12 +144,29 @@ struct StoreOptions {
   // encrypt+: the file with the key. Empty: the variable FARHEAP_ENCRYPT_KEY; without either, a scratch store takes a
   // key of its own.
   std::string encrypt_key_file = {};
+  // Engines that ask for a password: the file it is in, where the URI names none (?password_file=, ?password_env=).
+  std::string password_file = {};
 };
 
 // Opens "[decorator+]...engine:place", e.g. "mem:", "file:/mnt/nvme", "checksum+compress+lmdb:/data/x.mdb",
 // "slow+mem:?delay_us=100&mb_s=200", "faulty+file:/tmp?seed=7&error=0.01". A malformed URI is kInvalidArgument
 // with a remedy that shows the right form.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options = {});
+
+// ---- kept stores, from outside
+
+struct StoreListing {
+  std::string uri;  // opens it; without secrets
+  std::size_t block_bytes = 0;
+  Lifetime lifetime = Lifetime::kKeep;  // kScratch: of a program that runs, or that was killed
+  bool in_use = false;                  // a scratch store whose program runs, as far as the engine can tell
+};
+// Whether open_store() with Lifetime::kKeep would find one rather than make one. Makes nothing.
+[[nodiscard]] Result<bool> is_store_there(std::string_view uri, const StoreOptions& options = {});
+// Those of a server, database, table or folder: the place of `uri` is one store's, or that of several.
+[[nodiscard]] Result<std::vector<StoreListing>> list_stores(std::string_view uri, const StoreOptions& options = {});
+// With all of its blocks and counters. Requires: nobody has it open. kNotFound if there is none.
+[[nodiscard]] Status remove_store(std::string_view uri, const StoreOptions& options = {});
 
 // The engines and decorators of this build, one line each, for `--help` and doctor.
 struct StoreKind {

@@ -203,9 +203,14 @@ bool parse_into(Options& options, std::size_t index, std::string_view text) {
   return false;
 }
 
+// "store.password_file" is another way to write store_password_file.
+bool is_key(std::string_view key, std::string_view text) {
+  return std::ranges::equal(key, text, [](char wanted, char c) { return wanted == (c == '.' ? '_' : c); });
+}
+
 std::size_t find_key(std::string_view key) {
   for (std::size_t i = 0; i < kOptionCount; ++i) {
-    if (kTable[i].key == key) return i;
+    if (is_key(kTable[i].key, key)) return i;
   }
   return kOptionCount;
 }

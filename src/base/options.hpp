@@ -75,6 +75,8 @@ using Log = LogLevel;
   X(Text, encrypt_key_file, "", false,                                                                                 \
     "For encrypt+: a file of 64 hexadecimal digits that only its owner may use. Empty: a run's store has a random "    \
     "key that nobody knows")                                                                                           \
+  X(Text, store_password_file, "", false,                                                                              \
+    "For stores that ask for a password: a file that holds it, where the URI names none")                              \
   X(Features, disable, "", false,                                                                                      \
     "Kernel features to leave unused, to run as on an older or stricter kernel")                                       \
   X(Policy, policy, "period", false, "Which pages leave first")                                                        \

@@ -3,6 +3,8 @@
 // The one table of engines and decorators. The parser's vocabulary, store_kinds() and open_store() derive from it.
 #include "store/kinds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
@@ -20,6 +22,7 @@ struct Kind {
   EngineOpener engine = nullptr;  // neither of the two: this build is without it
   DecoratorOpener decorator = nullptr;
   bool library_allocates = false;
+  const Keeper* keeper = nullptr;
 };
 
 constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
@@ -44,6 +47,57 @@ constexpr EngineOpener kOpenLmdb = open_lmdb;
 constexpr EngineOpener kOpenLmdb = nullptr;
 #endif
 
+// Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
+// for the time being, is asked again for patience_s.
+constexpr std::string_view kServerParameters[] = {"timeout_ms", "patience_s"};
+constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "user",
+                                                 "password_file", "password_env", "ca_file"};
+constexpr std::string_view kEtcdParameters[] = {"timeout_ms",    "patience_s",   "user",
+                                                "password_file", "password_env", "ca_file"};
+constexpr std::string_view kRocksDbParameters[] = {"sync"};
+#ifdef FARHEAP_HAVE_REDIS
+constexpr EngineOpener kOpenRedis = open_redis, kOpenRedisCluster = open_redis_cluster;
+constexpr const Keeper *kKeepRedis = &kRedisKeeper, *kKeepRedisCluster = &kRedisClusterKeeper;
+#else
+constexpr EngineOpener kOpenRedis = nullptr, kOpenRedisCluster = nullptr;
+constexpr const Keeper *kKeepRedis = nullptr, *kKeepRedisCluster = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_ROCKSDB
+constexpr EngineOpener kOpenRocksDb = open_beside;
+constexpr const Keeper* kKeepRocksDb = &kBesideKeeper;
+#else
+constexpr EngineOpener kOpenRocksDb = nullptr;
+constexpr const Keeper* kKeepRocksDb = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_BIGTABLE
+constexpr EngineOpener kOpenBigtable = open_beside;
+constexpr const Keeper* kKeepBigtable = &kBesideKeeper;
+#else
+constexpr EngineOpener kOpenBigtable = nullptr;
+constexpr const Keeper* kKeepBigtable = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_ETCD
+constexpr EngineOpener kOpenEtcd = open_beside;
+constexpr const Keeper* kKeepEtcd = &kBesideKeeper;
+#else
+constexpr EngineOpener kOpenEtcd = nullptr;
+constexpr const Keeper* kKeepEtcd = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_DATASTORE
+constexpr EngineOpener kOpenDatastore = open_beside;
+constexpr const Keeper* kKeepDatastore = &kBesideKeeper;
+#else
+constexpr EngineOpener kOpenDatastore = nullptr;
+constexpr const Keeper* kKeepDatastore = nullptr;
+#endif
+#ifdef FARHEAP_HAVE_SPANNER
+constexpr EngineOpener kOpenSpanner = open_beside;
+constexpr const Keeper* kKeepSpanner = &kBesideKeeper;
+#else
+constexpr EngineOpener kOpenSpanner = nullptr;
+constexpr const Keeper* kKeepSpanner = nullptr;
+#endif
+
 constexpr Kind kKinds[] = {
     {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
     {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
@@ -52,6 +106,43 @@ constexpr Kind kKinds[] = {
      .parameters = kLmdbParameters,
      .engine = kOpenLmdb,
      .library_allocates = true},
+    {.shown = {"redis", "redis://[USER@]HOST[:PORT][/DATABASE[/NAME]] | redis:///PATH/SOCKET[/DATABASE[/NAME]]",
+               "a Redis server"},
+     .parameters = kRedisParameters,
+     .engine = kOpenRedis,
+     .library_allocates = true,
+     .keeper = kKeepRedis},
+    {.shown = {"rediss", "rediss://[USER@]HOST[:PORT][/DATABASE[/NAME]]", "a Redis server, by TLS"},
+     .parameters = kRedisParameters,
+     .engine = kOpenRedis,
+     .library_allocates = true,
+     .keeper = kKeepRedis},
+    {.shown = {"redis+cluster", "redis+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]", "a Redis Cluster"},
+     .parameters = kRedisParameters,
+     .engine = kOpenRedisCluster,
+     .library_allocates = true,
+     .keeper = kKeepRedisCluster},
+    {.shown = {"rocksdb", "rocksdb:DIR", "a RocksDB database, for one process at a time"},
+     .parameters = kRocksDbParameters,
+     .engine = kOpenRocksDb,
+     .keeper = kKeepRocksDb},
+    {.shown = {"bigtable", "bigtable://PROJECT/INSTANCE/TABLE[/NAME]", "a table of Bigtable or its emulator"},
+     .parameters = kServerParameters,
+     .engine = kOpenBigtable,
+     .keeper = kKeepBigtable},
+    {.shown = {"etcd", "etcd://HOST[:PORT][,HOST[:PORT]]...[/NAME]",
+               "an etcd cluster: small heaps, and what must agree"},
+     .parameters = kEtcdParameters,
+     .engine = kOpenEtcd,
+     .keeper = kKeepEtcd},
+    {.shown = {"datastore", "datastore://PROJECT[/NAME]", "Google's Datastore or its emulator"},
+     .parameters = kServerParameters,
+     .engine = kOpenDatastore,
+     .keeper = kKeepDatastore},
+    {.shown = {"spanner", "spanner://PROJECT/INSTANCE/DATABASE[/NAME]", "a Spanner database or its emulator"},
+     .parameters = kServerParameters,
+     .engine = kOpenSpanner,
+     .keeper = kKeepSpanner},
     {.shown = {"checksum", "checksum+...", "finds blocks whose bytes are not those that were written", true},
      .decorator = open_checksum},
     {.shown = {"encrypt", "encrypt+...", "encrypts blocks and finds those that were changed; the key is in a file",
@@ -95,14 +186,18 @@ Status check_company_of_encrypt(const StoreUri& uri) {
   return {};
 }
 
+Error not_in_build(const StoreUri& uri, const std::string& scheme) {
+  return {ErrorCode::kUnavailable, "cannot open the store", uri.text(),
+          "this build of Farheap is without '" + scheme + "'", "configure with its library installed"};
+}
+
 StoreResult open_level(const StoreUri& uri, std::size_t level, const StoreOptions& options) {
   const bool is_engine = level == uri.decorators.size();
   const std::string& scheme = is_engine ? uri.engine : uri.decorators[level];
   const Kind& kind = find(scheme);
   const Parameters parameters(uri, scheme);
   if (kind.engine == nullptr && kind.decorator == nullptr) {
-    return fail(ErrorCode::kUnavailable, "cannot open the store", uri.text(),
-                "this build of Farheap is without '" + scheme + "'", "configure with its library installed");
+    return fail(not_in_build(uri, scheme));
   }
   if (is_engine) return kind.engine(uri.place, parameters, options);
   return kind.decorator([&](const StoreOptions& inner) { return open_level(uri, level + 1, inner); }, parameters,
@@ -135,6 +230,43 @@ Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptio
   if (!parsed) return fail(std::move(parsed.error()));
   if (auto ok = store::check_company_of_encrypt(*parsed); !ok) return fail(std::move(ok.error()));
   return store::open_level(*parsed, 0, options);
+}
+
+namespace {
+
+// Decorators keep nothing of their own.
+template <class Wanted, class Ask>
+Wanted ask_keeper(std::string_view uri, Ask ask) {
+  auto parsed = store::parse_uri(uri, store::vocabulary());
+  if (!parsed) return fail(std::move(parsed.error()));
+  const store::Kind& kind = store::find(parsed->engine);
+  if (kind.engine == nullptr) return fail(store::not_in_build(*parsed, parsed->engine));
+  if (kind.keeper == nullptr) {
+    return fail(ErrorCode::kInvalidArgument, "cannot look at kept stores", parsed->text(),
+                fmt::format("{}: keeps none", parsed->engine), "`farheap store` lists the engines");
+  }
+  return ask(*kind.keeper, *parsed, store::Parameters(*parsed, parsed->engine));
+}
+
+}  // namespace
+
+Result<bool> is_store_there(std::string_view uri, const StoreOptions& options) {
+  return ask_keeper<Result<bool>>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
+    return keeper.is_there(parsed.place, parameters, options);
+  });
+}
+
+Result<std::vector<StoreListing>> list_stores(std::string_view uri, const StoreOptions& options) {
+  return ask_keeper<Result<std::vector<StoreListing>>>(
+      uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
+        return keeper.list(parsed.place, parameters, options);
+      });
+}
+
+Status remove_store(std::string_view uri, const StoreOptions& options) {
+  return ask_keeper<Status>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
+    return keeper.remove(parsed.place, parameters, options);
+  });
 }
 
 std::span<const StoreKind> store_kinds() {

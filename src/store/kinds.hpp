@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "store/uri.hpp"
 
@@ -19,6 +20,23 @@ using StoreResult = Result<std::unique_ptr<Store>>;
 [[nodiscard]] StoreResult open_mem(const std::string& place, const Parameters&, const StoreOptions&);
 [[nodiscard]] StoreResult open_file(const std::string& place, const Parameters&, const StoreOptions&);
 [[nodiscard]] StoreResult open_lmdb(const std::string& place, const Parameters&, const StoreOptions&);
+
+// redis: and rediss:, as Parameters::kind() says.
+[[nodiscard]] StoreResult open_redis(const std::string& place, const Parameters&, const StoreOptions&);
+[[nodiscard]] StoreResult open_redis_cluster(const std::string& place, const Parameters&, const StoreOptions&);
+// The engine Parameters::kind(), in a process beside this one: its library has threads and a C++ runtime's worth of
+// symbols, which are not for a program that knows nothing of them.
+[[nodiscard]] StoreResult open_beside(const std::string& place, const Parameters&, const StoreOptions&);
+
+// An engine's kept stores seen from outside: is_store_there(), list_stores(), remove_store().
+struct Keeper {
+  Result<bool> (*is_there)(const std::string& place, const Parameters&, const StoreOptions&) = nullptr;
+  Result<std::vector<StoreListing>> (*list)(const std::string& place, const Parameters&, const StoreOptions&) = nullptr;
+  Status (*remove)(const std::string& place, const Parameters&, const StoreOptions&) = nullptr;
+};
+extern const Keeper kRedisKeeper;
+extern const Keeper kRedisClusterKeeper;
+extern const Keeper kBesideKeeper;
 
 // A decorator opens what is below it, because it may need other blocks than it offers.
 using OpenInner = std::function<StoreResult(const StoreOptions&)>;

@@ -69,8 +69,10 @@ struct Parser {
     return nullptr;
   }
 
+  // An engine may have a '+' in its name: "redis+cluster".
   Status schemes(std::string_view text) {
     for (auto plus = text.find('+'); plus != std::string_view::npos; plus = text.find('+')) {
+      if (find(text, false) != nullptr) break;
       const auto name = text.substr(0, plus);
       if (find(name, true) == nullptr) {
         if (find(name, false) != nullptr) {
@@ -242,6 +244,14 @@ Result<double> Parameters::rate(std::string_view name, double fallback) const {
 std::string Parameters::word(std::string_view name, std::string_view fallback) const {
   const auto* text = find(name);
   return text != nullptr ? *text : std::string(fallback);
+}
+
+std::string Parameters::text() const {
+  std::string all;
+  for (const auto& parameter : uri_.parameters) {
+    if (parameter.kind == kind_) all += fmt::format("{}{}={}", all.empty() ? "" : "&", parameter.name, parameter.value);
+  }
+  return all;
 }
 
 }  // namespace farheap::store

@@ -46,10 +46,13 @@ struct StoreUri {
 class Parameters {
  public:
   Parameters(const StoreUri& uri, std::string_view kind) : uri_(uri), kind_(kind) {}
+  [[nodiscard]] std::string_view kind() const { return kind_; }  // "redis+cluster"
   [[nodiscard]] Result<std::uint64_t> number(std::string_view name, std::uint64_t fallback) const;
   [[nodiscard]] Result<std::uint64_t> size(std::string_view name, std::uint64_t fallback) const;  // "64M"
   [[nodiscard]] Result<double> rate(std::string_view name, double fallback) const;                // 0 to 1
   [[nodiscard]] std::string word(std::string_view name, std::string_view fallback) const;
+  // As written: "key=value&key=value"; empty if there are none.
+  [[nodiscard]] std::string text() const;
   [[nodiscard]] tl::unexpected<Error> wrong(std::string_view name, std::string why, std::string remedy) const;
 
  private:
