@@ -72,6 +72,7 @@ endfunction()
 
 farheap_dependency(FARHEAP_WITH_IO_URING LIBURING liburing liburing-dev "io_uring")
 farheap_dependency(FARHEAP_WITH_LMDB LMDB lmdb liblmdb-dev "store lmdb:")
+farheap_dependency(FARHEAP_WITH_ROCKSDB ROCKSDB rocksdb librocksdb-dev "store rocksdb:")
 farheap_dependency(FARHEAP_WITH_SODIUM SODIUM libsodium libsodium-dev "encrypt+")
 farheap_dependency(FARHEAP_WITH_ZSTD ZSTD libzstd libzstd-dev "compress+ with zstd")
 farheap_dependency(FARHEAP_WITH_LZ4 LZ4 liblz4 liblz4-dev "compress+ with lz4")
@@ -106,6 +107,9 @@ else()
     farheap_note("MISSING  stores ${FARHEAP_GRPC_ENGINES}: apt install libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc")
   endif()
 endif()
+
+# In the process farheap-engines (src/engines), which is built if it has any of them.
+set(FARHEAP_BESIDE_ENGINES ROCKSDB BIGTABLE SPANNER ETCD DATASTORE)
 
 # Headers only: a program that includes them needs Boost, the library does not.
 set(FARHEAP_HAVE_METALL OFF)
