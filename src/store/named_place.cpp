@@ -53,14 +53,14 @@ std::string on_socket(std::string_view path, std::string_view name) {
 }
 
 Result<std::string> on_server(const NamedEngine& engine, std::string_view place, std::string_view name,
-                              std::string_view uri) {
+                              std::string_view shown) {
   if (place.starts_with("///")) return on_socket(place.substr(3), name);
   auto parts = split(place.starts_with("//") ? place.substr(2) : place);
   if (parts.size() == 1 && !engine.default_before.empty()) parts.emplace_back(engine.default_before);
   if (!place.starts_with("//") || parts.size() < engine.before + 1 || parts.front().empty()) {
     const auto all = vocabulary();
     const auto known = std::ranges::find(all, engine.scheme, &Vocabulary::scheme);
-    return fail(ErrorCode::kInvalidArgument, "not a store", std::string(uri), "it says too little",
+    return fail(ErrorCode::kInvalidArgument, "not a store", std::string(shown), "it says too little",
                 fmt::format("write it as {}", known->form));
   }
   parts.resize(engine.before + 1);
@@ -83,12 +83,8 @@ Result<std::string> with_name(std::string_view uri, std::string_view name) {
   if (engine == std::end(kNamed)) return std::string(uri);
   auto place = on_server(*engine, parsed->place, name, parsed->text());
   if (!place) return place;
-  const auto from = uri.find(parsed->engine + ":" + parsed->place);
-  if (from == std::string_view::npos) {
-    return fail(ErrorCode::kInvalidArgument, "not a store", parsed->text(), "its place is written twice");
-  }
   std::string named(uri);
-  return named.replace(from + parsed->engine.size() + 1, parsed->place.size(), *place);
+  return named.replace(uri.find(':') + 1, parsed->place.size(), *place);
 }
 
 }  // namespace farheap::store
