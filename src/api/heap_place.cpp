@@ -76,7 +76,7 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   std::string file(uri.substr(uri.find(':') + 1));
   if (const std::size_t query = file.find('?'); query != file.npos) file.resize(query);
   if (file.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), "the name of the file is missing",
+    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "the name of the file is missing",
                 "write it as file:/data/graph");
   }
   if (engine == "file") {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engines/engine_table.hpp"
+
+#include <algorithm>
+
+namespace farheap::engines {
+namespace {
+
+// The first line is for builds without any: an array is not empty.
+constexpr Engine kEngines[] = {
+    {},
+#ifdef FARHEAP_HAVE_ROCKSDB
+    {"rocksdb", open_rocksdb, &kRocksDbKeeper},
+#endif
+#ifdef FARHEAP_HAVE_BIGTABLE
+    {"bigtable", open_bigtable, &kBigtableKeeper},
+#endif
+#ifdef FARHEAP_HAVE_SPANNER
+    {"spanner", open_spanner, &kSpannerKeeper},
+#endif
+#ifdef FARHEAP_HAVE_ETCD
+    {"etcd", open_etcd, &kEtcdKeeper},
+#endif
+#ifdef FARHEAP_HAVE_DATASTORE
+    {"datastore", open_datastore, &kDatastoreKeeper},
+#endif
+};
+
+}  // namespace
+
+std::span<const Engine> engine_table() { return std::span(kEngines).subspan(1); }
+
+const Engine* find_engine(std::span<const Engine> table, std::string_view scheme) {
+  const auto found = std::ranges::find(table, scheme, &Engine::scheme);
+  return found != table.end() ? &*found : nullptr;
+}
+
+}  // namespace farheap::engines
