@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Connections of gRPC engines, and whether they are still those that they were.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <farheap/result.hpp>
+#include <memory>
+#include <string>
+
+namespace farheap::engines {
+
+// Messages of at most 256 MiB; a lost connection is made again at once, then after at most a second.
+[[nodiscard]] std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
+                                                          const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+// A service of Google: where the environment variable says an emulator listens (without TLS, without credentials), else
+// at `address` by TLS with the credentials that Google's libraries look for (GOOGLE_APPLICATION_CREDENTIALS, gcloud's
+// default, the machine's account). kPermission if there are none. `subject` names the store in errors.
+struct GoogleChannel {
+  std::shared_ptr<grpc::Channel> channel;
+  bool is_emulator = false;
+};
+[[nodiscard]] Result<GoogleChannel> google_channel(const char* emulator_variable, const std::string& address,
+                                                   const std::string& subject);
+
+// Remembers that a connection was, or may have been, lost: what is behind the new one may be another server, or the
+// same one after it lost everything, so its identity has to be looked at before its answers are believed.
+class ConnectionWatch {
+ public:
+  explicit ConnectionWatch(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
+  // Before and after each call.
+  void look() {
+    if (channel_->GetState(false) != GRPC_CHANNEL_READY) interrupted_ = true;
+  }
+  void attempt_failed() { interrupted_ = true; }
+  [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  // The identity was read, and is the right one. Call it before reading, and attempt_failed() if that fails.
+  void begin_to_verify() { interrupted_ = false; }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace farheap::engines
