@@ -8,6 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <cstdint>
 #include <farheap/result.hpp>
 #include <memory>
 #include <string>
@@ -33,18 +34,20 @@ struct GoogleChannel {
 class ConnectionWatch {
  public:
   explicit ConnectionWatch(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
-  // Before and after each call.
+  // After each call.
   void look() {
-    if (channel_->GetState(false) != GRPC_CHANNEL_READY) interrupted_ = true;
+    if (channel_->GetState(false) != GRPC_CHANNEL_READY) attempt_failed();
   }
-  void attempt_failed() { interrupted_ = true; }
-  [[nodiscard]] bool was_interrupted() const { return interrupted_; }
-  // The identity was read, and is the right one. Call it before reading, and attempt_failed() if that fails.
-  void begin_to_verify() { interrupted_ = false; }
+  void attempt_failed() { ++breaks_; }
+  [[nodiscard]] bool is_verified() const { return verified_ == breaks_; }
+  // Verifying: breaks(), then read the identity, then verified() with what breaks() said.
+  [[nodiscard]] std::uint64_t breaks() const { return breaks_; }
+  void verified(std::uint64_t breaks) { verified_ = breaks; }
 
  private:
   std::shared_ptr<grpc::Channel> channel_;
-  std::atomic<bool> interrupted_{false};
+  std::atomic<std::uint64_t> breaks_{0};
+  std::atomic<std::uint64_t> verified_{0};
 };
 
 }  // namespace farheap::engines

@@ -15,6 +15,7 @@
 #include <farheap/result.hpp>
 #include <string>
 
+#include "engines/grpc_channel.hpp"
 #include "store/uri.hpp"
 
 namespace farheap::engines {
@@ -39,7 +40,9 @@ enum class Reply {
 // The attempts of one operation.
 class Attempts {
  public:
-  explicit Attempts(const ServerPatience& patience) : patience_(patience) {}
+  // `watch` is told of every attempt that failed.
+  explicit Attempts(const ServerPatience& patience, ConnectionWatch* watch = nullptr)
+      : patience_(patience), watch_(watch) {}
 
   [[nodiscard]] std::chrono::system_clock::time_point deadline() const;
   // After a failed attempt: pauses and is true, if it is worth another one and patience is left. Counts from the first
@@ -51,6 +54,7 @@ class Attempts {
 
  private:
   ServerPatience patience_;
+  ConnectionWatch* watch_;
   std::chrono::steady_clock::time_point since_{};
   std::chrono::milliseconds pause_{10};
   bool failing_ = false;
