@@ -54,6 +54,7 @@ constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s", 
                                                  "password_file", "password_env", "ca_file"};
 constexpr std::string_view kEtcdParameters[] = {"timeout_ms",    "patience_s",   "user",
                                                 "password_file", "password_env", "ca_file"};
+constexpr std::string_view kBigtableParameters[] = {"timeout_ms", "patience_s", "app_profile"};
 constexpr std::string_view kRocksDbParameters[] = {"sync"};
 #ifdef FARHEAP_HAVE_REDIS
 constexpr EngineOpener kOpenRedis = open_redis, kOpenRedisCluster = open_redis_cluster;
@@ -127,7 +128,7 @@ constexpr Kind kKinds[] = {
      .engine = kOpenRocksDb,
      .keeper = kKeepRocksDb},
     {.shown = {"bigtable", "bigtable://PROJECT/INSTANCE/TABLE[/NAME]", "a table of Bigtable or its emulator"},
-     .parameters = kServerParameters,
+     .parameters = kBigtableParameters,
      .engine = kOpenBigtable,
      .keeper = kKeepBigtable},
     {.shown = {"etcd", "etcd://HOST[:PORT][,HOST[:PORT]]...[/NAME]",
