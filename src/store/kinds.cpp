@@ -50,7 +50,7 @@ constexpr EngineOpener kOpenLmdb = nullptr;
 // Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
 // for the time being, is asked again for patience_s.
 constexpr std::string_view kServerParameters[] = {"timeout_ms", "patience_s"};
-constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "user",
+constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "replicas", "user",
                                                  "password_file", "password_env", "ca_file"};
 constexpr std::string_view kEtcdParameters[] = {"timeout_ms",    "patience_s",   "user",
                                                 "password_file", "password_env", "ca_file"};
@@ -111,17 +111,14 @@ constexpr Kind kKinds[] = {
                "a Redis server"},
      .parameters = kRedisParameters,
      .engine = kOpenRedis,
-     .library_allocates = true,
      .keeper = kKeepRedis},
     {.shown = {"rediss", "rediss://[USER@]HOST[:PORT][/DATABASE[/NAME]]", "a Redis server, by TLS"},
      .parameters = kRedisParameters,
      .engine = kOpenRedis,
-     .library_allocates = true,
      .keeper = kKeepRedis},
     {.shown = {"redis+cluster", "redis+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]", "a Redis Cluster"},
      .parameters = kRedisParameters,
      .engine = kOpenRedisCluster,
-     .library_allocates = true,
      .keeper = kKeepRedisCluster},
     {.shown = {"rocksdb", "rocksdb:DIR", "a RocksDB database, for one process at a time"},
      .parameters = kRocksDbParameters,
