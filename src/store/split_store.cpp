@@ -60,12 +60,15 @@ class SplitStore final : public Store {
   Status get(std::span<Get> batch) override {
     if (auto ok = check(batch, limits(), capabilities(), *this); !ok) return ok;
     Parts<Get> parts(batch, block_bytes_);
+    const bool versions = has(capabilities(), Capability::kVersions);
+    if (!versions) forget_known(parts);
     Status result;
     if (!parts.pages.empty()) result = pages_->get(parts.pages);
     if (!parts.sync.empty()) {
       if (auto got = sync_->get(parts.sync); !got && result) result = std::move(got);
     }
     parts.answer(batch);
+    if (!versions) hide_versions(batch);
     return result;
   }
 
@@ -86,6 +89,7 @@ class SplitStore final : public Store {
       }
     }
     parts.answer(batch);
+    if (!has(capabilities(), Capability::kVersions)) hide_versions(batch);
     return result;
   }
 
@@ -170,6 +174,17 @@ class SplitStore final : public Store {
     std::vector<std::size_t> pages_of, sync_of;
   };
 
+  // Where one of the two has no versions, the whole has none either.
+  static void forget_known(Parts<Get>& parts) {
+    for (auto* some : {&parts.pages, &parts.sync}) {
+      for (Get& entry : *some) entry.known = 0;
+    }
+  }
+  template <class Entry>
+  static void hide_versions(std::span<Entry> batch) {
+    for (Entry& entry : batch) entry.version = std::min<Version>(entry.version, 1);
+  }
+
   static bool has_root(std::span<const Put> entries) {
     return std::ranges::any_of(entries, [](const Put& entry) { return entry.block < kRoots; });
   }
@@ -187,7 +202,7 @@ class SplitStore final : public Store {
         : inner_(std::move(inner)), block_bytes_(block_bytes) {}
     bool begin(Get& entry) override {
       const auto last = entry.block + entry.into.size() / block_bytes_ - 1;
-      return !is_for_sync(entry.block) && !is_for_sync(last) && inner_->begin(entry);
+      return entry.known == 0 && !is_for_sync(entry.block) && !is_for_sync(last) && inner_->begin(entry);
     }
     Get* take() override { return inner_->take(); }
     int descriptor() const override { return inner_->descriptor(); }
