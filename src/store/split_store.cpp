@@ -95,7 +95,9 @@ class SplitStore final : public Store {
 
   std::unique_ptr<GetsInFlight> gets_in_flight(unsigned most) override {
     auto inner = pages_->gets_in_flight(most);
-    return inner ? std::make_unique<PagesInFlight>(std::move(inner), block_bytes_) : nullptr;
+    return inner ? std::make_unique<PagesInFlight>(std::move(inner), block_bytes_,
+                                                   has(capabilities(), Capability::kVersions))
+                 : nullptr;
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {
@@ -198,18 +200,23 @@ class SplitStore final : public Store {
 
   class PagesInFlight final : public GetsInFlight {
    public:
-    PagesInFlight(std::unique_ptr<GetsInFlight> inner, std::size_t block_bytes)
-        : inner_(std::move(inner)), block_bytes_(block_bytes) {}
+    PagesInFlight(std::unique_ptr<GetsInFlight> inner, std::size_t block_bytes, bool versions)
+        : inner_(std::move(inner)), block_bytes_(block_bytes), versions_(versions) {}
     bool begin(Get& entry) override {
       const auto last = entry.block + entry.into.size() / block_bytes_ - 1;
       return entry.known == 0 && !is_for_sync(entry.block) && !is_for_sync(last) && inner_->begin(entry);
     }
-    Get* take() override { return inner_->take(); }
+    Get* take() override {
+      Get* const taken = inner_->take();
+      if (taken != nullptr && !versions_) hide_versions(std::span(taken, 1));
+      return taken;
+    }
     int descriptor() const override { return inner_->descriptor(); }
 
    private:
     std::unique_ptr<GetsInFlight> inner_;
     std::size_t block_bytes_;
+    bool versions_;
   };
 
   std::unique_ptr<Store> pages_;
