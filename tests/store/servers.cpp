@@ -110,6 +110,10 @@ Result<std::string> program(std::string_view name, std::string_view package) {
   return found;
 }
 
+// Debian's redis-server is a link to this program of redis-tools, which looks at the name it is called by. So no
+// service has to be installed.
+Result<std::string> redis_program() { return program("redis-check-rdb", "redis-tools"); }
+
 Result<std::string> of_cloud_sdk(std::string_view path, std::string_view component) {
   const auto sdk = cloud_sdk();
   std::error_code error;
@@ -211,7 +215,7 @@ Status TestServer::launch() {
   const int none = open("/dev/null", O_RDONLY);
   dup2(none, STDIN_FILENO);
   close_range(3, ~0u, 0);
-  if (chdir(folder_.c_str()) == 0) execvp(words[0], words.data());
+  if (chdir(folder_.c_str()) == 0) execv(command_.program.c_str(), words.data());
   _exit(127);
 }
 
@@ -226,7 +230,7 @@ Status TestServer::await_ready() {
   if (ready && !has_ended) return {};
   const auto why = fmt::format("{}:\n{}", has_ended ? "it ended at once" : "it is not ready", last_words());
   kill();
-  return fail(ErrorCode::kUnavailable, "cannot start a server", command_.words.front(), why);
+  return fail(ErrorCode::kUnavailable, "cannot start a server", command_.program, why);
 }
 
 std::string TestServer::last_words() const {
@@ -253,19 +257,20 @@ void TestServers::set_environment() const {
 // ---- engines
 
 Result<TestServers> start_redis() {
-  auto path = program("redis-server", "redis-server");
+  auto path = redis_program();
   if (!path) return fail(std::move(path.error()));
   const auto port = free_port();
   return alone({.name = "redis",
-                .words = {*path, "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--appendonly",
-                          "no", "--dir", "@"},
+                .program = *path,
+                .words = {"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "",
+                          "--appendonly", "no", "--dir", "@"},
                 .port = port,
                 .is_ready = answers_as_redis},
                fmt::format("redis://127.0.0.1:{}/0/contract", port));
 }
 
 Result<TestServers> start_redis_cluster() {
-  auto path = program("redis-server", "redis-server");
+  auto path = redis_program();
   if (!path) return fail(std::move(path.error()));
   auto client = program("redis-cli", "redis-tools");
   if (!client) return fail(std::move(client.error()));
@@ -274,9 +279,10 @@ Result<TestServers> start_redis_cluster() {
   for (int i = 0; i < 6; ++i) {
     const auto port = free_port();
     auto server = start({.name = "redis-cluster",
-                         .words = {*path, "--port", std::to_string(port), "--bind", "127.0.0.1", "--cluster-port",
-                                   std::to_string(free_port()), "--cluster-enabled", "yes", "--cluster-node-timeout",
-                                   "2000", "--save", "", "--appendonly", "no", "--dir", "@"},
+                         .program = *path,
+                         .words = {"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1",
+                                   "--cluster-port", std::to_string(free_port()), "--cluster-enabled", "yes",
+                                   "--cluster-node-timeout", "2000", "--save", "", "--appendonly", "no", "--dir", "@"},
                          .port = port,
                          .is_ready = answers_as_redis});
     if (!server) return fail(std::move(server.error()));
@@ -312,7 +318,8 @@ Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& a
     const auto peer = fmt::format("http://127.0.0.1:{}", peers[i]);
     ServerCommand command{
         .name = "etcd",
-        .words = {*path, "--name", fmt::format("m{}", i), "--data-dir", "@/data", "--listen-client-urls", client,
+        .program = *path,
+        .words = {"etcd", "--name", fmt::format("m{}", i), "--data-dir", "@/data", "--listen-client-urls", client,
                   "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                   "--initial-cluster", cluster, "--log-level", "warn"},
         .port = clients[i],
@@ -340,7 +347,8 @@ Result<TestServers> start_bigtable() {
   }
   const auto port = free_port();
   return alone({.name = "bigtable",
-                .words = {path, "-host", "127.0.0.1", "-port", std::to_string(port)},
+                .program = path,
+                .words = {"cbtemulator", "-host", "127.0.0.1", "-port", std::to_string(port)},
                 .port = port,
                 .is_ready = takes_connections},
                "bigtable://project/instance/table/contract", "BIGTABLE_EMULATOR_HOST");
@@ -353,7 +361,8 @@ Result<TestServers> start_datastore() {
   if (!jar) return fail(std::move(jar.error()));
   const auto port = free_port();
   return alone({.name = "datastore",
-                .words = {*java, "-XX:+UseSerialGC", "-cp", *jar, "com.google.cloud.datastore.emulator.CloudDatastore",
+                .program = *java,
+                .words = {"java", "-XX:+UseSerialGC", "-cp", *jar, "com.google.cloud.datastore.emulator.CloudDatastore",
                           "start", "--host=127.0.0.1", fmt::format("--port={}", port), "--consistency=1.0",
                           "--store_on_disk=false", "@/data"},
                 .port = port,
@@ -366,7 +375,8 @@ Result<TestServers> start_spanner() {
   if (!path) return fail(std::move(path.error()));
   const auto port = free_port();
   return alone({.name = "spanner",
-                .words = {*path, fmt::format("--host_port=127.0.0.1:{}", port)},
+                .program = *path,
+                .words = {"emulator_main", fmt::format("--host_port=127.0.0.1:{}", port)},
                 .port = port,
                 .is_ready = takes_connections},
                "spanner://project/instance/database/contract", "SPANNER_EMULATOR_HOST");

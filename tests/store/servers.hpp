@@ -23,7 +23,8 @@ namespace farheap::test {
 
 struct ServerCommand {
   std::string name;                // "redis"
-  std::vector<std::string> words;  // the program, by its path or found in PATH, and its arguments
+  std::string program;             // its path
+  std::vector<std::string> words;  // its arguments; the first is what it is called as. @ stands for its folder
   std::uint16_t port = 0;
   std::function<bool(std::uint16_t port)> is_ready;
 };
