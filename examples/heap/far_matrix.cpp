@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kSide = 10;
 
-int fail(const farheap::Error& error) {
+int tell(const farheap::Error& error) {
   std::fprintf(stderr, "far_matrix: %s\n", error.message().c_str());
   return 1;
 }
@@ -22,17 +22,17 @@ int main(int count, char** values) {
     return 2;
   }
   auto heap = farheap::FarHeap::open(values[1]);
-  if (!heap) return fail(heap.error());
+  if (!heap) return tell(heap.error());
   auto matrix = heap->allocate(kSide * kSide);
-  if (!matrix) return fail(matrix.error());
+  if (!matrix) return tell(matrix.error());
   auto* const cells = static_cast<char*>(*matrix);  // an address to count with, not one to touch
   for (int i = 0; i < kSide * kSide; ++i) {
-    if (auto put = heap->put(cells + i, static_cast<char>('a' + i % 26)); !put) return fail(put.error());
+    if (auto put = heap->put(cells + i, static_cast<char>('a' + i % 26)); !put) return tell(put.error());
   }
   for (int row = 0; row < kSide; ++row) {
     for (int column = 0; column < kSide; ++column) {
       const auto cell = heap->get<char>(cells + row * kSide + column);
-      if (!cell) return fail(cell.error());
+      if (!cell) return tell(cell.error());
       std::putchar(*cell);
     }
     std::putchar('\n');
