@@ -77,6 +77,37 @@ farheap_dependency(FARHEAP_WITH_SODIUM SODIUM libsodium libsodium-dev "encrypt+"
 farheap_dependency(FARHEAP_WITH_ZSTD ZSTD libzstd libzstd-dev "compress+ with zstd")
 farheap_dependency(FARHEAP_WITH_LZ4 LZ4 liblz4 liblz4-dev "compress+ with lz4")
 
+# Engines that speak gRPC. Debian's gRPC has no CMake package, and its pkg-config file leaves out one library.
+set(FARHEAP_HAVE_GRPC OFF)
+set(FARHEAP_GRPC_ENGINES "")
+foreach(engine BIGTABLE ETCD DATASTORE SPANNER)
+  if(FARHEAP_WITH_${engine})
+    string(TOLOWER ${engine} name)
+    list(APPEND FARHEAP_GRPC_ENGINES ${name})
+  endif()
+endforeach()
+list(JOIN FARHEAP_GRPC_ENGINES ", " FARHEAP_GRPC_ENGINES)
+if(NOT FARHEAP_GRPC_ENGINES)
+  farheap_note("off      gRPC (bigtable, etcd, datastore, spanner: all off)")
+elseif(FARHEAP_SANITIZE MATCHES "thread")
+  # It sees no locks of a library that was built without it, and reports what they order.
+  farheap_note("off      stores ${FARHEAP_GRPC_ENGINES} (gRPC is not built for the thread sanitizer)")
+else()
+  pkg_check_modules(GRPC QUIET IMPORTED_TARGET GLOBAL grpc++)
+  pkg_check_modules(PROTOBUF QUIET IMPORTED_TARGET GLOBAL protobuf)
+  find_program(FARHEAP_PROTOC protoc)
+  find_program(FARHEAP_GRPC_CPP_PLUGIN grpc_cpp_plugin)
+  find_library(FARHEAP_ABSL_SYNCHRONIZATION absl_synchronization)
+  mark_as_advanced(FARHEAP_PROTOC FARHEAP_GRPC_CPP_PLUGIN FARHEAP_ABSL_SYNCHRONIZATION)
+  if(GRPC_FOUND AND PROTOBUF_FOUND AND FARHEAP_PROTOC AND FARHEAP_GRPC_CPP_PLUGIN AND FARHEAP_ABSL_SYNCHRONIZATION)
+    set(FARHEAP_HAVE_GRPC ON)
+    set_property(TARGET PkgConfig::GRPC APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${FARHEAP_ABSL_SYNCHRONIZATION})
+    farheap_note("on       gRPC for ${FARHEAP_GRPC_ENGINES} (grpc++ ${GRPC_VERSION}, protobuf ${PROTOBUF_VERSION})")
+  else()
+    farheap_note("MISSING  stores ${FARHEAP_GRPC_ENGINES}: apt install libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc")
+  endif()
+endif()
+
 # In the process farheap-engines (src/engines), which is built if it has any of them.
 set(FARHEAP_BESIDE_ENGINES ROCKSDB BIGTABLE SPANNER ETCD DATASTORE)
 

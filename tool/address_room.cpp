@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "segment/address_slots.hpp"
+#include "store/uri.hpp"
 
 namespace farheap::tool {
 
@@ -14,6 +15,10 @@ using base::format_size;
 static constexpr char kWhat[] = "cannot reserve the addresses of a heap";
 
 std::uint64_t addresses_needed(std::string_view store_uri) {
+  if (const auto parts = store::split_uri(store_uri)) {
+    const auto least = segment::kAddressesOfAProcess;
+    return addresses_needed(parts->pages) + addresses_needed(parts->sync) - least;
+  }
   const auto decorated = store_uri.substr(0, store_uri.find(':'));
   const auto engine = decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
   return segment::kAddressesOfAProcess + (engine == "lmdb" ? base::kTiB : 0);

@@ -92,6 +92,7 @@ Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const bas
   StoreOptions how;
   how.lifetime = Lifetime::kKeep;
   how.encrypt_key_file = options.encrypt_key_file;
+  how.password_file = options.store_password_file;
   return open_store(notes.store, how);
 }
 

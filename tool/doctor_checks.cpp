@@ -19,6 +19,7 @@
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
 #include "segment/address_slots.hpp"
+#include "store/secrets.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -163,9 +164,10 @@ int try_direct_write(const std::string& folder) {
 }
 
 Check check_store(const base::Options& options) {
-  Check check{"store", CheckState::kOk, options.store, "what is not in memory is there", {}};
+  Check check{"store", CheckState::kOk, store::without_secrets(options.store), "what is not in memory is there", {}};
   StoreOptions how;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
+  how.password_file = options.store_password_file;
   if (const auto store = open_store(options.store, how); !store) {
     check.state = CheckState::kMissing;
     check.found = store.error().message();

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "os/uffd_abi.hpp"
+#include "store/uri.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -100,6 +101,7 @@ bool is_in_memory(const std::string& path) {
 }
 
 Status check_store_saves_memory(std::string_view uri) {
+  if (const auto parts = store::split_uri(uri)) return check_store_saves_memory(parts->pages);
   const std::string_view decorators = uri.substr(0, uri.find(':'));
   std::string place(uri.substr(std::min(uri.size(), decorators.size() + 1)));
   place.resize(std::min(place.size(), place.find('?')));
@@ -115,11 +117,14 @@ Status check_store_saves_memory(std::string_view uri) {
 }
 
 std::string absolute_store(std::string_view uri, const std::string& folder) {
+  if (const auto parts = store::split_uri(uri)) {
+    return store::SplitUri{absolute_store(parts->pages, folder), absolute_store(parts->sync, folder)}.text();
+  }
   const auto colon = uri.find(':');
   if (colon == std::string_view::npos) return std::string(uri);
   const std::string_view engine = engine_of(uri);
   const std::string_view place = uri.substr(colon + 1);
-  const bool is_path = engine == "file" || engine == "lmdb";
+  const bool is_path = engine == "file" || engine == "lmdb" || engine == "rocksdb";
   if (!is_path || place.empty() || place[0] == '/' || place[0] == '?') return std::string(uri);
   return std::string(uri.substr(0, colon + 1)) + folder + "/" + std::string(place);
 }

@@ -48,6 +48,7 @@ Status KeptStore::check(const base::Options& options) const {
   how.lifetime = Lifetime::kKeep;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
   how.encrypt_key_file = options.encrypt_key_file;
+  how.password_file = options.store_password_file;
   const auto opened = open_store(store::place_inside(options.store, "check"), how);
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
 
+#include "base/without_secrets.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -44,6 +47,16 @@ Words split_words(int count, char** values) {
     }
   }
   return words;
+}
+
+// From what ps shows. Requires: whoever needs the words has copies.
+void hide_passwords(int count, char** values) {
+  for (int i = 1; i < count && std::string_view(values[i]) != "--"; ++i) {
+    const std::string_view word = values[i];
+    const std::string shown = base::without_secrets(word);
+    if (shown == word) continue;
+    std::memset(values[i] + shown.copy(values[i], word.size()), 0, word.size() - std::min(shown.size(), word.size()));
+  }
 }
 
 class CommandLine {
@@ -299,6 +312,7 @@ int main(int count, char** values) {
   using namespace farheap::tool;
   open_standard_descriptors();
   CommandLine line(split_words(count, values));
+  hide_passwords(count, values);
   const int status = line.execute();
   const auto written = finish_output();
   if (written) return status;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/without_secrets.hpp"
 #include "environment.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -20,7 +21,7 @@ void print_json(const base::LoadedOptions& loaded) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i].hidden) continue;
     rows.push_back({{"key", table[i].key},
-                    {"value", base::option_text(loaded.options, i)},
+                    {"value", base::without_secrets(base::option_text(loaded.options, i))},
                     {"source", to_string(loaded.sources[i])},
                     {"variable", table[i].variable()},
                     {"form", table[i].form},
@@ -35,7 +36,7 @@ void print_table(const base::LoadedOptions& loaded) {
   const auto table = base::option_table();
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table[i].hidden) continue;
-    std::string value = base::option_text(loaded.options, i);
+    std::string value = base::without_secrets(base::option_text(loaded.options, i));
     rows.push_back({std::string(table[i].key), value.empty() ? "-" : std::move(value),
                     std::string(to_string(loaded.sources[i])), std::string(table[i].form), std::string(table[i].help)});
   }

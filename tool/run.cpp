@@ -32,6 +32,7 @@
 #include "program_file.hpp"
 #include "run_report.hpp"
 #include "store/encrypt_key.hpp"
+#include "store/secrets.hpp"
 #include "terminal.hpp"
 #include "trace_recorder.hpp"
 #include "verbs.hpp"
@@ -101,12 +102,13 @@ Status check_is_no_heap(const std::string& store) {
 }
 
 // Opens the store as the runtime will, and closes it again.
-Status check_store(const base::Options& options) {
+Status check_store(const std::string& uri, const base::Options& options) {
   StoreOptions how;
   how.lifetime = Lifetime::kScratch;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
   how.encrypt_key_file = options.encrypt_key_file;
-  const auto store = open_store(options.store, how);
+  how.password_file = options.store_password_file;
+  const auto store = open_store(uri, how);
   if (!store) return fail(store.error());
   return {};
 }
@@ -121,7 +123,12 @@ constexpr int kInheritedFrom = 700;
 // The page that all processes of the run share; it lives as long as this object.
 class SharedPage {
  public:
-  static Result<SharedPage> make(std::uint64_t budget_bytes, const std::vector<std::string>& command) {
+  // `secret_store`: its URI with a password; empty if it has none.
+  static Result<SharedPage> make(std::uint64_t budget_bytes, const std::vector<std::string>& command,
+                                 const std::string& secret_store) {
+    if (secret_store.size() >= base::RunPage::kStoreBytes) {
+      return fail(ErrorCode::kInvalidArgument, "cannot make the run page", "the store's URI", "it is too long");
+    }
     int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
     if (file < 0) return fail(errno_error(errno, "cannot make the run page", "memfd_create"));
     // High, where programs do not look: the processes of the run inherit it (run_child).
@@ -135,6 +142,7 @@ class SharedPage {
       return fail(page.error());
     }
     base::format_into({(*page)->command, base::RunPage::kCommandBytes - 1}, "{}", fmt::join(command, " "));
+    secret_store.copy((*page)->store, secret_store.size());
     return SharedPage(file, *page);
   }
   SharedPage(SharedPage&& other) noexcept
@@ -200,10 +208,10 @@ void finish_trace(TraceRecorder& trace, const RunArguments& arguments, const Chi
 }
 
 Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options,
-                      std::optional<KeptStore>& kept) {
+                      const std::string& secret_store, std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
-  const auto page = SharedPage::make(options.memory, arguments.command);
+  const auto page = SharedPage::make(options.memory, arguments.command, secret_store);
   if (!page) return fail(page.error());
   const auto trace = start_trace(arguments, options, page->page());
   if (!trace) return fail(trace.error());
@@ -253,8 +261,14 @@ int run(const RunArguments& arguments) {
   if (options.memory == 0) options.memory = os::automatic_budget();
   std::error_code ignored;
   const auto folder = std::filesystem::current_path(ignored);
-  options.store = absolute_store(options.store, folder.string());
-  if (!options.encrypt_key_file.empty()) options.encrypt_key_file = (folder / options.encrypt_key_file).string();
+  for (auto* file : {&options.encrypt_key_file, &options.store_password_file}) {
+    if (!file->empty()) *file = (folder / *file).string();
+  }
+  options.store = store::with_whole_paths(absolute_store(options.store, folder.string()), folder.string());
+  const auto whole_store = store::with_login_inside(options.store);
+  if (!whole_store) return wrong_usage(whole_store.error());
+  options.store = store::without_secrets(options.store);  // as it is from here on, and in what the program inherits
+  const std::string secret_store = *whole_store != options.store ? *whole_store : "";
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
   Status ready = check_program(*path);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
@@ -263,7 +277,7 @@ int run(const RunArguments& arguments) {
     complain(offer_plain(ready.error()));
     return kFailed;
   }
-  if (const auto scratch = check_is_no_heap(options.store); !scratch) return wrong_usage(scratch.error());
+  if (const auto scratch = check_is_no_heap(*whole_store); !scratch) return wrong_usage(scratch.error());
   std::optional<KeptStore> kept;
   if (options.whole_core) {
     auto made = KeptStore::make(options);
@@ -271,14 +285,14 @@ int run(const RunArguments& arguments) {
     kept.emplace(std::move(*made));
     if (const auto why = why_no_core(); !why.empty()) say(coloured(Colour::kYellow, "WARNING: " + why, true));
   }
-  if (const auto store = kept ? kept->check(options) : check_store(options); !store) {
+  if (const auto store = kept ? kept->check(options) : check_store(*whole_store, options); !store) {
     complain(store.error());
     return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
   if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
-  const auto status = run_paged(*path, arguments, options, kept);
+  const auto status = run_paged(*path, arguments, options, secret_store, kept);
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -45,7 +45,8 @@ void print_table(const Store& store, const std::vector<store::Measurement>& meas
 int store_bench(const StoreBenchArguments& arguments) {
   const auto loaded = load_tool_options({});
   if (!loaded) return wrong_usage(loaded.error());
-  const auto opened = open_store(arguments.uri, {.encrypt_key_file = loaded->options.encrypt_key_file});
+  const auto opened = open_store(arguments.uri, {.encrypt_key_file = loaded->options.encrypt_key_file,
+                                                 .password_file = loaded->options.store_password_file});
   if (!opened) {
     complain(opened.error());
     return opened.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;

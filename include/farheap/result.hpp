@@ -32,6 +32,7 @@ struct Error {
   std::string why;      // "Permission denied"
   std::string remedy;   // "choose a folder ..."; may be empty
 
+  // In one line. Passwords in URIs are left out.
   [[nodiscard]] std::string message() const;
 };
 
@@ -43,9 +44,8 @@ using Result = tl::expected<T, Error>;
 using Status = tl::expected<void, Error>;
 
 [[nodiscard]] inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
-[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject, std::string why,
-                                                std::string remedy = {}) {
-  return tl::unexpected<Error>(Error{code, std::move(what), std::move(subject), std::move(why), std::move(remedy)});
-}
+// A password in a URI is left out of all of it.
+[[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject, std::string why,
+                                         std::string remedy = {});
 
 }  // namespace farheap

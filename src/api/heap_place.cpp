@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "api/heap_store.hpp"
+#include "base/without_secrets.hpp"
 
 namespace farheap::api {
 namespace {
@@ -66,7 +67,7 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   std::string_view engine = uri.substr(0, colon);
   if (const std::size_t plus = engine.rfind('+'); plus != engine.npos) engine.remove_prefix(plus + 1);
   if (colon == uri.npos || (engine != "file" && engine != "lmdb")) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri),
+    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri),
                 colon == uri.npos ? "this is no URI of a store" : fmt::format("no heap can live in {}:", engine),
                 "write file:FILE or lmdb:FILE, with decorators before it: checksum+file:/data/graph");
   }
@@ -75,15 +76,15 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
     place.snapshot = uri.substr(at + 1);
     uri = uri.substr(0, at);
     if (place.snapshot.empty()) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri) + "@", "the name of the snapshot is missing",
-                  "write URI@SNAPSHOT, or the URI alone for the newest version");
+      return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri) + "@",
+                  "the name of the snapshot is missing", "write URI@SNAPSHOT, or the URI alone for the newest version");
     }
   }
   place.uri = uri;
   std::string file(uri.substr(colon + 1));
   if (const std::size_t query = file.find('?'); query != file.npos) file.resize(query);
   if (file.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), "the name of the file is missing",
+    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "the name of the file is missing",
                 "write it as file:/data/graph");
   }
   if (engine == "file") {

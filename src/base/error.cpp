@@ -3,14 +3,23 @@
 #include <cstring>
 #include <farheap/result.hpp>
 
+#include "base/without_secrets.hpp"
+
 namespace farheap {
 
+// Whoever makes an error leaves passwords out of it; this is for those who forget, and for what libraries say.
 std::string Error::message() const {
   std::string text = what;
   if (!subject.empty()) text += ": " + subject;
   if (!why.empty()) text += ": " + why;
   if (!remedy.empty()) text += "; " + remedy;
-  return text;
+  return base::without_secrets(text);
+}
+
+tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject, std::string why, std::string remedy) {
+  Error error{code, std::move(what), std::move(subject), std::move(why), std::move(remedy)};
+  for (auto* part : {&error.what, &error.subject, &error.why, &error.remedy}) *part = base::without_secrets(*part);
+  return fail(std::move(error));
 }
 
 static ErrorCode code_of(int errno_value) {

@@ -18,7 +18,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 7;
+inline constexpr std::uint32_t kRunPageFormat = 8;
 inline constexpr char kRunPageName[] = "farheap-run";           // of the memfd: `farheap top` finds runs by it
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
@@ -66,6 +66,11 @@ struct RunPage {
   std::atomic<std::uint64_t> heap_address{0};  // where the heap begins in every process; 0 before the first one is up
   static constexpr std::size_t kCommandBytes = 256;
   char command[kCommandBytes] = {};  // what is run, in words for people; ended by a zero
+  // The store's URI with its password, which stands nowhere else: not in the environment, which programs print, nor in
+  // a command line. Only this user's processes can open the page, and it is in no core. Empty: FARHEAP_STORE says it
+  // all.
+  static constexpr std::size_t kStoreBytes = 4096;
+  char store[kStoreBytes] = {};  // ended by a zero
   static constexpr int kSlots = 1024;
   RunSlot slots[kSlots];
 

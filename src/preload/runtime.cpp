@@ -17,6 +17,7 @@
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 #include "os/own_descriptors.hpp"
+#include "store/secrets.hpp"
 
 extern char** environ;
 
@@ -108,6 +109,18 @@ Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space, kMostWaiting) 
 
 heap::Heap& early_arena() { return placed().arena; }
 
+// Now, because a program may change its environment later, and while the store is opened.
+static void find_password(Runtime& runtime) {
+  std::string& uri = runtime.options.store;
+  if (runtime.run_page->store[0] != 0) {
+    uri = runtime.run_page->store;
+    return;
+  }
+  auto whole = store::with_login_inside(uri);
+  if (!whole) give_up(whole.error());
+  uri = std::move(*whole);
+}
+
 static void make_whole(Runtime& runtime) {
   auto loaded = base::load_options(environ);
   if (!loaded) give_up(loaded.error());
@@ -115,6 +128,7 @@ static void make_whole(Runtime& runtime) {
   find_loader(runtime);
   base::set_log_level(runtime.options.log);
   runtime.run_page = join_run(runtime.options);
+  find_password(runtime);
   auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page);
   if (!segment) give_up(segment.error());
   runtime.segment = std::move(*segment);

@@ -184,7 +184,8 @@ Status PagedSegment::open_the_store() {
   auto store = open_store(store_uri_, {.block_bytes = kPageBytes,
                                        .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
                                        .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
-                                       .encrypt_key_file = options_.encrypt_key_file});
+                                       .encrypt_key_file = options_.encrypt_key_file,
+                                       .password_file = options_.store_password_file});
   if (!store) return fail(std::move(store.error()));
   store_ = std::move(*store);
   return {};

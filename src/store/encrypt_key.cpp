@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/encrypt_key.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <sodium.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "store/private_file.hpp"
 
 namespace farheap::store {
 namespace {
@@ -22,30 +20,8 @@ bool is_line_end(char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t
 // The text of a key while it is looked at.
 struct KeyText {
   char text[256];
-  std::size_t bytes = 0;
   ~KeyText() { sodium_memzero(text, sizeof text); }
 };
-
-Status read_key_file(const std::string& file, KeyText& into) {
-  const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return fail(errno_error(errno, kWhat, file, "name a file with encrypt_key_file"));
-  struct stat status{};
-  if (fstat(opened, &status) != 0 || (status.st_mode & 077) != 0) {
-    close(opened);
-    return fail(ErrorCode::kPermission, kWhat, file,
-                fmt::format("others than its owner may use it (mode {:04o})", status.st_mode & 07777),
-                fmt::format("chmod 600 {}", file));
-  }
-  ssize_t got = 0;
-  while (into.bytes < sizeof into.text &&
-         (got = read(opened, into.text + into.bytes, sizeof into.text - into.bytes)) > 0) {
-    into.bytes += static_cast<std::size_t>(got);
-  }
-  const int why = got < 0 ? errno : 0;
-  close(opened);
-  if (why != 0) return fail(errno_error(why, kWhat, file));
-  return {};
-}
 
 }  // namespace
 
@@ -84,8 +60,9 @@ Result<std::optional<EncryptKey>> EncryptKey::find(const std::string& file) {
   KeyText read;
   std::span<const char> text;
   if (!file.empty()) {
-    if (auto ok = read_key_file(file, read); !ok) return fail(std::move(ok.error()));
-    text = {read.text, read.bytes};
+    const auto bytes = read_private_file(file, read.text, {kWhat, "encrypt_key_file"});
+    if (!bytes) return fail(bytes.error());
+    text = {read.text, *bytes};
   } else if (const char* const variable = std::getenv(kEncryptKeyVariable)) {
     text = {variable, std::strlen(variable)};
   } else {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/units.hpp"
+#include "base/without_secrets.hpp"
 
 namespace farheap::store {
 namespace {
@@ -35,7 +36,7 @@ struct Parser {
   StoreUri result;
 
   auto wrong(std::string why, std::string remedy) const {
-    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), std::move(why), std::move(remedy));
+    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), std::move(why), std::move(remedy));
   }
 
   std::vector<std::string_view> names(bool decorator) const {
@@ -147,7 +148,23 @@ struct Parser {
     return {};
   }
 
+  // What is behind the name of an engine that is a server. Where a login cannot be told from the rest, the rest is not
+  // shown.
+  Status server(std::string_view rest) const {
+    constexpr std::string_view kStrokes = "//";
+    const std::string_view form = find(result.engine, false)->form;
+    if (form.find(kStrokes) == form.npos) return {};
+    if (!rest.starts_with(kStrokes)) {
+      return fail(ErrorCode::kInvalidArgument, kWhat, result.engine + ":", "two strokes must follow it",
+                  fmt::format("write it as {}", form));
+    }
+    if (!base::take_authority(rest.substr(kStrokes.size())).unclear) return {};
+    return wrong("it cannot be told where the password ends",
+                 "write %2F for a '/' in it, %3F for '?', %23 for '#', or name a file with ?password_file=");
+  }
+
   Result<StoreUri> parse() {
+    if (split_uri(uri)) return wrong("it names two stores", "name one of them here");
     const auto colon = uri.find(':');
     if (colon == std::string_view::npos) {
       if (uri.starts_with('/') || uri.starts_with('.')) {
@@ -158,6 +175,7 @@ struct Parser {
     if (uri.find('\0') != std::string_view::npos) return wrong("it has a zero byte in it", choices());
     if (auto ok = schemes(uri.substr(0, colon)); !ok) return fail(std::move(ok.error()));
     auto rest = uri.substr(colon + 1);
+    if (auto ok = server(rest); !ok) return fail(std::move(ok.error()));
     const auto question = rest.find('?');
     result.place = rest.substr(0, question);
     if (question == std::string_view::npos) return std::move(result);
@@ -176,7 +194,19 @@ struct Parser {
 std::string StoreUri::text() const {
   std::string all;
   for (const auto& decorator : decorators) all += decorator + "+";
-  return all + engine + ":" + place;
+  return base::without_secrets(all + engine + ":" + place);
+}
+
+std::optional<SplitUri> split_uri(std::string_view uri) {
+  constexpr std::string_view kPages = "pages=", kSync = "sync=";
+  const bool pages_first = uri.starts_with(kPages);
+  if (!pages_first && !uri.starts_with(kSync)) return std::nullopt;
+  const auto other = pages_first ? kSync : kPages;
+  const auto comma = uri.find("," + std::string(other));
+  const auto first = uri.substr(0, comma).substr(uri.find('=') + 1);
+  const auto second = comma == uri.npos ? std::string_view() : uri.substr(comma + 1 + other.size());
+  return pages_first ? SplitUri{std::string(first), std::string(second)}
+                     : SplitUri{std::string(second), std::string(first)};
 }
 
 Result<StoreUri> parse_uri(std::string_view uri, std::span<const Vocabulary> known) {

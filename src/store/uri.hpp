@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <farheap/result.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,12 +35,21 @@ struct StoreUri {
   std::string place;
   std::vector<Parameter> parameters;
 
-  // Without parameters: "checksum+file:/mnt/nvme".
+  // Without parameters and passwords: "checksum+file:/mnt/nvme". For people.
   [[nodiscard]] std::string text() const;
 };
 
-// kInvalidArgument, with the right form and the nearest known name, if the URI is not of the form above. A
-// parameter that two of the named kinds know must say which it is for: "faulty.seed=7".
+// "pages=URI,sync=URI": two stores that are used as one (split_store.hpp).
+struct SplitUri {
+  std::string pages;
+  std::string sync;
+  [[nodiscard]] std::string text() const { return "pages=" + pages + ",sync=" + sync; }
+};
+// Nothing if the URI does not begin so; in either order; the part that is not named is empty.
+[[nodiscard]] std::optional<SplitUri> split_uri(std::string_view uri);
+
+// Of one store. kInvalidArgument, with the right form and the nearest known name, if the URI is not of the form above.
+// A parameter that two of the named kinds know must say which it is for: "faulty.seed=7".
 [[nodiscard]] Result<StoreUri> parse_uri(std::string_view uri, std::span<const Vocabulary> known);
 
 // The parameters of one kind, with their types. Every getter refuses a malformed value with kInvalidArgument.

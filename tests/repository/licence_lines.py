@@ -14,7 +14,8 @@ WITHIN = 5  # lines: a "#!" line or an opening comment may come first
 # No comments are possible there, or none of ours: data, pictures, recorded figures.
 WITHOUT = {".json", ".png", ".svg", ".csv", ".txt.gz", ".bin"}
 NAMES_WITHOUT = {".gitignore", ".gitattributes"}
-FOLDERS_WITHOUT = ("tests/fuzz/corpus/",)
+# Corpora, and what others wrote, with licences of its own beside it.
+FOLDERS_WITHOUT = ("tests/fuzz/corpus/", "third_party/googleapis/", "third_party/etcd/")
 
 
 def files_of(root):

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/private_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace farheap::store {
+
+Result<std::size_t> read_private_file(const std::string& file, std::span<char> into, PrivateFileUse use) {
+  const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return fail(errno_error(errno, use.what, file, fmt::format("name a file with {}", use.option)));
+  struct stat status{};
+  if (fstat(opened, &status) != 0 || (status.st_mode & 077) != 0) {
+    close(opened);
+    return fail(ErrorCode::kPermission, use.what, file,
+                fmt::format("others than its owner may use it (mode {:04o})", status.st_mode & 07777),
+                fmt::format("chmod 600 {}", file));
+  }
+  std::size_t bytes = 0;
+  ssize_t got = 0;
+  while (bytes < into.size() && (got = read(opened, into.data() + bytes, into.size() - bytes)) > 0) {
+    bytes += static_cast<std::size_t>(got);
+  }
+  const int why = got < 0 ? errno : 0;
+  close(opened);
+  if (why != 0) return fail(errno_error(why, use.what, file));
+  return bytes;
+}
+
+}  // namespace farheap::store
