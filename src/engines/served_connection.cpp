@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "engines/slot_answer.hpp"
 
@@ -19,6 +20,9 @@ namespace {
 constexpr auto kAsked = static_cast<std::uint32_t>(SlotState::kAsked);
 constexpr auto kTaken = static_cast<std::uint32_t>(SlotState::kTaken);
 constexpr auto kAnswered = static_cast<std::uint32_t>(SlotState::kAnswered);
+
+// A client that leaves closes its socket at once. Where that is not heard, forked children have it open as well.
+constexpr auto kOthersHaveIt = std::chrono::nanoseconds(std::chrono::milliseconds(100));
 
 // As long as it says, and not to be cut off under us.
 bool is_sound(int file, std::size_t bytes) {
@@ -33,6 +37,7 @@ bool is_sound(int file, std::size_t bytes) {
 ServedConnection::~ServedConnection() {
   stop();
   for (auto& worker : workers_) worker.join();
+  if (waiting_ >= 0) close(waiting_);
   if (memory_.address() != nullptr) munmap(memory_.address(), memory_.bytes());
   for (auto& event : events_) {
     if (event.load() != 0) close(event.load() - 1);
@@ -70,6 +75,14 @@ void ServedConnection::stop() {
   memory_.head().doorbell.fetch_add(1);
   futex_wake(memory_.head().doorbell, INT32_MAX);
 }
+
+void ServedConnection::leaving(int waiting) {
+  if (waiting_ >= 0) close(waiting_);
+  waiting_ = waiting;
+  overdue_ns_ = store::Spin::now_ns() + kOthersHaveIt.count();
+}
+
+int ServedConnection::take_waiting() { return std::exchange(waiting_, -1); }
 
 // Requires: starting_ is held.
 void ServedConnection::start_worker() {

@@ -37,6 +37,14 @@ class ServedConnection {
   // No more questions are begun.
   void stop();
 
+  // Its client leaves, and waits until the descriptor, which is taken over, is closed. It is not for this connection to
+  // close it when it ends: the store may end after it.
+  void leaving(int waiting);
+  // -1: none, or already taken.
+  [[nodiscard]] int take_waiting();
+  [[nodiscard]] bool is_overdue(std::int64_t now_ns) const { return waiting_ >= 0 && now_ns > overdue_ns_; }
+  [[nodiscard]] bool is_leaving() const { return waiting_ >= 0; }
+
  private:
   static constexpr std::size_t kMostWorkers = 8;
 
@@ -49,6 +57,8 @@ class ServedConnection {
   void answer(std::uint32_t index);
 
   int socket_;
+  int waiting_ = -1;
+  std::int64_t overdue_ns_ = 0;
   store::beside::SharedMemory memory_;
   Store* engine_ = nullptr;
   std::array<std::atomic<int>, store::beside::kMostNotified> events_ = {};  // a descriptor plus 1

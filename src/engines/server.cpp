@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -41,11 +42,19 @@ store::StoreUri uri_of(const Opening& opening) {
 class Server {
  public:
   explicit Server(std::span<const Engine> table) : table_(table) {}
-  ~Server() { connections_.clear(); }  // before the store that they ask
+  // Who waits hears of it when the store is closed.
+  ~Server() {
+    connections_.clear();
+    store_.reset();
+    close_waiting();
+  }
 
   void run(int socket);
 
  private:
+  void close_waiting();
+  void let_overdue_go();
+  [[nodiscard]] int patience_ms() const;
   [[nodiscard]] bool serve_one(ServedConnection& connection);
   [[nodiscard]] Result<std::string> answer(ServedConnection& connection, Message kind, Reader& message, int descriptor);
   [[nodiscard]] Result<std::string> open(Reader& message);
@@ -56,6 +65,7 @@ class Server {
   std::optional<store::StoreUri> uri_;  // an engine's Parameters point into it
   std::unique_ptr<Store> store_;
   std::vector<std::unique_ptr<ServedConnection>> connections_;
+  std::vector<int> waiting_;  // pipes of clients that wait until the store is closed
 };
 
 Result<const Engine*> engine_of(std::span<const Engine> table, const Opening& opening) {
@@ -71,14 +81,36 @@ void Server::run(int socket) {
   while (!connections_.empty()) {
     std::vector<pollfd> waited;
     for (const auto& one : connections_) waited.push_back({one->socket(), POLLIN, 0});
-    if (poll(waited.data(), waited.size(), -1) < 0) continue;
+    if (poll(waited.data(), waited.size(), patience_ms()) < 0) continue;
+    let_overdue_go();
     // From the end: what is served may add connections, and what has gone is taken out.
     for (std::size_t i = waited.size(); i-- > 0;) {
       if (waited[i].revents == 0 || serve_one(*connections_[i])) continue;
       connections_[i]->stop();
+      if (const int waiting = connections_[i]->take_waiting(); waiting >= 0) {
+        waiting_.push_back(waiting);
+        if (connections_.size() > 1) close_waiting();
+      }
       connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
+}
+
+void Server::close_waiting() {
+  for (const int one : waiting_) close(one);
+  waiting_.clear();
+}
+
+// Those who leave while forked children of theirs stay do not wait for these.
+void Server::let_overdue_go() {
+  for (const auto& one : connections_) {
+    if (one->is_overdue(store::Spin::now_ns())) close(one->take_waiting());
+  }
+}
+
+int Server::patience_ms() const {
+  constexpr int kWhileOneLeaves = 20;
+  return std::ranges::any_of(connections_, [](const auto& one) { return one->is_leaving(); }) ? kWhileOneLeaves : -1;
 }
 
 // False: the client has gone.
@@ -91,6 +123,7 @@ bool Server::serve_one(ServedConnection& connection) try {
     connections_.push_back(std::make_unique<ServedConnection>(message->descriptor));
     return true;
   }
+  if (kind == Message::kLeave && message->descriptor >= 0) return connection.leaving(message->descriptor), true;
   auto answered = answer(connection, kind, reader, message->descriptor);
   return send_message(connection.socket(), answered ? *answered : encode(answered.error()));
 } catch (const std::exception& thrown) {

@@ -22,7 +22,8 @@ constexpr char kEngines[] = "farheap-engines";
 constexpr int kLookAfterMs = 50;
 
 Error ended_error() {
-  return {ErrorCode::kIo, "no answer", kEngines, "the process has ended", "look in the system's log for what ended it"};
+  return {ErrorCode::kUnknown, "no answer", kEngines, "the process has ended",
+          "look in the system's log for what ended it"};
 }
 Error foreign_error() {
   return {ErrorCode::kIo, "no answer", kEngines, "what came is not of its form",
@@ -125,6 +126,19 @@ Result<std::unique_ptr<Connection>> Connection::join(const Connection& other) {
   if (!sent) return fail(ended_error());
   if (auto attached = mine->attach(); !attached) return fail(std::move(attached.error()));
   return mine;
+}
+
+void Connection::leave() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  const bool sent = send_message(socket_, Writer(Message::kLeave).bytes(), ends[1]);
+  os::release_descriptor(ends[1]);
+  os::release_descriptor(socket_);
+  socket_ = -1;
+  pollfd closed{ends[0], POLLIN, 0};
+  while (sent && poll(&closed, 1, -1) < 0 && errno == EINTR) {
+  }
+  os::release_descriptor(ends[0]);
 }
 
 // ---- slots

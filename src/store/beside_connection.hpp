@@ -25,7 +25,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The answer to a message: what is behind kDone; the Error of kFailed; kIo if the process has ended.
+  // The answer to a message: what is behind kDone; the Error of kFailed; kUnknown if the process has ended.
   [[nodiscard]] Result<std::string> ask(std::string_view message, int descriptor = -1);
   // kList: kListing after kListing, until kDone.
   [[nodiscard]] Result<std::vector<StoreListing>> ask_for_listings(std::string_view message);
@@ -33,6 +33,10 @@ class Connection {
   [[nodiscard]] Status attach();
   // In a forked child: a connection of its own to the store of `other`.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> join(const Connection& other);
+
+  // Closes the socket, and waits until the store is closed, unless others have it open too. No question is open any
+  // more; only the owner calls this, once.
+  void leave();
 
   [[nodiscard]] int socket() const { return socket_; }
   [[nodiscard]] int owner() const { return owner_; }  // a process

@@ -26,13 +26,15 @@ inline constexpr std::uint32_t kFormat = 1;
 inline constexpr std::size_t kMostMessageBytes = 32 * base::kKiB;
 
 enum class Message : std::uint32_t {
-  kOpen = 1,       // the first of a process, once: Opening
-  kAttach = 2,     // the shared memory of this connection (a descriptor): format, slots, data bytes of each
-  kNotify = 3,     // an eventfd (a descriptor) for answers of slots that name its number: number
-  kJoin = 4,       // a further connection (a descriptor) to the same store; not answered
-  kIsThere = 5,    // instead of kOpen: Opening
-  kList = 6,       // likewise; answered by many kListing and kDone
-  kRemove = 7,     // likewise
+  kOpen = 1,     // the first of a process, once: Opening
+  kAttach = 2,   // the shared memory of this connection (a descriptor): format, slots, data bytes of each
+  kNotify = 3,   // an eventfd (a descriptor) for answers of slots that name its number: number
+  kJoin = 4,     // a further connection (a descriptor) to the same store; not answered
+  kIsThere = 5,  // instead of kOpen: Opening
+  kList = 6,     // likewise; answered by many kListing and kDone
+  kRemove = 7,   // likewise
+  kLeave =
+      8,  // nothing more will be asked; the descriptor, a pipe, is closed when the store is, or at once if others stay
   kDone = 100,     // what was asked for
   kFailed = 101,   // Error
   kListing = 102,  // StoreListing

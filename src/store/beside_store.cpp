@@ -61,6 +61,11 @@ BesideStore::BesideStore(Opening opening, Opened opened, std::unique_ptr<Connect
   connections_.push_back(std::move(connection));
 }
 
+BesideStore::~BesideStore() {
+  Connection* const last = current_.load();
+  if (last->owner() == getpid()) last->leave();
+}
+
 // ---- the process
 
 Result<std::pair<Opened, std::unique_ptr<Connection>>> open_in_process(const Opening& opening) {
@@ -120,6 +125,9 @@ Result<std::unique_ptr<Connection>> BesideStore::start_again() {
                 "look in the system's log for what ends it");
   }
   auto opened = open_in_process(opening_);
+  for (int attempt = 1; attempt < kMostAttempts && !opened && opened.error().code == ErrorCode::kUnknown; ++attempt) {
+    opened = open_in_process(opening_);  // this one has ended, too
+  }
   if (!opened) return fail(std::move(opened.error()));
   if (opened->first.description != description_ || with_forks(opened->first.capabilities) != capabilities_) {
     return fail(ErrorCode::kIo, kWhat, description_, "it came back as another store");
@@ -159,6 +167,7 @@ Status BesideStore::ask(Write write, Read read, bool may_repeat) {
 template <class Entry>
 Status BesideStore::ask_batch(std::span<Entry> batch, Operation operation) {
   if (auto ok = check(batch, limits_, capabilities_, *this); !ok) return ok;
+  if (batch.empty()) return {};
   const bool may_repeat = !expects_any(batch);
   bool answered = false;
   Status status =

@@ -22,6 +22,7 @@ namespace farheap::store::beside {
 class BesideStore final : public Store {
  public:
   BesideStore(Opening opening, Opened opened, std::unique_ptr<Connection> connection);
+  ~BesideStore() override;
 
   std::string describe() const override { return description_; }
   Capabilities capabilities() const override { return capabilities_; }
