@@ -85,6 +85,7 @@ class Output {
 Status check_output(const HeapArguments& arguments) {
   const auto place = api::HeapPlace::parse(arguments.uri);
   if (!place) return fail(place.error());
+  if (place->is_on_server()) return {};
   std::vector<std::string> files = place->others;
   files.push_back(place->file);
   files.push_back(place->lock_file());

@@ -202,9 +202,25 @@ class CommandLine {
     bench->add_option("URI", bench_.uri, "The store")->required();
     bench->add_flag("--json", bench_.json, "For machines");
     bench->callback([this] { status_ = store_bench(bench_); });
+    add_store_check(store);
     CLI::App* kinds = add_verb(store, "kinds", "store kinds");
     kinds->add_flag("--json", kinds_.json, "For machines");
     kinds->callback([this] { status_ = store_kinds(kinds_); });
+  }
+
+  void add_store_check(CLI::App* store) {
+    CLI::App* verb = add_verb(store, "check", "store check");
+    verb->add_option("URI", check_.uri, "The store; its name is replaced by one that nobody else has")->required();
+    verb->add_option("--only", check_.only, "This check alone")->type_name("CHECK");
+    verb->add_option("--block", check_.blocks, "With blocks of this size instead of 4K and 64K")
+        ->type_name("SIZE")
+        ->allow_extra_args(false)
+        ->take_all();
+    add_settings(verb, check_.settings);
+    verb->add_flag("--json", check_.json, "For machines");
+    verb->footer(
+        "\nThe exit status is 1 if a check is broken. What it makes on the server is removed, also after Ctrl-C.");
+    verb->callback([this] { status_ = store_check(check_); });
   }
 
   void add_heap() {
@@ -302,6 +318,7 @@ class CommandLine {
   OptionsArguments options_;
   HeapArguments heap_;
   StoreBenchArguments bench_;
+  StoreCheckArguments check_;
   StoreKindsArguments kinds_;
 };
 

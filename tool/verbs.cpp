@@ -88,6 +88,11 @@ std::span<const Verb> verbs() {
        "What a store itself can do: the bound of every run on it",
        "store bench URI [--json]",
        {"farheap store bench file:/mnt/nvme", "farheap store bench checksum+mem: --json"}},
+      {"store check",
+       "Put a store to the contract that every program here relies on, in a namespace of its own",
+       "store check URI [--only CHECK] [--block SIZE]... [--set KEY=VALUE]... [--json]",
+       {"farheap store check redis://127.0.0.1:6379/7", "farheap store check etcd://h1,h2,h3 --only killed-owner",
+        "farheap store check file:/mnt/nvme --json"}},
       {"store kinds", "The engines and decorators of this build", "store kinds [--json]", {"farheap store kinds"}},
   };
   return table;

@@ -72,6 +72,15 @@ struct StoreBenchArguments {
 };
 int store_bench(const StoreBenchArguments& arguments);
 
+struct StoreCheckArguments {
+  std::string uri;
+  std::vector<std::string> settings;
+  std::vector<std::string> blocks;  // sizes; empty: 4K and 64K
+  std::string only;                 // one check; empty: all
+  bool json = false;
+};
+int store_check(const StoreCheckArguments& arguments);
+
 struct StoreKindsArguments {
   bool json = false;
 };

@@ -18,6 +18,7 @@ namespace {
 
 using api::HeapLock;
 using api::HeapPlace;
+using api::NewPlace;
 using segment::Snapshot;
 using segment::Superblock;
 using segment::Versions;
@@ -32,7 +33,7 @@ std::array<std::byte, 16> new_id() {
 bool is_plain_file(const HeapPlace& place) { return place.uri.starts_with("file:"); }
 
 // The last superblock under another id, twice: until then the clone is no heap.
-Status make_clone_a_heap(const HeapPlace& to, const Superblock& last) {
+Status make_clone_a_heap(const NewPlace& to, const Superblock& last) {
   auto store = to.open();
   if (!store) return fail(std::move(store.error()));
   if (Status sound = Versions::at(**store, last)->check(); !sound) return sound;
@@ -44,18 +45,18 @@ Status make_clone_a_heap(const HeapPlace& to, const Superblock& last) {
 }
 
 // False: it has to be copied. An error: so it would be, too.
-Result<bool> share_bytes(const HeapPlace& from, const HeapPlace& to, const HeapProgress& progress) {
+Result<bool> share_bytes(const HeapPlace& from, const NewPlace& to, const HeapProgress& progress) {
   Superblock last;
   {
     auto lock = HeapLock::take(from, HeapLock::For::kWriting);
     if (!lock) return false;
-    auto store = from.open();
+    auto store = from.open(**lock);
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found) return fail(std::move(found.error()));
     last = found->content;
     if (last.is_unfinished()) return false;
-    if (!store::clone_kept_file(from.file, to.file, segment::kSuperblocks)) return false;
+    if (!store::clone_kept_file(from.file, to.place().file, segment::kSuperblocks)) return false;
   }
   if (Status made = make_clone_a_heap(to, last); !made) return fail(std::move(made.error()));
   const std::uint64_t bytes = last.taken_slots * base::kPageBytes;
@@ -93,12 +94,12 @@ Result<Wanted> choose(Versions& versions, const HeapPlace& from, bool newest_onl
   return wanted;
 }
 
-Status copy_versions(const HeapPlace& from, const HeapPlace& to, const CopyOptions& options) {
+Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOptions& options) {
   auto lock = HeapLock::take(from, HeapLock::For::kReading);
   if (!lock) return fail(std::move(lock.error()));
-  auto source = from.open();
+  auto source = from.open(**lock);
   if (!source) return fail(std::move(source.error()));
-  auto versions = Versions::open_to_read(**source, *lock);
+  auto versions = Versions::open_to_read(**source, **lock);
   if (!versions) return fail(std::move(versions.error()));
   if ((*versions)->last_commit().is_unfinished()) {
     return fail(ErrorCode::kNotFound, "cannot copy the heap", from.uri, "who began to create it did not end that");
@@ -126,19 +127,18 @@ Status copy_versions(const HeapPlace& from, const HeapPlace& to, const CopyOptio
 Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions& options) {
   auto source = HeapPlace::parse(from);
   if (!source) return fail(std::move(source.error()));
-  if (!source->is_there()) return source->not_there();
+  if (Status there = source->check_is_there(); !there) return there;
   auto target = api::NewPlace::claim(to, "cannot copy the heap");
   if (!target) return fail(std::move(target.error()));
-  const HeapPlace& place = target->place();
   bool shared = false;
   if (options.share_bytes && !options.newest_only && source->snapshot.empty() && is_plain_file(*source) &&
-      is_plain_file(place)) {
-    auto done = share_bytes(*source, place, options.progress);
+      is_plain_file(target->place())) {
+    auto done = share_bytes(*source, *target, options.progress);
     if (!done) return fail(std::move(done.error()));
     shared = *done;
   }
   if (!shared) {
-    if (Status status = copy_versions(*source, place, options); !status) return status;
+    if (Status status = copy_versions(*source, *target, options); !status) return status;
   }
   target->keep();
   return {};

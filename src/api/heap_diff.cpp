@@ -256,6 +256,7 @@ class Comparison {
 // Whether both names are of one store, whose slots mean the same then.
 bool is_one_place(const api::HeapPlace& a, const api::HeapPlace& b) {
   if (a.uri == b.uri) return true;
+  if (a.is_on_server() || b.is_on_server()) return false;
   struct stat file_a{}, file_b{};
   return a.uri.substr(0, a.uri.find(':')) == b.uri.substr(0, b.uri.find(':')) && stat(a.file.c_str(), &file_a) == 0 &&
          stat(b.file.c_str(), &file_b) == 0 && file_a.st_dev == file_b.st_dev && file_a.st_ino == file_b.st_ino;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
-#include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,28 +8,34 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 
+#include "api/heap_lock.hpp"
 #include "api/heap_store.hpp"
 #include "base/without_secrets.hpp"
+#include "segment/superblock.hpp"
 
 namespace farheap::api {
 namespace {
 
 constexpr char kWhat[] = "cannot open the heap";
+constexpr std::string_view kInFiles[] = {"file", "lmdb", "rocksdb"};
+constexpr std::string_view kTwoStores = "pages=";
+constexpr std::string_view kOnServers[] = {"redis", "rediss",    "redis+cluster", "bigtable",
+                                           "etcd",  "datastore", "spanner",       kTwoStores};
 
-constexpr std::uint64_t kWriterByte = std::uint64_t{1} << 40;
-constexpr std::uint64_t kOpenByte = kWriterByte + 1;
-constexpr std::uint64_t kLeases = std::uint64_t{1} << 41;
-
-struct flock on_bytes(std::uint64_t first, std::uint64_t count, short how) {
-  struct flock range{};
-  range.l_type = how;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(first);
-  range.l_len = static_cast<off_t>(count);
-  return range;
+// Without its decorators: an engine may have a '+' in its name. Empty if there is none.
+std::string_view engine_of(std::string_view uri) {
+  if (uri.starts_with(kTwoStores)) return kTwoStores;
+  const std::size_t colon = uri.find(':');
+  if (colon == uri.npos) return {};
+  const std::string_view schemes = uri.substr(0, colon);
+  for (const std::string_view engine : kOnServers) {
+    if (schemes == engine || (schemes.ends_with(engine) && schemes[schemes.size() - engine.size() - 1] == '+')) {
+      return engine;
+    }
+  }
+  return schemes.substr(schemes.rfind('+') + 1);
 }
 
 bool exists(const std::string& path) {
@@ -44,35 +48,22 @@ bool is_folder(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-std::string text_of(int file) {
-  char text[512];
-  const ssize_t bytes = pread(file, text, sizeof text, 0);
-  return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
-}
-
-void write_holder(int file) {
-  char host[64] = {};
-  gethostname(host, sizeof host - 1);
-  const std::string text = fmt::format("'{}' (process {} on {}) since {:%Y-%m-%d %H:%M:%S} UTC",
-                                       program_invocation_short_name, getpid(), host, fmt::gmtime(std::time(nullptr)));
-  // For people only: that it could not be written changes nothing.
-  if (ftruncate(file, 0) != 0 || pwrite(file, text.data(), text.size(), 0) < 0) return;
-}
-
 }  // namespace
 
 Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   HeapPlace place;
-  const std::size_t colon = uri.find(':');
-  std::string_view engine = uri.substr(0, colon);
-  if (const std::size_t plus = engine.rfind('+'); plus != engine.npos) engine.remove_prefix(plus + 1);
-  if (colon == uri.npos || (engine != "file" && engine != "lmdb")) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri),
-                colon == uri.npos ? "this is no URI of a store" : fmt::format("no heap can live in {}:", engine),
-                "write file:FILE or lmdb:FILE, with decorators before it: checksum+file:/data/graph");
+  const std::string_view engine = engine_of(uri);
+  const bool is_in_files = std::ranges::count(kInFiles, engine) != 0;
+  if (!is_in_files && std::ranges::count(kOnServers, engine) == 0) {
+    return fail(
+        ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri),
+        engine.empty() ? "this is no URI of a store" : fmt::format("no heap can live in {}:", engine),
+        "write file:FILE, lmdb:FILE or redis://HOST/0/NAME, with decorators before it: checksum+file:/data/graph");
   }
+  // A '@' before the path of a server is its user's.
   const std::size_t at = uri.rfind('@');
-  if (at != uri.npos && at > colon && uri.find('/', at) == uri.npos) {
+  const std::size_t path = is_in_files ? uri.find(':') : uri.find('/', uri.rfind("//") + 2);
+  if (at != uri.npos && path != uri.npos && at > path && uri.find('/', at) == uri.npos) {
     place.snapshot = uri.substr(at + 1);
     uri = uri.substr(0, at);
     if (place.snapshot.empty()) {
@@ -81,7 +72,8 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
     }
   }
   place.uri = uri;
-  std::string file(uri.substr(colon + 1));
+  if (!is_in_files) return place;
+  std::string file(uri.substr(uri.find(':') + 1));
   if (const std::size_t query = file.find('?'); query != file.npos) file.resize(query);
   if (file.empty()) {
     return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "the name of the file is missing",
@@ -90,9 +82,11 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   if (engine == "file") {
     place.file = is_folder(file) ? file + "/farheap.store" : file;
     place.others = {place.file + ".versions"};
-  } else {
+  } else if (engine == "lmdb") {
     place.file = is_folder(file) ? file + "/farheap.mdb" : file;
     place.others = {place.file + "-lock"};
+  } else {
+    place.file = file;
   }
   std::error_code unknown;
   const auto whole = std::filesystem::weakly_canonical(place.file, unknown);
@@ -100,139 +94,59 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   return place;
 }
 
-bool HeapPlace::is_there() const { return exists(file); }
+Result<bool> HeapPlace::is_there() const {
+  if (is_on_server()) return is_heap_store_there(*this);
+  return exists(file);
+}
 
-tl::unexpected<Error> HeapPlace::not_there() const {
-  return fail(ErrorCode::kNotFound, kWhat, uri, file + " does not exist",
+Status HeapPlace::check_is_there() const {
+  auto there = is_there();
+  if (!there) return fail(std::move(there.error()));
+  if (*there) return {};
+  return fail(ErrorCode::kNotFound, kWhat, base::without_secrets(uri),
+              is_on_server() ? "there is nothing of that name" : file + " does not exist",
               "create() makes one, and open_or_create() where there is none");
 }
 
-Result<std::unique_ptr<Store>> HeapPlace::open() const { return open_heap_store(*this); }
+Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
+  auto store = open_heap_store(*this);
+  if (!store) return store;
+  return lock.guard(std::move(*store));
+}
 
 std::string HeapPlace::uri_with(const std::string& other_file) const {
   const std::size_t query = uri.find('?');
   return uri.substr(0, uri.find(':') + 1) + other_file + (query == uri.npos ? "" : uri.substr(query));
 }
 
-bool HeapPlace::is_half_removed() const { return exists(leaving_file()); }
+bool HeapPlace::is_half_removed() const { return !is_on_server() && exists(leaving_file()); }
+
+// On a server the superblocks go first: without them what else is there belongs to nobody.
+Status HeapPlace::remove_from_server(HeapLock& lock) const {
+  {
+    auto store = open(lock);
+    if (!store) return fail(std::move(store.error()));
+    if (Status erased = (*store)->erase(0, segment::kSuperblocks); !erased) return erased;
+  }
+  return remove_heap_store(*this);
+}
 
 // The file of the blocks loses its name first and goes last: with it, what else is there belongs to nobody.
-Status HeapPlace::remove_files() const {
+Status HeapPlace::remove(HeapLock& lock) const {
+  if (is_on_server()) return remove_from_server(lock);
   const auto failed = [](const std::string& path) {
     return fail(errno_error(errno, "cannot remove the heap", path, "its folder has to be writable"));
   };
   if (!is_half_removed() && rename(file.c_str(), leaving_file().c_str()) != 0) return failed(file);
   std::vector<std::string> rest = others;
-  rest.push_back(leaving_file());
   for (const std::string& path : rest) {
     if (unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path);
   }
-  return {};
-}
-
-namespace {
-
-// Whoever removes a heap removes its lock file, too: a lock on what has no name any more keeps nobody out.
-bool still_has_name(int file, const std::string& path) {
-  struct stat mine{}, named{};
-  return fstat(file, &mine) == 0 && stat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
-         mine.st_dev == named.st_dev;
-}
-
-}  // namespace
-
-Result<bool> HeapLock::lock(std::uint64_t byte, short how) {
-  struct flock range = on_bytes(byte, 1, how);
-  while (fcntl(file_, F_OFD_SETLK, &range) != 0) {
-    if (errno == EAGAIN || errno == EACCES) return false;
-    if (errno != EINTR) return fail(errno_error(errno, kWhat, path_, "a lock is kept there"));
-  }
-  return true;
-}
-
-Result<HeapLock> HeapLock::take(const HeapPlace& place, For what) {
-  const std::string path = place.lock_file();
-  const bool reads = what == For::kReading;
-  for (;;) {
-    int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 && reads && (errno == EACCES || errno == EROFS)) file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-      return fail(
-          errno_error(errno, kWhat, path, "its folder has to be there, and to be writable: a lock is kept in it"));
-    }
-    HeapLock taken(file, path);
-    if (!reads) {
-      auto writes = taken.lock(kWriterByte, F_WRLCK);
-      if (!writes) return fail(std::move(writes.error()));
-      if (!*writes) {
-        const std::string holder = text_of(file);
-        return fail(ErrorCode::kConflict, kWhat, place.uri,
-                    "it is open for writing by " + (holder.empty() ? "another process" : holder),
-                    "close it there first");
-      }
-    }
-    auto opens = taken.lock(kOpenByte, what == For::kAlone ? F_WRLCK : F_RDLCK);
-    if (!opens) return fail(std::move(opens.error()));
-    if (!*opens) {
-      const bool alone = what == For::kAlone;
-      return fail(ErrorCode::kConflict, kWhat, place.uri,
-                  alone ? "it is open for reading in another process" : "it is being created or removed",
-                  fmt::format("{}; `fuser {}` names the process", alone ? "close it there first" : "wait", path));
-    }
-    if (!still_has_name(file, path)) continue;
-    taken.names_holder_ = !reads;
-    if (!reads) write_holder(file);
-    return taken;
-  }
-}
-
-Result<bool> HeapLock::has_writer(const HeapPlace& place) {
-  const std::string path = place.lock_file();
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    if (errno == ENOENT) return false;
-    return fail(errno_error(errno, "cannot ask who has the heap open", path));
-  }
-  struct flock range = on_bytes(kWriterByte, 1, F_WRLCK);
-  const bool asked = fcntl(file, F_OFD_GETLK, &range) == 0;
-  const int why = errno;
-  close(file);
-  if (!asked) return fail(errno_error(why, "cannot ask who has the heap open", path));
-  return range.l_type != F_UNLCK;
-}
-
-Status HeapLock::let_readers_in() {
-  auto shared = lock(kOpenByte, F_RDLCK);
-  return shared ? Status{} : fail(std::move(shared.error()));
-}
-
-Status HeapLock::take(std::uint64_t commit) {
-  if (reads_ == commit) return {};
-  auto taken = lock(kLeases + commit, F_RDLCK);
-  if (!taken) return fail(std::move(taken.error()));
-  if (!*taken) return fail(ErrorCode::kConflict, kWhat, path_, "its bytes are locked by somebody else");
-  if (const auto before = std::exchange(reads_, commit); before != kNobody) {
-    if (auto left = lock(kLeases + before, F_UNLCK); !left) return fail(std::move(left.error()));
-  }
-  return {};
-}
-
-// The kernel names one of the locks, not the lowest: so what lies below it is asked for until there is none.
-Result<std::uint64_t> HeapLock::oldest() {
-  std::uint64_t oldest = kNobody;
-  for (std::uint64_t bytes = 0; oldest != 0; bytes = oldest) {  // 0: to the end
-    struct flock range = on_bytes(kLeases, bytes, F_WRLCK);
-    if (fcntl(file_, F_OFD_GETLK, &range) != 0) return fail(errno_error(errno, "cannot ask who reads", path_));
-    if (range.l_type == F_UNLCK) break;
-    oldest = static_cast<std::uint64_t>(std::max(range.l_start, static_cast<off_t>(kLeases))) - kLeases;
-  }
-  return oldest;
-}
-
-HeapLock::~HeapLock() {
-  if (file_ < 0) return;
-  if (names_holder_ && ftruncate(file_, 0) != 0) errno = 0;  // then a name stays there that nobody is shown
-  close(file_);
+  std::error_code failure;
+  std::filesystem::remove_all(leaving_file(), failure);  // RocksDB keeps its blocks in a folder
+  if (!failure) return {};
+  errno = failure.value();
+  return failed(leaving_file());
 }
 
 }  // namespace farheap::api

@@ -14,15 +14,12 @@ constexpr char kWhat[] = "cannot read the heap";
 }  // namespace
 
 Result<HeapReader> HeapReader::open(const HeapPlace& place) {
-  if (!place.is_there()) {
-    return fail(ErrorCode::kNotFound, kWhat, place.uri, place.file + " does not exist",
-                "Heap::create() makes one in a program");
-  }
+  if (Status there = place.check_is_there(); !there) return fail(std::move(there.error()));
   auto lock = HeapLock::take(place, HeapLock::For::kReading);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = place.open();
+  auto store = place.open(**lock);
   if (!store) return fail(std::move(store.error()));
-  return open(std::move(*store), std::make_unique<HeapLock>(std::move(*lock)));
+  return open(std::move(*store), std::move(*lock));
 }
 
 Result<HeapReader> HeapReader::open(std::unique_ptr<Store> store, std::unique_ptr<segment::VersionLeases> leases) {

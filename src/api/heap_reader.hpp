@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/heap_lock.hpp"
 #include "api/heap_place.hpp"
 #include "api/version_bytes.hpp"
 #include "segment/versions.hpp"

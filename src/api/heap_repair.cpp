@@ -29,8 +29,8 @@ using segment::VersionName;
 constexpr char kWhat[] = "cannot repair the heap";
 
 // Without its table where there is one: that may be damaged, too.
-Result<std::unique_ptr<Store>> open_damaged(const HeapPlace& place) {
-  return place.uri.starts_with("file:") ? store::open_bare_file(place.file) : place.open();
+Result<std::unique_ptr<Store>> open_damaged(const HeapPlace& place, HeapLock& lock) {
+  return place.uri.starts_with("file:") ? store::open_bare_file(place.file) : place.open(lock);
 }
 
 bool is_damage(const Error& error) {
@@ -39,8 +39,8 @@ bool is_damage(const Error& error) {
 }
 
 // A superblock that is damaged while the heap is whole: the next commit would write it anew, and so it is done now.
-Status write_both_superblocks(const HeapPlace& place) {
-  auto store = place.open();
+Status write_both_superblocks(const HeapPlace& place, HeapLock& lock) {
+  auto store = place.open(lock);
   if (!store) return fail(std::move(store.error()));
   auto found = segment::read_superblock(**store);
   if (!found) return fail(std::move(found.error()));
@@ -52,16 +52,18 @@ Status write_both_superblocks(const HeapPlace& place) {
 
 // An unfinished repair of the same heap left it.
 Status remove_earlier_attempt(const HeapPlace& to, const Superblock& like) {
-  if (!to.is_there()) return {};
+  auto there = to.is_there();
+  if (!there) return fail(std::move(there.error()));
+  if (!*there) return {};
   auto lock = HeapLock::take(to, HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   {
-    auto store = to.open();
+    auto store = to.open(**lock);
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found || found->content.id != like.id) return {};  // claim() tells what is wrong with it
   }
-  return to.remove_files();
+  return to.remove(**lock);
 }
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -130,10 +132,11 @@ Result<std::vector<VersionName>> wrong_ones(const std::string& uri, const std::v
 
 class Repair {
  public:
-  Repair(const HeapPlace& place, const HeapProgress& progress) : place_(place), progress_(progress) {}
+  Repair(const HeapPlace& place, HeapLock& lock, const HeapProgress& progress)
+      : place_(place), lock_(lock), progress_(progress) {}
 
   Result<RepairReport> run() {
-    auto source = open_damaged(place_);
+    auto source = open_damaged(place_, lock_);
     if (!source) return fail(std::move(source.error()));
     auto superblocks = segment::whole_superblocks(**source);
     if (!superblocks) return fail(std::move(superblocks.error()));
@@ -156,7 +159,7 @@ class Repair {
     std::vector<std::string> lost = lost_;
     std::vector<VersionName> kept;
     {
-      auto target = to->place().open();
+      auto target = to->open();
       if (!target) return fail(std::move(target.error()));
       auto salvaged = segment::salvage(source, **target, without_, [&](std::uint64_t pages) {
         if (progress_) progress_(std::min(pages * base::kPageBytes, all_), all_);
@@ -173,7 +176,7 @@ class Repair {
     if (!wrong) return fail(std::move(wrong.error()));
     without_.insert(without_.end(), wrong->begin(), wrong->end());
     if (!wrong->empty()) return false;
-    if (Status told = tell_versions(to->place()); !told) return fail(std::move(told.error()));
+    if (Status told = tell_versions(*to); !told) return fail(std::move(told.error()));
     report_.lost = std::move(lost);
     if (Status moved = take_its_place(to->place(), place_, report_.old_files); !moved) {
       return fail(std::move(moved.error()));
@@ -182,7 +185,7 @@ class Repair {
     return true;
   }
 
-  Status tell_versions(const HeapPlace& to) {
+  Status tell_versions(const NewPlace& to) {
     auto store = to.open();
     if (!store) return fail(std::move(store.error()));
     auto versions = segment::Versions::open(**store);
@@ -196,6 +199,7 @@ class Repair {
   }
 
   const HeapPlace& place_;
+  HeapLock& lock_;
   const HeapProgress& progress_;
   std::uint64_t all_ = 0;
   std::vector<VersionName> without_;
@@ -212,13 +216,18 @@ Result<RepairReport> Heap::repair(std::string_view uri, const HeapProgress& prog
     return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), "this names a snapshot of it",
                 "name the heap itself");
   }
-  if (!place->is_there()) return place->not_there();
+  if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
   const Status sound = check(uri, {.data = true, .progress = progress});
   if (!sound && !is_damage(sound.error())) return fail(Error(sound.error()));
   auto lock = HeapLock::take(*place, HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
-  if (!sound) return Repair(*place, progress).run();
-  if (Status written = write_both_superblocks(*place); !written) return fail(std::move(written.error()));
+  if (!sound && place->is_on_server()) {
+    return fail(ErrorCode::kUnavailable, kWhat, sound.error().subject,
+                sound.error().why + "; what is on a server is not replaced",
+                "`farheap heap copy URI@SNAPSHOT TO` brings a snapshot that is whole to another place");
+  }
+  if (!sound) return Repair(*place, **lock, progress).run();
+  if (Status written = write_both_superblocks(*place, **lock); !written) return fail(std::move(written.error()));
   RepairReport report;
   report.was_sound = true;
   return report;

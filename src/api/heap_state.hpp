@@ -20,6 +20,7 @@
 #include "api/commit_holds.hpp"
 #include "api/directory.hpp"
 #include "api/forked_children.hpp"
+#include "api/heap_lock.hpp"
 #include "api/heap_place.hpp"
 #include "segment/kept_segment.hpp"
 
@@ -66,12 +67,13 @@ static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 }  // namespace api
 
 struct Heap::State final : api::ForkWatcher {
-  State(api::HeapPlace its_place, api::HeapLock its_lock) : place(std::move(its_place)), lock(std::move(its_lock)) {}
+  State(api::HeapPlace its_place, std::unique_ptr<api::HeapLock> its_lock)
+      : place(std::move(its_place)), lock(std::move(its_lock)) {}
   ~State() {
     watch_forks(false);
     if (owner != getpid()) {  // in a forked child nothing of it is there; all is the parent's
       (void)segment.release();
-      lock.leave_to_parent();
+      lock->leave_to_parent();
       return;
     }
     if (attached) root().books.detach();
@@ -84,7 +86,7 @@ struct Heap::State final : api::ForkWatcher {
   [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
 
   api::HeapPlace place;
-  api::HeapLock lock;
+  std::unique_ptr<api::HeapLock> lock;
   std::unique_ptr<segment::KeptSegment> segment;
   base::Gate gate;                      // closed: the allocator's books are at rest
   api::CommitHolds holds;               // inside: no commit cuts

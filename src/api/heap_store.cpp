@@ -16,6 +16,25 @@ Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place) {
   return open_store(place.uri, {.lifetime = Lifetime::kKeep});
 }
 
+// A store that an opener of tests has made is there as soon as it holds a block.
+Result<bool> is_heap_store_there(const HeapPlace& place) {
+  const HeapStoreOpener& opener = opener_of_tests();
+  if (!opener) return is_store_there(place.uri);
+  auto store = opener(place);
+  if (!store) return fail(std::move(store.error()));
+  auto usage = (*store)->usage();
+  if (!usage) return fail(std::move(usage.error()));
+  return usage->blocks != 0;
+}
+
+Status remove_heap_store(const HeapPlace& place) {
+  const HeapStoreOpener& opener = opener_of_tests();
+  if (!opener) return remove_store(place.uri);
+  auto store = opener(place);
+  if (!store) return fail(std::move(store.error()));
+  return (*store)->erase(0, UINT64_MAX);
+}
+
 void set_heap_store_opener(HeapStoreOpener opener) { opener_of_tests() = std::move(opener); }
 
 }  // namespace farheap::api

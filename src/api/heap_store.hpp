@@ -19,6 +19,10 @@ using HeapStoreOpener = std::function<Result<std::unique_ptr<Store>>(const HeapP
 // By open_store(), or by the opener that was set.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place);
 
+// is_store_there() and remove_store(), or what the opener's stores have.
+[[nodiscard]] Result<bool> is_heap_store_there(const HeapPlace& place);
+[[nodiscard]] Status remove_heap_store(const HeapPlace& place);
+
 // For tests. An empty one: as if it had never been set.
 void set_heap_store_opener(HeapStoreOpener opener);
 

@@ -39,7 +39,7 @@ Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
 // The table of a file's blocks may be lost (empty, as after a copy of half of the files): then the store says that it
 // has no blocks, and a new heap would be made over one whose bytes are all there.
 Status check_for_lost_table(const api::HeapPlace& place, Store& store) {
-  if (!place.uri.starts_with("file:") || !place.is_there()) return {};
+  if (!place.uri.starts_with("file:") || access(place.file.c_str(), F_OK) != 0) return {};
   const auto found = segment::read_superblock(store);
   if (found || found.error().code != ErrorCode::kNotFound) return {};
   const auto bare = store::open_bare_file(place.file);
@@ -63,22 +63,24 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     return fail(ErrorCode::kInvalidArgument, "cannot open the heap", std::string(uri), "a snapshot never changes",
                 "open it with open_read_only()");
   }
-  if (how != How::kCreate && !place->is_there()) return place->not_there();
+  if (how != How::kCreate) {
+    if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
+  }
   using For = api::HeapLock::For;
   auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
                                           : how == How::kOpen ? For::kWriting
                                                               : For::kReading);
   if (!lock) return fail(std::move(lock.error()));
   if (how == How::kCreate && place->is_half_removed()) {
-    if (Status removed = place->remove_files(); !removed) return fail(std::move(removed.error()));
+    if (Status removed = place->remove(**lock); !removed) return fail(std::move(removed.error()));
   }
-  auto store = place->open();
+  auto store = place->open(**lock);
   if (!store) return fail(std::move(store.error()));
   if (!reads) {
     if (Status lost = check_for_lost_table(*place, **store); !lost) return fail(std::move(lost.error()));
   }
   auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
-  settings->leases = &state->lock;
+  settings->leases = state->lock.get();
   using segment::KeptSegment;
   auto opened = how == How::kCreate ? KeptSegment::create(std::move(*store), *settings)
                 : how == How::kOpen ? KeptSegment::open(std::move(*store), *settings)
@@ -114,7 +116,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   Heap heap(std::move(state));
   if (how == How::kCreate) {
     Status status = heap.commit();
-    if (status) status = heap.state_->lock.let_readers_in();
+    if (status) status = heap.state_->lock->let_readers_in();
     if (!status) return fail(std::move(status.error()));
   }
   return heap;
@@ -141,13 +143,12 @@ Status Heap::State::read_in_child() {
   }
   auto taken = api::HeapLock::take(place, api::HeapLock::For::kReading);
   if (!taken) return fail(std::move(taken.error()));
-  lock.leave_to_parent();
-  std::destroy_at(&lock);
-  std::construct_at(&lock, std::move(*taken));
+  lock->leave_to_parent();
+  lock = std::move(*taken);
   std::construct_at(&directory);  // another thread may have had it
-  auto store = place.open();
+  auto store = place.open(*lock);
   if (!store) return fail(std::move(store.error()));
-  settings->leases = &lock;
+  settings->leases = lock.get();
   auto opened = segment::KeptSegment::open_read_only(std::move(*store), place.snapshot, *settings);
   if (!opened) return fail(std::move(opened.error()));
   (void)segment.release();
@@ -214,25 +215,27 @@ Status Heap::remove(std::string_view uri) {
     return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
                 "remove_snapshot() removes that alone");
   }
-  if (!place->is_there() && !place->is_half_removed()) return place->not_there();
+  if (!place->is_half_removed()) {
+    if (Status there = place->check_is_there(); !there) return there;
+  }
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
     // Only what is a heap is removed.
-    auto store = place->open();
+    auto store = place->open(**lock);
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
   }
-  if (Status removed = place->remove_files(); !removed) return removed;
-  if (unlink(place->lock_file().c_str()) == 0 || errno == ENOENT) return {};
-  return fail(errno_error(errno, "cannot remove the heap", place->lock_file()));
+  if (Status removed = place->remove(**lock); !removed) return removed;
+  (*lock)->remove();
+  return {};
 }
 
 Result<bool> Heap::has_writer(std::string_view uri) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return place->not_there();
+  if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
   return api::HeapLock::has_writer(*place);
 }
 
@@ -240,12 +243,12 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (snapshot.empty()) snapshot = place->snapshot;
-  if (!place->is_there()) return place->not_there();
+  if (Status there = place->check_is_there(); !there) return there;
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
-  auto store = place->open();
+  auto store = place->open(**lock);
   if (!store) return fail(std::move(store.error()));
-  auto versions = segment::Versions::open(**store, &*lock);
+  auto versions = segment::Versions::open(**store, lock->get());
   if (!versions) return fail(std::move(versions.error()));
   return (*versions)->roll_back(snapshot);
 }
@@ -253,15 +256,15 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
 Status Heap::check(std::string_view uri, const CheckOptions& options) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (!place->is_there()) return place->not_there();
+  if (Status there = place->check_is_there(); !there) return there;
   {
     // Before it is mapped: what cannot be read when it is touched ends the program.
     auto lock = api::HeapLock::take(*place, api::HeapLock::For::kReading);
     if (!lock) return fail(std::move(lock.error()));
-    auto store = place->open();
+    auto store = place->open(**lock);
     if (!store) return fail(std::move(store.error()));
     if (Status lost = check_for_lost_table(*place, **store); !lost) return lost;
-    auto versions = segment::Versions::open_to_read(**store, *lock);
+    auto versions = segment::Versions::open_to_read(**store, **lock);
     if (!versions) return fail(std::move(versions.error()));
     const std::uint64_t all = (*versions)->last_commit().taken_slots * base::kPageBytes;
     const auto tell = [&](std::uint64_t slots) {

@@ -5,13 +5,14 @@
 
 #include "base/log.hpp"
 #include "segment/superblock.hpp"
+#include "share/segment_leases.hpp"
 
 namespace farheap::api {
 namespace {
 
 // Nothing that anybody has put there: no store at all, or a heap that is not finished.
-Result<bool> is_unfinished(const HeapPlace& place, const char* what) {
-  auto store = place.open();
+Result<bool> is_unfinished(const HeapPlace& place, HeapLock& lock, const char* what) {
+  auto store = place.open(lock);
   if (!store) return fail(std::move(store.error()));
   auto found = segment::read_superblock(**store);
   if (found && found->content.is_unfinished()) return true;
@@ -39,23 +40,35 @@ Result<NewPlace> NewPlace::claim(std::string_view uri, const char* what) {
   const HeapPlace& mine = made.place();
   made.keep();
   if (mine.is_half_removed()) {
-    if (Status removed = mine.remove_files(); !removed) return fail(std::move(removed.error()));
+    if (Status removed = mine.remove(*made.held_->lock); !removed) return fail(std::move(removed.error()));
   }
-  if (mine.is_there()) {
-    auto unfinished = is_unfinished(mine, what);
+  auto there = mine.is_there();
+  if (!there) return fail(std::move(there.error()));
+  if (*there) {
+    auto unfinished = is_unfinished(mine, *made.held_->lock, what);
     if (!unfinished) return fail(std::move(unfinished.error()));
-    if (Status removed = mine.remove_files(); !removed) return fail(std::move(removed.error()));
+    Status removed = mine.is_on_server() ? made.erase_blocks() : mine.remove(*made.held_->lock);
+    if (!removed) return fail(std::move(removed.error()));
   }
   made.held_->removes = true;
   return made;
 }
 
+// All but the leases.
+Status NewPlace::erase_blocks() const {
+  auto store = open();
+  if (!store) return fail(std::move(store.error()));
+  return (*store)->erase(0, share::kFirstLease);
+}
+
 NewPlace::~NewPlace() {
   if (!held_ || !held_->removes) return;
   const HeapPlace& place = held_->place;
-  const Status removed = place.is_there() || place.is_half_removed() ? place.remove_files() : Status{};
+  const auto there = place.is_there();
+  const bool is_any = place.is_half_removed() || (there && *there);
+  const Status removed = is_any ? place.remove(*held_->lock) : Status{};
   if (!removed) base::log(base::LogLevel::kWarn, "{}", removed.error().message());
-  unlink(place.lock_file().c_str());
+  held_->lock->remove();
 }
 
 }  // namespace farheap::api

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "api/heap_place.hpp"
+#include "api/heap_lock.hpp"
 
 namespace farheap::api {
 
@@ -22,14 +22,16 @@ class NewPlace {
   ~NewPlace();
 
   [[nodiscard]] const HeapPlace& place() const { return held_->place; }
+  [[nodiscard]] Result<std::unique_ptr<Store>> open() const { return held_->place.open(*held_->lock); }
   void keep() { held_->removes = false; }
   // It may be read from now on, in this process too.
-  [[nodiscard]] Status let_readers_in() { return held_->lock.let_readers_in(); }
+  [[nodiscard]] Status let_readers_in() { return held_->lock->let_readers_in(); }
 
  private:
+  [[nodiscard]] Status erase_blocks() const;
   struct Held {
     HeapPlace place;
-    HeapLock lock;
+    std::unique_ptr<HeapLock> lock;
     bool removes;
   };
   explicit NewPlace(Held held) : held_(std::make_unique<Held>(std::move(held))) {}

@@ -64,9 +64,9 @@ std::uint64_t owner_that_went_away(Trial& trial) {
 }  // namespace
 
 void killed_owner(Trial& trial) {
-  if (!trial.needs(Capability::kManyProcesses, "is for one process only")) return;
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
-  if (!trial.needs(Capability::kCounters, "has no counters")) return;
+  if (!trial.needs(Capability::kManyProcesses, "it is for one process only")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
+  if (!trial.needs(Capability::kCounters, "it has no counters")) return;
   const auto old_token = trial.subject().may_fork ? owner_that_is_killed(trial) : owner_that_went_away(trial);
   if (!trial.expect(old_token != 0, "the lock was not taken")) return;
 

@@ -88,7 +88,7 @@ void counters(Trial& trial) {
 }
 
 void counter_names(Trial& trial) {
-  if (!trial.needs(Capability::kCounters, "has no counters")) return;
+  if (!trial.needs(Capability::kCounters, "it has no counters")) return;
   Client client = trial.client();
   const std::string names[] = {"a", "a b/c:d", "{tag}*?[x]",        "\xC3\xA4\n\t\"'\\", std::string(50, 'n'),
                                "A", "1",       std::string(49, 'n')};
@@ -111,7 +111,7 @@ void map_under_threads(Trial& trial) {
 
 // A reader beside writers sees one of the written states of a block, never a mix.
 void never_torn(Trial& trial) {
-  if (!trial.needs(Capability::kLinearisable, "does not promise it")) return;
+  if (!trial.needs(Capability::kLinearisable, "it does not promise this")) return;
   const std::size_t size = trial.block_bytes();
   Client client = trial.client();
   client.put(20, Bytes(size));
@@ -160,7 +160,7 @@ void after_a_fork(Trial& trial) {
 }
 
 void two_clients(Trial& trial) {
-  if (!trial.needs(Capability::kManyProcesses, "is for one process only")) return;
+  if (!trial.needs(Capability::kManyProcesses, "it is for one process only")) return;
   const auto handle = trial.open();
   if (handle == nullptr) return;
   Client one = trial.client();
@@ -189,8 +189,8 @@ void two_clients(Trial& trial) {
 }
 
 void four_clients(Trial& trial) {
-  if (!trial.needs(Capability::kManyProcesses, "is for one process only")) return;
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
+  if (!trial.needs(Capability::kManyProcesses, "it is for one process only")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
   Client client = trial.client();
   const std::size_t size = trial.block_bytes();
   client.put(9, Bytes(size));

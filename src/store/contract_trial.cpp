@@ -178,7 +178,7 @@ bool Trial::reopen() {
 }
 
 bool Trial::needs(Capability one, std::string_view in_words) {
-  if (!can(one)) not_for_this_store(fmt::format("{} {}", store().describe(), in_words));
+  if (!can(one)) not_for_this_store(std::string(in_words));
   return can(one);
 }
 

@@ -61,7 +61,7 @@ void expected_versions(Trial& trial) {
 
 // Neither what it was before, nor the same bytes, nor an erase in between brings a version back.
 void versions_are_new(Trial& trial) {
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
   Client client = trial.client();
   std::set<Version> seen;
   Version last = 0;
@@ -78,7 +78,7 @@ void versions_are_new(Trial& trial) {
 }
 
 void conflicts_in_a_batch(Trial& trial) {
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
   Client client = trial.client();
   const auto first = client.put(10, client.blocks(10, 1));
   const auto second = client.put(11, client.blocks(11, 1));
@@ -115,7 +115,7 @@ void conflicts_in_a_batch(Trial& trial) {
 }
 
 void one_creates(Trial& trial) {
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
   constexpr std::uint64_t kBlocks = 20;
   std::atomic<unsigned> winners[kBlocks] = {};
   trial.run_threads(4, [&](int me, Client& client) {
@@ -135,7 +135,7 @@ void one_creates(Trial& trial) {
 }
 
 void one_swaps(Trial& trial) {
-  if (!trial.needs(Capability::kVersions, "has no versions")) return;
+  if (!trial.needs(Capability::kVersions, "it has no versions")) return;
   Client client = trial.client();
   client.put(9, Bytes(trial.block_bytes()));
   trial.run_threads(4, [&](int, Client& mine) {

@@ -50,10 +50,11 @@ constexpr EngineOpener kOpenLmdb = nullptr;
 // Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
 // for the time being, is asked again for patience_s.
 constexpr std::string_view kServerParameters[] = {"timeout_ms", "patience_s"};
-constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "user",
+constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "replicas", "user",
                                                  "password_file", "password_env", "ca_file"};
 constexpr std::string_view kEtcdParameters[] = {"timeout_ms",    "patience_s",   "user",
                                                 "password_file", "password_env", "ca_file"};
+constexpr std::string_view kBigtableParameters[] = {"timeout_ms", "patience_s", "app_profile"};
 constexpr std::string_view kRocksDbParameters[] = {"sync"};
 #ifdef FARHEAP_HAVE_REDIS
 constexpr EngineOpener kOpenRedis = open_redis, kOpenRedisCluster = open_redis_cluster;
@@ -110,24 +111,21 @@ constexpr Kind kKinds[] = {
                "a Redis server"},
      .parameters = kRedisParameters,
      .engine = kOpenRedis,
-     .library_allocates = true,
      .keeper = kKeepRedis},
     {.shown = {"rediss", "rediss://[USER@]HOST[:PORT][/DATABASE[/NAME]]", "a Redis server, by TLS"},
      .parameters = kRedisParameters,
      .engine = kOpenRedis,
-     .library_allocates = true,
      .keeper = kKeepRedis},
     {.shown = {"redis+cluster", "redis+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]", "a Redis Cluster"},
      .parameters = kRedisParameters,
      .engine = kOpenRedisCluster,
-     .library_allocates = true,
      .keeper = kKeepRedisCluster},
     {.shown = {"rocksdb", "rocksdb:DIR", "a RocksDB database, for one process at a time"},
      .parameters = kRocksDbParameters,
      .engine = kOpenRocksDb,
      .keeper = kKeepRocksDb},
     {.shown = {"bigtable", "bigtable://PROJECT/INSTANCE/TABLE[/NAME]", "a table of Bigtable or its emulator"},
-     .parameters = kServerParameters,
+     .parameters = kBigtableParameters,
      .engine = kOpenBigtable,
      .keeper = kKeepBigtable},
     {.shown = {"etcd", "etcd://HOST[:PORT][,HOST[:PORT]]...[/NAME]",

@@ -9,6 +9,7 @@
 
 #include "api/heap_store.hpp"
 #include "store/decorator.hpp"
+#include "tests/store/shared_store.hpp"
 
 namespace farheap::testing {
 
@@ -19,13 +20,6 @@ class HeapsOn {
   ~HeapsOn() { api::set_heap_store_opener({}); }
   HeapsOn(const HeapsOn&) = delete;
   HeapsOn& operator=(const HeapsOn&) = delete;
-};
-
-// Passes everything on to a store that outlives it.
-class SharedStore final : public store::Decorator {
- public:
-  explicit SharedStore(Store& below) : Decorator("shared", std::unique_ptr<Store>(&below)) {}
-  ~SharedStore() override { (void)inner_.release(); }
 };
 
 // So that something is there to be opened.

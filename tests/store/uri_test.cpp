@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "store/kinds.hpp"
+#include "store/named_place.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {
@@ -71,6 +72,29 @@ TEST(StoreUri, EnginesRefuseWrongPlaces) {
   auto odd = open_store("mem:", {.block_bytes = 5000});
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(NamedPlace, IsWhereTheNameOfAStoreIs) {
+  const auto named = [](std::string_view uri) {
+    const auto result = store::with_name(uri, "own");
+    return result ? *result : result.error().message();
+  };
+  EXPECT_EQ(named("mem:"), "mem:");
+  EXPECT_EQ(named("file:/mnt/nvme"), "file:/mnt/nvme/own");
+  EXPECT_EQ(named("checksum+lmdb:/data?sync=each"), "checksum+lmdb:/data/own?sync=each");
+  EXPECT_EQ(named("redis://h"), "redis://h/0/own");
+  EXPECT_EQ(named("redis://h:6379/7"), "redis://h:6379/7/own");
+  EXPECT_EQ(named("redis://u@h:6379/7/app?timeout_ms=9"), "redis://u@h:6379/7/own?timeout_ms=9");
+  EXPECT_EQ(named("redis:///run/redis/socket"), "redis:///run/redis/socket/0/own");
+  EXPECT_EQ(named("redis:///run/redis/socket/7"), "redis:///run/redis/socket/7/own");
+  EXPECT_EQ(named("redis:///run/redis/socket/7/app"), "redis:///run/redis/socket/7/own");
+  EXPECT_EQ(named("checksum+redis+cluster://h1:1,h2:2/app"), "checksum+redis+cluster://h1:1,h2:2/own");
+  EXPECT_EQ(named("bigtable://p/i/t"), "bigtable://p/i/t/own");
+  EXPECT_EQ(named("etcd://h1,h2,h3/app"), "etcd://h1,h2,h3/own");
+  EXPECT_EQ(named("datastore://p"), "datastore://p/own");
+  EXPECT_EQ(named("spanner://p/i/d/app"), "spanner://p/i/d/own");
+  EXPECT_THAT(named("bigtable://p/i"), HasSubstr("bigtable://PROJECT/INSTANCE/TABLE"));
+  EXPECT_THAT(named("nowhere:x"), HasSubstr("there is no engine"));
 }
 
 TEST(StoreKinds, AreAllOpened) {

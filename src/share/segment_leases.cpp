@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "share/segment_leases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+#include "os/runtime_threads.hpp"
+#include "share/boot_clock.hpp"
+
+namespace farheap::share {
+namespace {
+
+constexpr char kWhat[] = "cannot open the heap";
+
+std::uint64_t block_of(std::uint64_t reader) { return kFirstLease + 1 + reader; }
+
+}  // namespace
+
+SegmentLeases::SegmentLeases(std::unique_ptr<Store> store, std::string name)
+    : store_(std::move(store)), name_(std::move(name)) {}
+
+Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store> store, LeaseUse use,
+                                                           std::string name) {
+  if (!has(store->capabilities(), Capability::kVersions) || !has(store->capabilities(), Capability::kLinearisable)) {
+    return fail(ErrorCode::kUnavailable, kWhat, name, "its store has no compare-and-swap that all clients see alike",
+                "name another engine: `farheap store` lists them");
+  }
+  std::unique_ptr<SegmentLeases> leases(new SegmentLeases(std::move(store), std::move(name)));
+  Status taken = use == LeaseUse::kReads ? leases->take_readers() : leases->take_writers(use);
+  if (taken) taken = leases->start_beating();
+  if (!taken) return fail(std::move(taken.error()));
+  return leases;
+}
+
+Result<bool> SegmentLeases::has_writer(Store& store) { return StoreLease(store, kFirstLease).is_held(); }
+
+Status SegmentLeases::take_writers(LeaseUse use) {
+  mine_ = std::make_unique<StoreLease>(*store_, kFirstLease);
+  for (;;) {
+    auto held = mine_->is_held();
+    if (!held) return fail(std::move(held.error()));
+    if (*held) {
+      const std::string& holder = mine_->record().name;
+      return fail(ErrorCode::kConflict, kWhat, name_,
+                  "it is open for writing by " + (holder.empty() ? "another process" : holder), "close it there first");
+    }
+    auto taken = mine_->take(use);
+    if (!taken) return fail(std::move(taken.error()));
+    if (*taken) break;
+  }
+  return use == LeaseUse::kAlone ? check_nobody_reads() : Status{};
+}
+
+// A reader elsewhere is there if its lease changes; after a term without a change look_at_readers() has ended it.
+Status SegmentLeases::check_nobody_reads() {
+  std::array<Version, kMostReaders> first{};
+  for (bool is_first = true;; is_first = false) {
+    if (Status looked = look_at_readers(); !looked) return looked;
+    bool is_any = false;
+    for (std::size_t i = 0; i < kMostReaders; ++i) {
+      const Reader& reader = readers_[i];
+      if (is_first) first[i] = reader.version;
+      if (!reader.is_taken()) continue;
+      is_any = true;
+      if (reader.version != first[i] || os::presence_of(reader.record.process) == os::Presence::kHere) {
+        return fail(ErrorCode::kConflict, kWhat, name_, "it is open for reading by " + reader.record.name,
+                    "close it there first");
+      }
+    }
+    if (!is_any) return {};
+    std::this_thread::sleep_for(lease_term() / 16);
+    if (mine_->is_sure()) continue;
+    if (Status renewed = mine_->renew(); !renewed) return renewed;
+  }
+}
+
+Status SegmentLeases::take_readers() {
+  for (std::uint64_t reader = 0; reader < kMostReaders && mine_ == nullptr; ++reader) {
+    auto lease = std::make_unique<StoreLease>(*store_, block_of(reader));
+    auto record = lease->look();
+    if (!record) return fail(std::move(record.error()));
+    const bool is_free =
+        !*record || (*record)->use == LeaseUse::kNone || os::presence_of((*record)->process) == os::Presence::kGone;
+    if (!is_free) continue;
+    auto taken = lease->take(LeaseUse::kReads, kNobody);
+    if (!taken) return fail(std::move(taken.error()));
+    if (*taken) mine_ = std::move(lease);
+  }
+  if (mine_ == nullptr) {
+    return fail(ErrorCode::kUnavailable, kWhat, name_, fmt::format("{} processes read it already", kMostReaders),
+                "close it in one of them");
+  }
+  StoreLease writers(*store_, kFirstLease);
+  auto record = writers.look();
+  if (!record) return fail(std::move(record.error()));
+  if (!*record || (*record)->use != LeaseUse::kAlone) return {};
+  auto held = writers.is_held();
+  if (!held) return fail(std::move(held.error()));
+  if (!*held || writers.record().use != LeaseUse::kAlone) return {};
+  return fail(ErrorCode::kConflict, kWhat, name_, "it is being created or removed by " + writers.record().name, "wait");
+}
+
+Status SegmentLeases::let_readers_in() {
+  std::lock_guard lock(mutex_);
+  return mine_->set(LeaseUse::kWrites, kNobody);
+}
+
+Status SegmentLeases::take(std::uint64_t commit) {
+  std::lock_guard lock(mutex_);
+  if (mine_->record().commit == commit) return {};
+  return mine_->set(mine_->record().use, commit);
+}
+
+Result<std::uint64_t> SegmentLeases::oldest() {
+  std::lock_guard lock(mutex_);
+  if (Status looked = look_at_readers(); !looked) return fail(std::move(looked.error()));
+  std::uint64_t oldest = kNobody;
+  for (const Reader& reader : readers_) {
+    if (reader.is_taken()) oldest = std::min(oldest, reader.record.commit);
+  }
+  return oldest;
+}
+
+Status SegmentLeases::look_at_readers() {
+  const std::size_t block_bytes = store_->limits().block_bytes;
+  const std::size_t at_once = std::min<std::size_t>(kMostReaders, store_->limits().largest_batch_operations);
+  std::vector<std::byte> bytes(kMostReaders * block_bytes);
+  std::vector<Get> gets(kMostReaders);
+  for (std::size_t i = 0; i < kMostReaders; ++i) {
+    gets[i] = {.block = block_of(i),
+               .into = std::span(bytes).subspan(i * block_bytes, block_bytes),
+               .known = readers_[i].version};
+  }
+  for (std::size_t i = 0; i < kMostReaders; i += at_once) {
+    Status status = store_->get(std::span(gets).subspan(i, std::min(at_once, kMostReaders - i)));
+    if (!status) return status;
+  }
+  for (std::size_t i = 0; i < kMostReaders; ++i) {
+    Reader& reader = readers_[i];
+    if (gets[i].outcome == Outcome::kAbsent) {
+      reader = {};
+      continue;
+    }
+    if (gets[i].outcome == Outcome::kOk) {
+      const auto record = decode(gets[i].into);
+      if (!record) {
+        return fail(ErrorCode::kCorrupt, "cannot see who reads", name_,
+                    fmt::format("block {} is no lease", block_of(i)));
+      }
+      reader = {gets[i].version, *record, boot_clock_ns()};
+    }
+    if (!reader.is_taken()) continue;
+    const os::Presence presence = os::presence_of(reader.record.process);
+    const bool is_silent = boot_clock_ns() - reader.since_ns > std::chrono::nanoseconds(lease_term()).count();
+    if (presence == os::Presence::kGone || (presence == os::Presence::kElsewhere && is_silent)) {
+      if (Status ended = end_lease_of(i); !ended) return ended;
+    }
+  }
+  return {};
+}
+
+// Its reader finds out that it has changed hands, before it uses what it reads.
+Status SegmentLeases::end_lease_of(std::uint64_t number) {
+  Reader& reader = readers_[number];
+  LeaseRecord ended = reader.record;
+  ended.use = LeaseUse::kNone;
+  std::vector<std::byte> block(store_->limits().block_bytes);
+  encode(ended, block);
+  Put put{.block = block_of(number), .from = block, .expected = reader.version};
+  if (Status status = store_->put({&put, 1}); !status) return status;
+  if (put.outcome == Outcome::kOk) reader = {put.version, ended, boot_clock_ns()};
+  return {};
+}
+
+Status SegmentLeases::make_sure() {
+  if (mine_->is_sure()) return {};
+  std::lock_guard lock(mutex_);
+  if (mine_->is_sure()) return {};
+  if (!mine_->is_taken()) {
+    return fail(ErrorCode::kConflict, "the lease is lost", name_, "somebody else has it", "open the heap again");
+  }
+  return mine_->renew();
+}
+
+Result<std::uint64_t> SegmentLeases::blocks() {
+  std::lock_guard lock(mutex_);
+  StoreLease writers(*store_, kFirstLease);
+  auto record = writers.look();
+  if (!record) return fail(std::move(record.error()));
+  if (Status looked = look_at_readers(); !looked) return fail(std::move(looked.error()));
+  const auto there = std::ranges::count_if(readers_, [](const Reader& one) { return one.version != 0; });
+  return (*record ? 1 : 0) + static_cast<std::uint64_t>(there);
+}
+
+Status SegmentLeases::start_beating() {
+  auto thread = os::start_ending_thread(run, this);
+  if (!thread) return fail(std::move(thread.error()));
+  thread_ = *thread;
+  beating_ = true;
+  return {};
+}
+
+void* SegmentLeases::run(void* leases) {
+  static_cast<SegmentLeases*>(leases)->beat();
+  return nullptr;
+}
+
+// What fails here is found by make_sure(): a server may be back in time.
+void SegmentLeases::beat() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (changed_.wait_for(lock, lease_term() / 4, [&] { return stopping_; })) return;
+    if (!mine_->is_taken()) return;
+    if (Status renewed = mine_->renew(); !renewed) {
+      base::log(base::LogLevel::kWarn, "{}", renewed.error().message());
+    }
+  }
+}
+
+SegmentLeases::~SegmentLeases() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (beating_) pthread_join(thread_, nullptr);
+  if (mine_ != nullptr) mine_->release();
+}
+
+void SegmentLeases::forget() {
+  std::lock_guard lock(mutex_);
+  mine_->forget();
+}
+
+// Its mutex may have been held by the thread that is not here, and the store's too: nothing of them is touched again.
+void SegmentLeases::leave_to_parent() {
+  std::construct_at(&mutex_);
+  std::construct_at(&changed_);
+  beating_ = false;
+  mine_->forget();
+  (void)mine_.release();
+  (void)store_.release();
+}
+
+}  // namespace farheap::share

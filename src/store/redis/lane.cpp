@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/redis/lane.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "base/random_number.hpp"
+
+namespace farheap::store::redis {
+
+Lanes::Lanes(Shared& shared)
+    : shared_(shared), process_(getpid()), client_(fmt::format("{:016x}", base::random_number())) {}
+
+Lanes::~Lanes() = default;
+
+std::unique_ptr<Lane> Lanes::make() {
+  auto lane = std::make_unique<Lane>();
+  lane->id = fmt::format("{}-{}", client_, made_.fetch_add(1));
+  return lane;
+}
+
+Lanes::Guard Lanes::take() {
+  if (process_.load(std::memory_order_acquire) != getpid()) renew_in_child();
+  for (;;) {
+    const unsigned before = given_back_.load();
+    for (unsigned number = 0; number < kMost; ++number) {
+      if (taken_[number].exchange(true, std::memory_order_acquire)) continue;
+      if (!lanes_[number]) lanes_[number] = make();
+      return {*this, number};
+    }
+    given_back_.wait(before);
+  }
+}
+
+void Lanes::give_back(unsigned number) {
+  taken_[number].store(false, std::memory_order_release);
+  given_back_.fetch_add(1);
+  given_back_.notify_one();
+}
+
+// The parent goes on with its connections. What another thread of it was using is in no state to be looked at: it stays
+// as it is, and open.
+void Lanes::renew_in_child() {
+  std::lock_guard guard(lock_);
+  if (process_.load() == getpid()) return;
+  for (unsigned number = 0; number < kMost; ++number) {
+    if (taken_[number].load()) (void)lanes_[number].release();
+    lanes_[number].reset();
+    taken_[number].store(false);
+  }
+  client_ = fmt::format("{:016x}", base::random_number());
+  shared_.renew_numbers();
+  process_.store(getpid(), std::memory_order_release);
+}
+
+}  // namespace farheap::store::redis

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "store/redis/names.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/random_number.hpp"
+
+namespace farheap::store::redis {
+namespace {
+
+constexpr char kWhat[] = "cannot open the store";
+constexpr std::int64_t kDay = 24 * 3600;
+
+constexpr std::string_view kMakeMeta =
+    "if redis.call('EXISTS',KEYS[1])==0 then "
+    "redis.call('HSET',KEYS[1],'format',ARGV[1],'block_bytes',ARGV[2],'identity',ARGV[3],'lifetime',ARGV[4]) end "
+    "return redis.call('HMGET',KEYS[1],'format','block_bytes','identity','lifetime')";
+
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Meta meta_of(const Reply& reply) {
+  if (reply.elements.size() != 4 || reply.elements[0].kind != Kind::kBulk) return {};
+  return {.is_there = true,
+          .format = number_of(reply.elements[0].text),
+          .block_bytes = number_of(reply.elements[1].text),
+          .identity = reply.elements[2].text,
+          .lifetime = reply.elements[3].text == "scratch" ? Lifetime::kScratch : Lifetime::kKeep};
+}
+
+auto refuse(Caller& caller, ErrorCode code, std::string why, std::string remedy) {
+  return fail(code, kWhat, caller.shared().place.shown, std::move(why), std::move(remedy));
+}
+
+// 6.2 has SET with GET.
+bool is_too_old(std::string_view version) {
+  const auto dot = version.find('.');
+  const auto major = number_of(version), minor = dot == std::string_view::npos ? 0 : number_of(version.substr(dot + 1));
+  return major < 6 || (major == 6 && minor < 2);
+}
+
+Status check_facts(Caller& caller, const ServerFacts& facts) {
+  const bool is_cluster = caller.shared().nodes.is_cluster();
+  if (facts.is_cluster != is_cluster) {
+    return refuse(caller, ErrorCode::kInvalidArgument,
+                  is_cluster ? "the server is not part of a cluster" : "the server is part of a cluster",
+                  is_cluster ? "write redis://" : "write redis+cluster://");
+  }
+  if (is_too_old(facts.version)) {
+    return refuse(caller, ErrorCode::kUnavailable, fmt::format("the server is Redis {}", facts.version),
+                  "6.2 or later is needed");
+  }
+  if (facts.eviction.starts_with("allkeys")) {
+    return refuse(caller, ErrorCode::kInvalidArgument,
+                  fmt::format("the server throws data away when it is full (maxmemory-policy {})", facts.eviction),
+                  "set maxmemory-policy noeviction there");
+  }
+  return {};
+}
+
+// A namespace without the record that says what it is was not made here, or has lost it.
+Status refuse_foreign_keys(Caller& caller, const Keys& keys) {
+  return caller.each_key(keys.prefix() + "*", kWhat, [&](const std::vector<std::string>& found) -> Status {
+    for (const auto& key : found) {
+      if (key == keys.scratch()) continue;
+      return refuse(caller, ErrorCode::kConflict,
+                    fmt::format("there are keys of that name ({}), but not the record that says what they are", key),
+                    "take another name: redis://HOST/DATABASE/NAME; or remove them");
+    }
+    return {};
+  });
+}
+
+}  // namespace
+
+Status reach_servers(Caller& caller) {
+  Exchange& exchange = caller.exchange();
+  Nodes& nodes = caller.shared().nodes;
+  if (nodes.is_cluster() && !exchange.learn_owners()) {
+    Error error = exchange.trouble();
+    if (error.why.empty()) {  // it answered, and has no slots
+      if (const Line* const line = exchange.ready(0)) {
+        if (Status ok = check_facts(caller, line->connection.facts()); !ok) return ok;
+      }
+      error = {ErrorCode::kUnavailable, kWhat, caller.shared().place.shown, "the cluster has no slots",
+               "make it whole with redis-cli --cluster create"};
+    }
+    error.what = kWhat;
+    return fail(std::move(error));
+  }
+  for (const unsigned node : nodes.primaries()) {
+    caller.add_on(node, {"PING"});
+    if (auto reached = caller.run(kWhat); !reached) return fail(std::move(reached.error()));
+    const Line* const line = exchange.ready(node);
+    if (line == nullptr) return fail(exchange.trouble());
+    if (Status ok = check_facts(caller, line->connection.facts()); !ok) return ok;
+  }
+  return {};
+}
+
+bool is_each_write_durable(Caller& caller) {
+  for (const unsigned node : caller.shared().nodes.primaries()) {
+    const Line* const line = caller.exchange().ready(node);
+    if (line == nullptr || !line->connection.facts().has_log) return false;
+    caller.add_on(node, {"CONFIG", "GET", "appendfsync"});
+    const auto replies = caller.run(kWhat);  // may be forbidden: then nobody knows
+    if (!replies || replies->front().elements.size() != 2) return false;
+    if (replies->front().elements[1].text != "always") return false;
+  }
+  return true;
+}
+
+Result<Meta> read_meta(Caller& caller, const std::string& name) {
+  const Keys keys(name);
+  caller.add(keys.meta(), false, {"HMGET", keys.meta(), "format", "block_bytes", "identity", "lifetime"});
+  auto replies = caller.run(kWhat);
+  if (!replies) return fail(std::move(replies.error()));
+  return meta_of(replies->front());
+}
+
+Status open_meta(Caller& caller, const std::string& name, const StoreOptions& options) {
+  const Keys keys(name);
+  auto found = read_meta(caller, name);
+  if (!found) return fail(std::move(found.error()));
+  const bool is_scratch = options.lifetime == Lifetime::kScratch;
+  if (!found->is_there) {
+    if (!is_scratch) {
+      if (Status ok = refuse_foreign_keys(caller, keys); !ok) {
+        // Unless another process has just made it.
+        found = read_meta(caller, name);
+        if (!found || !found->is_there) return ok;
+      }
+    }
+    caller.add(keys.meta(), true,
+               {"EVAL", kMakeMeta, "1", keys.meta(), std::to_string(kFormat), std::to_string(options.block_bytes),
+                fmt::format("{:016x}", base::random_number()), is_scratch ? "scratch" : "kept"});
+    auto made = caller.run(kWhat);
+    if (!made) return fail(std::move(made.error()));
+    found = meta_of(made->front());
+  }
+  if (found->format > kFormat) {
+    return refuse(caller, ErrorCode::kCorrupt, fmt::format("it has format {}", found->format),
+                  "open it with the newer Farheap that made it");
+  }
+  if (found->format == 0 || found->identity.empty()) {
+    return refuse(caller, ErrorCode::kConflict, fmt::format("the key {} was not made by Farheap", keys.meta()),
+                  "take another name, or remove the key");
+  }
+  if (found->block_bytes != options.block_bytes) {
+    return refuse(caller, ErrorCode::kInvalidArgument,
+                  fmt::format("it holds blocks of {} bytes, not of {}", found->block_bytes, options.block_bytes),
+                  "open it with the block size it was made with");
+  }
+  caller.shared().identity = found->identity;
+  return {};
+}
+
+Status register_scratch(Caller& caller, const std::string& parent, const std::string& id) {
+  Shared& shared = caller.shared();
+  const auto key = Keys(parent).scratch();
+  const unsigned node = shared.nodes.owner(slot_of(key));
+  Line* const line = node == Nodes::kNobody ? nullptr : caller.exchange().ready(node);
+  if (line == nullptr) return fail(caller.exchange().trouble());
+  caller.add(key, true, {"HSET", key, id, fmt::format("{} {}", line->connection.facts().run_id, time(nullptr))});
+  auto done = caller.run(kWhat);
+  return done ? Status{} : fail(std::move(done.error()));
+}
+
+Result<std::vector<ScratchStore>> scratch_below(Caller& caller, const std::string& parent) {
+  const auto key = Keys(parent).scratch();
+  caller.add(key, false, {"HGETALL", key});
+  auto registered = caller.run("cannot look at scratch stores");
+  if (!registered) return fail(std::move(registered.error()));
+  std::vector<ScratchStore> all;
+  const auto& pairs = registered->front().elements;
+  if (pairs.size() < 2) return all;
+  const unsigned node = caller.shared().nodes.owner(slot_of(key));
+  caller.add_on(node, {"CLIENT", "LIST"});
+  auto clients = caller.run("cannot look at scratch stores");
+  if (!clients) return fail(std::move(clients.error()));
+  const Line* const line = caller.exchange().ready(node);
+  const std::string run_id = line != nullptr ? line->connection.facts().run_id : "";
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const std::string_view entry = pairs[i + 1].text;
+    const auto space = entry.find(' ');
+    const bool is_known = entry.substr(0, space) == run_id;
+    const auto age = time(nullptr) - static_cast<std::int64_t>(
+                                         space == std::string_view::npos ? 0 : number_of(entry.substr(space + 1)));
+    const auto named = fmt::format(" name=farheap:{}~{} ", parent, pairs[i].text);
+    const bool is_connected = clients->front().text.find(named) != std::string::npos;
+    all.push_back({pairs[i].text, is_connected || (!is_known && age < kDay)});
+  }
+  return all;
+}
+
+Status remove_scratch(Caller& caller, const std::string& parent, const std::string& id) {
+  if (Status removed = remove_namespace(caller, parent + "~" + id); !removed) return removed;
+  const auto key = Keys(parent).scratch();
+  caller.add(key, true, {"HDEL", key, id});
+  auto done = caller.run("cannot remove a scratch store");
+  return done ? Status{} : fail(std::move(done.error()));
+}
+
+Status collect_scratch(Caller& caller, const std::string& parent) {
+  auto all = scratch_below(caller, parent);
+  if (!all) return fail(std::move(all.error()));
+  for (const auto& one : *all) {
+    if (one.is_in_use) continue;
+    if (Status removed = remove_scratch(caller, parent, one.id); !removed) return removed;
+  }
+  return {};
+}
+
+Status remove_namespace(Caller& caller, const std::string& name) {
+  const Keys keys(name);
+  constexpr char kRemoving[] = "cannot remove a store";
+  // What says what it is goes last: an interrupted removal can be gone on with.
+  Status removed = caller.each_key(keys.prefix() + "*", kRemoving, [&](std::vector<std::string> found) {
+    std::erase_if(found, [&](const auto& key) { return key == keys.meta() || key == keys.scratch(); });
+    return caller.remove_keys(found, kRemoving);
+  });
+  return removed ? caller.remove_keys({keys.meta()}, kRemoving) : removed;
+}
+
+}  // namespace farheap::store::redis

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One connection's bytes. Close-on-exec, never a signal, and a number that the program under us leaves alone
+// (os/own_descriptors.hpp). A call waits while something moves, and for timeout_ms without.
+//
+// Thread-safety: one thread at a time.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "store/redis/place.hpp"
+
+namespace farheap::store::redis {
+
+class Socket {
+ public:
+  Socket() = default;
+  ~Socket() { close(); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // False: why() says it. Names are looked up once in a process's life: the C library allocates for it.
+  [[nodiscard]] bool connect(const Address& address, int timeout_ms);
+  void close();
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  [[nodiscard]] int descriptor() const { return file_; }
+
+  // All of it; what the pieces refer to is changed. False: the connection is of no use any more.
+  [[nodiscard]] bool send(std::span<iovec> pieces);
+  // At least one byte, into the first pieces. 0: the connection is of no use any more.
+  [[nodiscard]] std::size_t receive(std::span<iovec> pieces);
+  // As receive(), without waiting: 0 and still open if nothing is there.
+  [[nodiscard]] std::size_t receive_at_once(std::span<iovec> pieces);
+
+  [[nodiscard]] const std::string& why() const { return why_; }
+  // Something else than the bytes is wrong with it: closes it.
+  void give_up(std::string why);
+
+ private:
+  [[nodiscard]] bool connect_to(const void* address, unsigned length, int family, int timeout_ms);
+  [[nodiscard]] std::size_t receive_by(std::span<iovec> pieces, int flags);
+
+  int file_ = -1;
+  int timeout_ms_ = 0;
+  std::string why_;
+};
+
+}  // namespace farheap::store::redis

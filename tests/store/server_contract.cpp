@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// server_contract ENGINE: starts the servers of an engine and puts the store on them to the whole contract, kept and
+// scratch, with blocks of 4 and 64 KiB; a line for each check. The exit status is 0, 1 if something is broken, and 77,
+// with a loud line, if this build or this machine has not what it takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "store/contract_run.hpp"
+#include "tests/store/servers.hpp"
+
+namespace farheap::test {
+namespace {
+
+constexpr int kNotTested = 77;
+
+struct Engine {
+  std::string_view name;
+  std::string_view scheme;
+  Result<TestServers> (*start)();
+};
+constexpr Engine kEngines[] = {
+    {"redis", "redis", start_redis},
+    {"redis-cluster", "redis+cluster", start_redis_cluster},
+    {"etcd", "etcd", [] { return start_etcd(1); }},
+    {"etcd-3", "etcd", [] { return start_etcd(3); }},
+    {"bigtable", "bigtable", start_bigtable},
+    {"datastore", "datastore", start_datastore},
+    {"spanner", "spanner", start_spanner},
+};
+
+int not_tested(std::string_view name, std::string_view why) {
+  fmt::print("NOT TESTED: {}: {}\n", name, why);
+  return kNotTested;
+}
+
+void print(const store::ContractLine& line) {
+  constexpr std::string_view kVerdicts[] = {"holds", "BROKEN", "not for this store"};
+  fmt::print("{} {:5} {}: {} ({:.2f} s)\n", line.options.lifetime == Lifetime::kKeep ? "kept" : "scratch",
+             line.options.block_bytes, line.name, kVerdicts[static_cast<int>(line.answer.verdict)], line.seconds);
+  for (const auto& words : line.answer.words) fmt::print("    {}\n", words);
+  (void)std::fflush(stdout);
+}
+
+int test(const Engine& engine) {
+  const auto kinds = store_kinds();
+  if (std::ranges::find(kinds, engine.scheme, &StoreKind::scheme) == kinds.end()) {
+    return not_tested(engine.name, "it is not in this build");
+  }
+  auto servers = engine.start();
+  if (!servers) return not_tested(engine.name, servers.error().message());
+  servers->set_environment();
+  fmt::print("{}\n", servers->uri);
+  const auto summary = store::run_contract({.uri = servers->uri, .options = {}, .report = print});
+  if (!summary) {
+    fmt::print("{}\n", summary.error().message());
+    return 1;
+  }
+  fmt::print("{} hold, {} broken, {} not for this store\n", summary->holding, summary->broken, summary->not_for_it);
+  const auto left = list_stores(servers->uri);
+  if (!left || !left->empty()) {
+    fmt::print("BROKEN: it did not clean up: {}\n", left ? left->front().uri : left.error().message());
+    return 1;
+  }
+  return summary->broken == 0 && summary->holding > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace farheap::test
+
+int main(int count, char** values) {
+  for (const auto& engine : farheap::test::kEngines) {
+    if (count == 2 && engine.name == values[1]) return farheap::test::test(engine);
+  }
+  std::puts("usage: server_contract redis|redis-cluster|etcd|etcd-3|bigtable|datastore|spanner");
+  return 2;
+}
