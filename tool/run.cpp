@@ -31,7 +31,7 @@
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
-#include "store/beside_process.hpp"
+#include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
 #include "store/secrets.hpp"
 #include "terminal.hpp"

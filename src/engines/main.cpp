@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap-engines: started by a program's store (store/beside_process.hpp), never by hand; descriptor 3 is the socket.
+// farheap-engines: started by a program's store (store/beside/process.hpp), never by hand; descriptor 3 is the socket.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/beside_protocol.hpp"
+#include "store/beside/protocol.hpp"
 #include "store/spin.hpp"
 
 namespace farheap::engines {

@@ -9,7 +9,7 @@
 #include <farheap/store.hpp>
 #include <span>
 
-#include "store/beside_protocol.hpp"
+#include "store/beside/protocol.hpp"
 
 namespace farheap::engines {
 

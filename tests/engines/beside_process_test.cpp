@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "store/beside_process.hpp"
+#include "store/beside/process.hpp"
 #include "tests/engines/beside_fixture.hpp"
 
 namespace farheap::test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Messages and slots of farheap-engines, with what is not of their form too. The server runs in a thread of the test.
-#include "store/beside_protocol.hpp"
+#include "store/beside/protocol.hpp"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include "engines/server.hpp"
 #include "engines/slot_answer.hpp"
-#include "store/beside_connection.hpp"
+#include "store/beside/connection.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "store/beside_gets.hpp"
+#include "store/beside/gets.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "os/own_descriptors.hpp"
-#include "store/beside_slots.hpp"
+#include "store/beside/slots.hpp"
 
 namespace farheap::store::beside {
 

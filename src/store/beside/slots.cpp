@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "store/beside_slots.hpp"
+#include "store/beside/slots.hpp"
 
 #include <algorithm>
 #include <cstring>

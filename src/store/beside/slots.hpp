@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "store/beside_connection.hpp"
+#include "store/beside/connection.hpp"
 
 namespace farheap::store::beside {
 

@@ -10,7 +10,7 @@
 #include <farheap/store.hpp>
 #include <vector>
 
-#include "store/beside_store.hpp"
+#include "store/beside/beside_store.hpp"
 
 namespace farheap::store::beside {
 

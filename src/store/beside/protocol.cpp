@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "store/beside_protocol.hpp"
+#include "store/beside/protocol.hpp"
 
 #include <linux/futex.h>
 #include <sys/socket.h>

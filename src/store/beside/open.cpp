@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "store/batch.hpp"
-#include "store/beside_process.hpp"
-#include "store/beside_store.hpp"
+#include "store/beside/beside_store.hpp"
+#include "store/beside/process.hpp"
 #include "store/kinds.hpp"
 
 namespace farheap::store {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "store/beside_connection.hpp"
+#include "store/beside/connection.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 // run in our memory, on stacks of their own, until exec() (CLONE_VM, CLONE_VFORK): neither page tables nor the heap
 // are copied, and nobody's handlers of fork() are called. All signals are blocked meanwhile, because a handler of the
 // program's would run in its memory in another process.
-#include "store/beside_process.hpp"
+#include "store/beside/process.hpp"
 
 #include <fcntl.h>
 #include <sched.h>

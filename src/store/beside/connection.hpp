@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "store/beside_protocol.hpp"
+#include "store/beside/protocol.hpp"
 #include "store/fork_lock.hpp"
 #include "store/spin.hpp"
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "store/beside_connection.hpp"
+#include "store/beside/connection.hpp"
 #include "store/fork_lock.hpp"
 #include "store/kinds.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "store/beside_store.hpp"
+#include "store/beside/beside_store.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 
 #include "base/log.hpp"
 #include "store/batch.hpp"
-#include "store/beside_gets.hpp"
-#include "store/beside_process.hpp"
-#include "store/beside_slots.hpp"
+#include "store/beside/gets.hpp"
+#include "store/beside/process.hpp"
+#include "store/beside/slots.hpp"
 
 namespace farheap::store::beside {
 namespace {
