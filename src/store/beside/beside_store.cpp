@@ -19,7 +19,7 @@ namespace {
 
 // An engine that ends its process whenever it is asked is given up.
 constexpr std::size_t kMostProcesses = 32;
-constexpr int kMostAttempts = 4;
+constexpr int kMostAttempts = 8;
 
 // So that a question of any kind can end without an answer.
 constexpr char kNoAnswer[] = "the process farheap-engines has ended without an answer";
@@ -128,7 +128,11 @@ Result<std::unique_ptr<Connection>> BesideStore::start_again() {
   for (int attempt = 1; attempt < kMostAttempts && !opened && opened.error().code == ErrorCode::kUnknown; ++attempt) {
     opened = open_in_process(opening_);  // this one has ended, too
   }
-  if (!opened) return fail(std::move(opened.error()));
+  if (!opened) {
+    // Not what became of the question, but why none can be asked.
+    if (opened.error().code == ErrorCode::kUnknown) opened.error().code = ErrorCode::kIo;
+    return fail(std::move(opened.error()));
+  }
   if (opened->first.description != description_ || with_forks(opened->first.capabilities) != capabilities_) {
     return fail(ErrorCode::kIo, kWhat, description_, "it came back as another store");
   }
