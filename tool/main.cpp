@@ -203,9 +203,32 @@ class CommandLine {
     bench->add_flag("--json", bench_.json, "For machines");
     bench->callback([this] { status_ = store_bench(bench_); });
     add_store_check(store);
+    add_kept_stores(store);
     CLI::App* kinds = add_verb(store, "kinds", "store kinds");
     kinds->add_flag("--json", kinds_.json, "For machines");
     kinds->callback([this] { status_ = store_kinds(kinds_); });
+  }
+
+  void add_kept_stores(CLI::App* store) {
+    const auto add = [&](const char* name, const char* full_name, StoreArguments::What what, const char* uri) {
+      CLI::App* verb = add_verb(store, name, full_name);
+      verb->add_option(what == StoreArguments::kCopy ? "FROM" : "URI", store_.uri, uri)->required();
+      add_settings(verb, store_.settings);
+      verb->add_flag("--json", store_.json, "For machines");
+      verb->callback([this, what] {
+        store_.what = what;
+        status_ = tool::store(store_);
+      });
+      return verb;
+    };
+    add("ls", "store ls", StoreArguments::kList, "Of one store, or of the place where several are");
+    CLI::App* copy = add("copy", "store copy", StoreArguments::kCopy, "The store; nobody may have it open");
+    copy->add_option("TO", store_.other, "Where no store is; it gets blocks of the same size")->required();
+    copy->footer(
+        "\nWhat was begun is removed again if it cannot be ended. `farheap heap copy` copies a heap that is open.");
+    CLI::App* remove = add("rm", "store rm", StoreArguments::kRemove, "The store; nobody may have it open");
+    remove->add_flag("--yes", store_.yes, "Do not ask, which is done on a terminal only");
+    remove->footer("\nThe exit status is 1 if there is none, or if it is open.");
   }
 
   void add_store_check(CLI::App* store) {
@@ -319,6 +342,7 @@ class CommandLine {
   HeapArguments heap_;
   StoreBenchArguments bench_;
   StoreCheckArguments check_;
+  StoreArguments store_;
   StoreKindsArguments kinds_;
 };
 

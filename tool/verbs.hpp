@@ -81,6 +81,17 @@ struct StoreCheckArguments {
 };
 int store_check(const StoreCheckArguments& arguments);
 
+struct StoreArguments {
+  enum What { kList, kCopy, kRemove };
+  What what = kList;
+  std::string uri;
+  std::string other;  // copy: where to
+  std::vector<std::string> settings;
+  bool json = false;
+  bool yes = false;  // rm: do not ask
+};
+int store(const StoreArguments& arguments);
+
 struct StoreKindsArguments {
   bool json = false;
 };

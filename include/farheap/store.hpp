@@ -84,6 +84,15 @@ struct StoreUsage {
   std::uint64_t space_bytes = 0;  // what they take on the device or in the server
 };
 
+struct BlockRun {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+struct NamedCounter {
+  std::string name;
+  std::int64_t value = 0;
+};
+
 // Gets that one thread has in flight and asks after, instead of waiting for each.
 //
 // Thread-safety: one thread at a time; another may go on when nothing is in flight. The store outlives it.
@@ -130,6 +139,11 @@ class Store {
   [[nodiscard]] virtual Status sync() = 0;
 
   [[nodiscard]] virtual Result<StoreUsage> usage() = 0;
+
+  // What is there, for those who copy a store. kUnavailable from engines that cannot tell.
+  // Runs of blocks in order, from `first` on, as many as the engine tells at once; none: there are no more.
+  [[nodiscard]] virtual Result<std::vector<BlockRun>> runs_from(std::uint64_t first);
+  [[nodiscard]] virtual Result<std::vector<NamedCounter>> counters();
 };
 
 enum class Lifetime {

@@ -111,7 +111,7 @@ Answer<std::int64_t> Client::add(const std::string& key, std::string_view column
       return tl::unexpected(grpc::Status(grpc::StatusCode::DATA_LOSS, "the counter came back without its value"));
     }
     const bool is_unclear = reply_of(status) == Reply::kUnclear;
-    if (is_unclear) watch_.attempt_failed();
+    if (is_unclear) watch_.doubt();
     if (is_unclear || !attempts.again(status)) return tl::unexpected(status);
   }
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "engines/bigtable_get.hpp"
 #include "engines/bigtable_put.hpp"
@@ -50,13 +51,18 @@ class BigtableStore final : public Store {
   Status get(std::span<Get> batch) override {
     if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
     if (batch.empty()) return {};
+    space_->client().watch().look();
     const auto status = get_blocks(*space_, limits_.block_bytes, batch);
+    // Seldom asked for, and the first that a server would say that lost everything.
+    const bool any_absent = std::ranges::any_of(batch, [](auto& entry) { return entry.outcome == Outcome::kAbsent; });
+    if (any_absent) space_->client().watch().doubt();
     return settle(batch, status, "cannot read blocks");
   }
 
   Status put(std::span<Put> batch) override {
     if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
     if (batch.empty()) return {};
+    space_->client().watch().look();
     const auto status = writer_.put(batch);
     return settle(batch, status, "cannot write blocks");
   }
@@ -68,6 +74,9 @@ class BigtableStore final : public Store {
   }
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
+    // A connection that rested may be a dead one, which would leave it open whether this was done: a read finds out.
+    if (rested()) space_->client().watch().doubt();
+    if (auto ok = space_->still_there(); !ok) return fail(std::move(ok.error()));
     const auto key = space_->keys().counter(counter);
     Answer<std::int64_t> value = 0;
     if (delta != 0) {
@@ -108,6 +117,12 @@ class BigtableStore final : public Store {
   }
 
  private:
+  bool rested() {
+    constexpr std::uint64_t kSecond = 1000 * 1000;
+    const auto now = space_->clock().now();
+    return last_add_.exchange(now) + kSecond < now;
+  }
+
   // The status of a call, once it is sure that the store behind it is still the same.
   Status still_there(const grpc::Status& status, const char* what) {
     if (status.error_code() == grpc::StatusCode::NOT_FOUND) {
@@ -135,6 +150,7 @@ class BigtableStore final : public Store {
   std::unique_ptr<Space> space_;
   Limits limits_;
   Writer writer_;
+  std::atomic<std::uint64_t> last_add_{0};
 };
 
 }  // namespace

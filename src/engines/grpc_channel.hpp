@@ -34,11 +34,11 @@ struct GoogleChannel {
 class ConnectionWatch {
  public:
   explicit ConnectionWatch(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
-  // After each call.
+  // Before and after each call.
   void look() {
-    if (channel_->GetState(false) != GRPC_CHANNEL_READY) attempt_failed();
+    if (channel_->GetState(false) != GRPC_CHANNEL_READY) doubt();
   }
-  void attempt_failed() { ++breaks_; }
+  void doubt() { ++breaks_; }
   [[nodiscard]] bool is_verified() const { return verified_ == breaks_; }
   // Verifying: breaks(), then read the identity, then verified() with what breaks() said.
   [[nodiscard]] std::uint64_t breaks() const { return breaks_; }

@@ -68,7 +68,7 @@ std::chrono::system_clock::time_point Attempts::deadline() const {
 bool Attempts::again(const grpc::Status& status) {
   const auto reply = reply_of(status);
   if (reply == Reply::kUnclear) was_unclear_ = true;
-  if (watch_ != nullptr) watch_->attempt_failed();
+  if (watch_ != nullptr) watch_->doubt();
   if (!is_passing(reply)) return false;
   const auto now = std::chrono::steady_clock::now();
   if (!failing_) {

@@ -61,6 +61,8 @@ class CompressStore final : public Decorator {
   }
 
   Limits limits() const override { return limits_; }
+  // The blocks below are others than those here.
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override { return Store::runs_from(first); }
   Capabilities capabilities() const override {
     auto all = inner_->capabilities();
     // The map of sectors is in memory: parent and child would each take the same free ones.

@@ -25,6 +25,8 @@ class Decorator : public Store {
   }
   Status sync() override { return inner_->sync(); }
   Result<StoreUsage> usage() override { return inner_->usage(); }
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override { return inner_->runs_from(first); }
+  Result<std::vector<NamedCounter>> counters() override { return inner_->counters(); }
 
  protected:
   std::string name_;

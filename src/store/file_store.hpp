@@ -33,6 +33,7 @@ class FileStore : public Store {
   Status put(std::span<Put> batch) final;
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) final;
   Result<StoreUsage> usage() final;
+  Result<std::vector<NamedCounter>> counters() final { return table_->counters(); }
 
  protected:
   // Entries that are carried out together, with what they need on the stack.

@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "store/batch.hpp"
+#include "store/contents.hpp"
 #include "store/file_store.hpp"
 
 namespace farheap::store {
@@ -54,6 +55,20 @@ class KeptFileStore final : public FileStore {
       if (block < first + count) ++block;  // that one was absent
     }
     return result;
+  }
+
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
+    constexpr std::size_t kMostRuns = 4096;
+    std::vector<BlockRun> runs;
+    for (std::uint64_t block = first; block < table_->end(); ++block) {
+      const Word* word = table_->find(block);
+      if (word == nullptr) return fail(ErrorCode::kNoSpace, "cannot look at the store", describe(), "no memory");
+      const auto seen = word->load(std::memory_order_acquire);
+      if (seen == 0 || (seen & kWasAbsent) != 0) continue;
+      add_block(runs, block);
+      if (runs.size() > kMostRuns) return runs.pop_back(), runs;
+    }
+    return runs;
   }
 
   Status sync() override {

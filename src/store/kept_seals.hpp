@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "store/block_table.hpp"
+#include "store/contents.hpp"
 #include "store/sealed_store.hpp"
 
 namespace farheap::store {
@@ -56,6 +57,28 @@ class KeptSeals final : public SealedStore<Sealer> {
   Status sync() override {
     if (auto ok = leave_one_seal(); !ok) return ok;
     return inner_->sync();
+  }
+
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
+    std::vector<BlockRun> runs;
+    std::uint64_t from = inner_block(first);
+    do {  // side blocks alone are none
+      auto below = inner_->runs_from(from);
+      if (!below || below->empty()) return below;
+      for (const BlockRun& run : *below) {
+        for (std::uint64_t inner = run.first; inner < run.first + run.count; ++inner) {
+          if (inner % (per_group_ + 1) != 0) add_block(runs, inner - inner / (per_group_ + 1) - 1);
+        }
+      }
+      from = below->back().first + below->back().count;
+    } while (runs.empty());
+    return runs;
+  }
+
+  Result<std::vector<NamedCounter>> counters() override {
+    auto all = inner_->counters();
+    if (all) std::erase_if(*all, [&](const auto& one) { return one.name == kGroups || one.name == kSides; });
+    return all;
   }
 
   Result<StoreUsage> usage() override {

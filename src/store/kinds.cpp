@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "store/split_store.hpp"
+
 namespace farheap {
 namespace store {
 namespace {
@@ -43,8 +45,10 @@ constexpr DecoratorOpener kOpenEncrypt = nullptr;
 #endif
 #ifdef FARHEAP_HAVE_LMDB
 constexpr EngineOpener kOpenLmdb = open_lmdb;
+constexpr const Keeper* kKeepLmdb = &kLmdbKeeper;
 #else
 constexpr EngineOpener kOpenLmdb = nullptr;
+constexpr const Keeper* kKeepLmdb = nullptr;
 #endif
 
 // Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
@@ -102,11 +106,13 @@ constexpr const Keeper* kKeepSpanner = nullptr;
 constexpr Kind kKinds[] = {
     {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
     {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
-     .engine = open_file},
+     .engine = open_file,
+     .keeper = &kFileKeeper},
     {.shown = {"lmdb", "lmdb:DIR | lmdb:FILE", "an LMDB database, shared by the processes of one machine if kept"},
      .parameters = kLmdbParameters,
      .engine = kOpenLmdb,
-     .library_allocates = true},
+     .library_allocates = true,
+     .keeper = kKeepLmdb},
     {.shown = {"redis", "redis://[USER@]HOST[:PORT][/DATABASE[/NAME]] | redis:///PATH/SOCKET[/DATABASE[/NAME]]",
                "a Redis server"},
      .parameters = kRedisParameters,
@@ -216,6 +222,9 @@ std::span<const Vocabulary> vocabulary() {
 }
 
 bool allocates_through_a_library(std::string_view uri) {
+  if (const auto parts = split_uri(uri)) {
+    return allocates_through_a_library(parts->pages) || allocates_through_a_library(parts->sync);
+  }
   const auto parsed = parse_uri(uri, vocabulary());
   const auto allocates = [](const std::string& scheme) { return find(scheme).library_allocates; };
   return parsed && (allocates(parsed->engine) || std::ranges::any_of(parsed->decorators, allocates));
@@ -224,6 +233,14 @@ bool allocates_through_a_library(std::string_view uri) {
 }  // namespace store
 
 Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = store::split_uri(uri)) {
+    if (auto ok = store::check_split(*parts); !ok) return fail(std::move(ok.error()));
+    auto pages = open_store(parts->pages, options);
+    if (!pages) return pages;
+    auto sync = open_store(parts->sync, options);
+    if (!sync) return sync;
+    return store::join_stores(std::move(*pages), std::move(*sync));
+  }
   auto parsed = store::parse_uri(uri, store::vocabulary());
   if (!parsed) return fail(std::move(parsed.error()));
   if (auto ok = store::check_company_of_encrypt(*parsed); !ok) return fail(std::move(ok.error()));
@@ -248,13 +265,27 @@ Wanted ask_keeper(std::string_view uri, Ask ask) {
 
 }  // namespace
 
+// Of two: what is left of one that was half removed is none, and can still be removed.
 Result<bool> is_store_there(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = store::split_uri(uri)) {
+    if (auto ok = store::check_split(*parts); !ok) return fail(std::move(ok.error()));
+    auto sync = is_store_there(parts->sync, options);
+    return sync && *sync ? is_store_there(parts->pages, options) : sync;
+  }
   return ask_keeper<Result<bool>>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
     return keeper.is_there(parsed.place, parameters, options);
   });
 }
 
 Result<std::vector<StoreListing>> list_stores(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = store::split_uri(uri)) {
+    if (auto ok = store::check_split(*parts); !ok) return fail(std::move(ok.error()));
+    auto all = list_stores(parts->pages, options);
+    auto sync = all ? list_stores(parts->sync, options) : all;
+    if (!sync) return sync;
+    all->insert(all->end(), sync->begin(), sync->end());
+    return all;
+  }
   return ask_keeper<Result<std::vector<StoreListing>>>(
       uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
         return keeper.list(parsed.place, parameters, options);
@@ -262,6 +293,14 @@ Result<std::vector<StoreListing>> list_stores(std::string_view uri, const StoreO
 }
 
 Status remove_store(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = store::split_uri(uri)) {
+    if (auto ok = store::check_split(*parts); !ok) return ok;
+    auto sync = remove_store(parts->sync, options);  // the roots first
+    if (!sync && sync.error().code != ErrorCode::kNotFound) return sync;
+    auto pages = remove_store(parts->pages, options);
+    const bool only_pages_absent = !pages && pages.error().code == ErrorCode::kNotFound && sync.has_value();
+    return only_pages_absent ? Status{} : pages;
+  }
   return ask_keeper<Status>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
     return keeper.remove(parsed.place, parameters, options);
   });

@@ -34,6 +34,8 @@ struct Keeper {
   Result<std::vector<StoreListing>> (*list)(const std::string& place, const Parameters&, const StoreOptions&) = nullptr;
   Status (*remove)(const std::string& place, const Parameters&, const StoreOptions&) = nullptr;
 };
+extern const Keeper kFileKeeper;
+extern const Keeper kLmdbKeeper;
 extern const Keeper kRedisKeeper;
 extern const Keeper kRedisClusterKeeper;
 extern const Keeper kBesideKeeper;
@@ -49,8 +51,8 @@ using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 // What parse_uri() accepts: every kind, those that this build lacks included.
 [[nodiscard]] std::span<const Vocabulary> vocabulary();
 
-// A library behind one of its kinds allocates by the malloc() that the whole process has. False if it is no store's
-// URI.
+// A library behind one of its kinds (of either store, where it names two) allocates by the malloc() that the whole
+// process has. False if it is no store's URI.
 [[nodiscard]] bool allocates_through_a_library(std::string_view uri);
 
 }  // namespace farheap::store

@@ -21,11 +21,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/units.hpp"
 #include "os/robust_list.hpp"
 #include "store/batch.hpp"
+#include "store/contents.hpp"
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 
@@ -191,6 +193,34 @@ class LmdbStore final : public Store {
     return {};
   }
 
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
+    constexpr std::size_t kMostRuns = 4096;
+    std::vector<BlockRun> runs;
+    const int error = each_value(blocks_, first / per_group_, [&](const MDB_val& key, const MDB_val& value) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, key.mv_data, sizeof number);
+      const Group group{{static_cast<const std::byte*>(value.mv_data), value.mv_size}, per_group_};
+      for (std::size_t i = 0; i < per_group_; ++i) {
+        if (number * per_group_ + i >= first && group.version(i) != 0) add_block(runs, number * per_group_ + i);
+      }
+      return runs.size() < kMostRuns;
+    });
+    if (error != 0) return fail(lmdb_error(error, "cannot look at the store", describe()));
+    return runs;
+  }
+
+  Result<std::vector<NamedCounter>> counters() override {
+    std::vector<NamedCounter> all;
+    const int error = each_value(counters_, std::nullopt, [&](const MDB_val& key, const MDB_val& value) {
+      NamedCounter counter{{static_cast<const char*>(key.mv_data), key.mv_size}, 0};
+      std::memcpy(&counter.value, value.mv_data, std::min(value.mv_size, sizeof counter.value));
+      all.push_back(std::move(counter));
+      return true;
+    });
+    if (error != 0) return fail(lmdb_error(error, "cannot look at the store", describe()));
+    return all;
+  }
+
   Result<StoreUsage> usage() override {
     Transaction txn;
     StoreUsage usage;
@@ -240,6 +270,22 @@ class LmdbStore final : public Store {
     if (group.bytes.size() < wanted) return MDB_CORRUPTED;
     for (std::size_t i = 0; i < per_group_; ++i) wanted += group.version(i) != 0 ? limits_.block_bytes : 0;
     return group.bytes.size() == wanted ? 0 : MDB_CORRUPTED;
+  }
+
+  // Calls visit(key, value) in order, from the number on if one is given, as long as it answers true.
+  template <class Visit>
+  int each_value(MDB_dbi dbi, std::optional<std::uint64_t> from, Visit visit) {
+    Transaction txn;
+    if (const int error = txn.begin(env_.get(), MDB_RDONLY)) return error;
+    MDB_cursor* cursor = nullptr;
+    if (const int error = mdb_cursor_open(txn.get(), dbi, &cursor)) return error;
+    std::uint64_t number = from.value_or(0);
+    MDB_val key{sizeof number, &number};
+    MDB_val value;
+    int error = mdb_cursor_get(cursor, &key, &value, from ? MDB_SET_RANGE : MDB_FIRST);
+    while (error == 0 && visit(key, value)) error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    mdb_cursor_close(cursor);
+    return error == MDB_NOTFOUND ? 0 : error;
   }
 
   // Calls visit(group number, first index, count, bytes before) for the part of a run in each group, until non-zero.

@@ -4,6 +4,7 @@
 // Neighbouring blocks share a shard, so that a run takes few locks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -14,6 +15,7 @@
 
 #include "base/units.hpp"
 #include "store/batch.hpp"
+#include "store/contents.hpp"
 #include "store/kinds.hpp"
 
 namespace farheap::store {
@@ -87,6 +89,27 @@ class MemStore final : public Store {
   Status sync() override { return {}; }
 
   Result<StoreUsage> usage() override { return StoreUsage{blocks_.load(), blocks_.load() * limits_.block_bytes}; }
+
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
+    std::vector<std::uint64_t> numbers;
+    for (auto& shard : shards_) {
+      std::scoped_lock lock(shard.mutex);
+      for (const auto& [number, block] : shard.blocks) {
+        if (number >= first) numbers.push_back(number);
+      }
+    }
+    std::ranges::sort(numbers);
+    std::vector<BlockRun> runs;
+    for (const auto number : numbers) add_block(runs, number);
+    return runs;
+  }
+
+  Result<std::vector<NamedCounter>> counters() override {
+    std::scoped_lock lock(counters_mutex_);
+    std::vector<NamedCounter> all;
+    for (const auto& [name, value] : counters_) all.push_back({name, value});
+    return all;
+  }
 
  private:
   static constexpr std::size_t kShards = 64;

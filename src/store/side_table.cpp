@@ -171,6 +171,27 @@ Result<std::int64_t> SideTable::add(std::string_view counter, std::int64_t delta
               fmt::format("all {} counters of {} are taken", kCounters, name_));
 }
 
+std::vector<NamedCounter> SideTable::counters() {
+  Guard guard(*this, 0, true);
+  std::vector<NamedCounter> all;
+  for (std::size_t i = 0; i < kCounters && counters_[i].name[0] != '\0'; ++i) {
+    all.push_back({counters_[i].name, counters_[i].value});
+  }
+  return all;
+}
+
+Result<std::size_t> SideTable::look(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(errno_error(errno, "cannot look at the store", path));
+  char bytes[sizeof(Header)];
+  const bool whole = pread(file, bytes, sizeof bytes, 0) == sizeof bytes;
+  close(file);
+  std::uint32_t block_bytes = 0;
+  std::memcpy(&block_bytes, bytes + offsetof(Header, block_bytes), sizeof block_bytes);
+  if (whole && std::memcmp(bytes, kMagic, sizeof kMagic) == 0) return block_bytes;
+  return fail(ErrorCode::kCorrupt, "cannot look at the store", path, "it is not a table of Farheap");
+}
+
 Status SideTable::sync() {
   if (fdatasync(file_) == 0) return {};
   return fail(errno_error(errno, "cannot make it durable", name_, "look for a failing device"));

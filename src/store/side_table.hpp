@@ -14,9 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <farheap/result.hpp>
+#include <farheap/store.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/fork_lock.hpp"
 
@@ -39,6 +41,10 @@ class SideTable {
   SideTable(const SideTable&) = delete;
   SideTable& operator=(const SideTable&) = delete;
 
+  // How large the blocks are that the table in this file is for. kNotFound if there is no file, kCorrupt if it is no
+  // such table. Changes nothing.
+  [[nodiscard]] static Result<std::size_t> look(const std::string& path);
+
   // The word, its part of the table mapped on first use; nullptr where the table does not reach (all words there
   // are 0) or cannot be mapped.
   [[nodiscard]] Word* find(std::uint64_t index);
@@ -53,6 +59,7 @@ class SideTable {
   [[nodiscard]] Word& blocks_present() { return header_->blocks_present; }
 
   [[nodiscard]] Result<std::int64_t> add(std::string_view counter, std::int64_t delta);
+  [[nodiscard]] std::vector<NamedCounter> counters();
 
   [[nodiscard]] Status sync();
 

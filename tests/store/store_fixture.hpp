@@ -80,7 +80,8 @@ inline bool is_in_build(const std::string& uri) {
     return false;
   };
   for (const std::string scheme : {"lmdb", "compress", "encrypt"}) {
-    const bool named = uri.starts_with(scheme) || uri.find("+" + scheme) != std::string::npos;
+    const bool named = uri.starts_with(scheme) || uri.find("+" + scheme) != std::string::npos ||
+                       uri.find("=" + scheme) != std::string::npos;
     if (named && !has_kind(scheme)) return false;
   }
   return true;

@@ -60,7 +60,7 @@ class Overview(unittest.TestCase):
     def test_bare_command_lists_every_verb_with_an_example(self):
         done = tool()
         self.assertEqual(done.returncode, 0)
-        for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds", "heap ls",
+        for verb in ("run", "top", "report", "doctor", "options", "store bench", "store kinds", "store ls", "store copy", "store rm", "heap ls",
                      "heap show", "heap stats", "heap diff", "heap export", "heap check", "heap copy", "heap snapshot",
                      "heap compact", "heap rm", "heap rollback"):
             self.assertIn(f"farheap {verb}", done.stdout)

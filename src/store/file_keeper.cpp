@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kept stores of file:, from outside. FILE is one if FILE.versions is a table of Farheap; of a folder,
+// DIR/farheap.store is the one that file:DIR opens.
+//
+// A removal first takes the table's name away: a file without its table is opened by nobody. Whoever is killed in the
+// middle leaves FILE.versions.removed, and the next one who removes it there ends it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "store/kinds.hpp"
+#include "store/side_table.hpp"
+
+namespace farheap::store {
+namespace {
+
+constexpr char kWhat[] = "cannot remove the store";
+constexpr std::string_view kTable = ".versions";
+
+namespace fs = std::filesystem;
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+std::string file_of(const std::string& place) { return is_folder(place) ? place + "/farheap.store" : place; }
+std::string leaving(const std::string& file) { return file + std::string(kTable) + ".removed"; }
+
+Result<std::size_t> look(const std::string& file) {
+  if (!exists(file)) return fail(errno_error(ENOENT, "cannot look at the store", "file:" + file));
+  return SideTable::look(file + std::string(kTable));
+}
+
+Result<bool> is_there(const std::string& place, const Parameters&, const StoreOptions&) {
+  const auto found = look(file_of(place));
+  if (found) return true;
+  const auto code = found.error().code;
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) return false;
+  return fail(found.error());
+}
+
+Result<std::vector<StoreListing>> list(const std::string& place, const Parameters&, const StoreOptions&) {
+  std::vector<StoreListing> all;
+  const auto consider = [&](const std::string& file) {
+    if (const auto block_bytes = look(file)) all.push_back({.uri = "file:" + file, .block_bytes = *block_bytes});
+  };
+  if (!is_folder(place)) {
+    consider(place);
+    return all;
+  }
+  std::error_code why;
+  for (const auto& entry : fs::directory_iterator(place, why)) {
+    const std::string name = entry.path().string();
+    if (name.ends_with(kTable)) consider(name.substr(0, name.size() - kTable.size()));
+  }
+  if (why) return fail(errno_error(why.value(), "cannot look for stores", "file:" + place));
+  std::ranges::sort(all, {}, &StoreListing::uri);
+  return all;
+}
+
+Status unlink_if_there(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return fail(errno_error(errno, kWhat, path, "its folder has to be writable"));
+}
+
+Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
+  const std::string file = file_of(place);
+  const std::string table = file + std::string(kTable);
+  const bool half_removed = exists(leaving(file));
+  if (!half_removed && !exists(file)) return fail(errno_error(ENOENT, kWhat, "file:" + file));
+  if (exists(table)) {
+    if (const auto found = SideTable::look(table); !found) return fail(found.error());
+    if (rename(table.c_str(), leaving(file).c_str()) != 0) {
+      return fail(errno_error(errno, kWhat, table, "its folder has to be writable"));
+    }
+  } else if (!half_removed) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + file,
+                fmt::format("it has no {}, so it is not a store of Farheap", table), "rm removes files of any kind");
+  }
+  if (auto gone = unlink_if_there(file); !gone) return gone;
+  return unlink_if_there(leaving(file));
+}
+
+}  // namespace
+
+const Keeper kFileKeeper{.is_there = is_there, .list = list, .remove = remove};
+
+}  // namespace farheap::store

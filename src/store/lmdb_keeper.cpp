@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kept stores of lmdb:, from outside. A file is one if it is an LMDB database with our "meta" in it; of a folder,
+// DIR/farheap.mdb is the one that lmdb:DIR opens. It is looked at without LMDB's lock file, which would be made.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "store/kinds.hpp"
+#include "store/lmdb_environment.hpp"
+
+namespace farheap::store {
+namespace {
+
+constexpr char kWhat[] = "cannot look at the store";
+
+namespace fs = std::filesystem;
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+std::string file_of(const std::string& place) { return is_folder(place) ? place + "/farheap.mdb" : place; }
+
+// Of a first page of LMDB: other files are not given to it.
+bool looks_like_lmdb(const std::string& file) {
+  constexpr std::size_t kMagicAt = 16;
+  constexpr std::uint32_t kMagic = 0xBEEFC0DE;
+  std::uint32_t magic = 0;
+  const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return false;
+  const bool whole = pread(opened, &magic, sizeof magic, kMagicAt) == sizeof magic;
+  close(opened);
+  return whole && magic == kMagic;
+}
+
+struct CloseLooked {
+  void operator()(MDB_env* env) const { mdb_env_close(env); }
+};
+struct AbortLooked {
+  void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
+};
+
+int read_block_bytes(const std::string& file, std::uint64_t& block_bytes) {
+  MDB_env* made = nullptr;
+  if (const int error = mdb_env_create(&made)) return error;
+  const std::unique_ptr<MDB_env, CloseLooked> env(made);
+  int error = mdb_env_set_maxdbs(made, 3);
+  if (error == 0) error = mdb_env_open(made, file.c_str(), MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK | MDB_NOTLS, 0);
+  MDB_txn* begun = nullptr;
+  if (error == 0) error = mdb_txn_begin(made, nullptr, MDB_RDONLY, &begun);
+  const std::unique_ptr<MDB_txn, AbortLooked> txn(begun);
+  MDB_dbi meta = 0;
+  if (error == 0) error = mdb_dbi_open(begun, "meta", 0, &meta);
+  std::string name = "block_bytes";
+  MDB_val key{name.size(), name.data()};
+  MDB_val value{0, nullptr};
+  if (error == 0) error = mdb_get(begun, meta, &key, &value);
+  if (error == 0 && value.mv_size != sizeof block_bytes) error = MDB_NOTFOUND;
+  if (error == 0) std::memcpy(&block_bytes, value.mv_data, sizeof block_bytes);
+  return error;
+}
+
+// kNotFound: nothing there; kCorrupt: something else.
+Result<std::size_t> look(const std::string& file) {
+  const auto other = [&] { return fail(ErrorCode::kCorrupt, kWhat, "lmdb:" + file, "it is not a store of Farheap"); };
+  if (access(file.c_str(), R_OK) != 0) return fail(errno_error(errno, kWhat, "lmdb:" + file));
+  if (!looks_like_lmdb(file)) return other();
+  std::uint64_t block_bytes = 0;
+  const int error = read_block_bytes(file, block_bytes);
+  if (error == MDB_NOTFOUND || error == MDB_INVALID || error == MDB_INCOMPATIBLE) return other();
+  if (error != 0) return fail(lmdb_error(error, kWhat, "lmdb:" + file));
+  return static_cast<std::size_t>(block_bytes);
+}
+
+Result<bool> is_there(const std::string& place, const Parameters&, const StoreOptions&) {
+  const auto found = look(file_of(place));
+  if (found) return true;
+  const auto code = found.error().code;
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) return false;
+  return fail(found.error());
+}
+
+Result<std::vector<StoreListing>> list(const std::string& place, const Parameters&, const StoreOptions&) {
+  std::vector<StoreListing> all;
+  const auto consider = [&](const std::string& file) {
+    if (const auto block_bytes = look(file)) all.push_back({.uri = "lmdb:" + file, .block_bytes = *block_bytes});
+  };
+  if (!is_folder(place)) {
+    consider(place);
+    return all;
+  }
+  std::error_code why;
+  for (const auto& entry : fs::directory_iterator(place, why)) {
+    if (entry.is_regular_file(why)) consider(entry.path().string());
+  }
+  if (why) return fail(errno_error(why.value(), "cannot look for stores", "lmdb:" + place));
+  std::ranges::sort(all, {}, &StoreListing::uri);
+  return all;
+}
+
+Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
+  const std::string file = file_of(place);
+  if (const auto found = look(file); !found) return fail(found.error());
+  for (const auto& path : {file, file + "-lock"}) {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      return fail(errno_error(errno, "cannot remove the store", path, "its folder has to be writable"));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const Keeper kLmdbKeeper{.is_there = is_there, .list = list, .remove = remove};
+
+}  // namespace farheap::store

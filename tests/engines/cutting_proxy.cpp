@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tests/engines/cutting_proxy.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace farheap::test {
+namespace {
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+bool send_all(int socket, const char* bytes, std::size_t count) {
+  while (count > 0) {
+    const auto sent = send(socket, bytes, count, MSG_NOSIGNAL);
+    if (sent <= 0) return false;
+    bytes += sent, count -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+}  // namespace
+
+CuttingProxy::CuttingProxy(std::uint16_t server_port) : server_port_(server_port) {
+  listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  auto address = loopback(0);
+  socklen_t size = sizeof address;
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listening_, raw, size) != 0 || listen(listening_, 64) != 0 || getsockname(listening_, raw, &size) != 0) {
+    throw std::runtime_error("cannot listen on 127.0.0.1");
+  }
+  port_ = ntohs(address.sin_port);
+  accepting_ = std::thread([this] { accept_all(); });
+}
+
+CuttingProxy::~CuttingProxy() {
+  stopping_ = true;
+  accepting_.join();
+  for (auto& thread : passing_) thread.join();
+  close(listening_);
+}
+
+void CuttingProxy::accept_all() {
+  while (!stopping_) {
+    pollfd waiting{.fd = listening_, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, 20) <= 0) continue;
+    const int client = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client >= 0) passing_.emplace_back([this, client] { pass(client); });
+  }
+}
+
+void CuttingProxy::pass(int client) {
+  const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto address = loopback(server_port_);
+  const int at_once = 1;
+  for (const int one : {client, server}) setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  bool open = connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  char buffer[16384];
+  while (open && !stopping_) {
+    pollfd both[] = {{.fd = client, .events = POLLIN, .revents = 0}, {.fd = server, .events = POLLIN, .revents = 0}};
+    if (poll(both, 2, 20) <= 0) continue;
+    if (both[0].revents != 0) {
+      const auto got = recv(client, buffer, sizeof buffer, 0);
+      open = got > 0 && send_all(server, buffer, static_cast<std::size_t>(got));
+    }
+    if (open && both[1].revents != 0) {
+      const auto got = recv(server, buffer, sizeof buffer, 0);
+      if (got <= 0) break;
+      const auto left = left_.fetch_sub(got);
+      if (left < got) {
+        if (left > 0) (void)send_all(client, buffer, static_cast<std::size_t>(left));
+        ++cuts_;
+        left_ = kAll;  // once
+        break;
+      }
+      open = send_all(client, buffer, static_cast<std::size_t>(got));
+    }
+  }
+  close(client);
+  close(server);
+}
+
+}  // namespace farheap::test
