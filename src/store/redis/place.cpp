@@ -66,6 +66,7 @@ struct Parser {
 
   // Where the path of the socket ends is seen on the disk; while the server is away, by what looks like a database.
   Status take_socket(const std::string& path) {
+    if (path == "/") return wrong("the path of the socket is missing");
     std::size_t end = path.size();
     while (end != std::string::npos && end > 1 && !is_socket(path.substr(0, end))) end = path.rfind('/', end - 1);
     if (end == std::string::npos || end <= 1) {
