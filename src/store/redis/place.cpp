@@ -130,7 +130,10 @@ struct Parser {
     result.timeout_ms = static_cast<int>(*timeout);
     result.patience_s = static_cast<int>(std::min(*patience, kMostSeconds));
     result.replicas = static_cast<unsigned>(std::min<std::uint64_t>(*replicas, 1000));
-    result.ca_file = parameters.word("ca_file", "");
+    if (result.scheme != "rediss") return {};
+    auto authorities = Authorities::load(parameters.word("ca_file", ""));
+    if (!authorities) return fail(std::move(authorities.error()));
+    result.authorities = std::move(*authorities);
     return {};
   }
 };
