@@ -31,6 +31,7 @@
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
+#include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
 #include "store/secrets.hpp"
 #include "terminal.hpp"
@@ -171,6 +172,8 @@ Variables program_environment(const base::Options& options, const std::string& l
     set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
   }
   set_variable(variables, base::kRunPageVariable, page.path());
+  // A program is not where the tool is.
+  if (const auto engines = store::beside::find_engines()) set_variable(variables, "FARHEAP_ENGINES", *engines);
   // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
   remove_variable(variables, store::kEncryptKeyVariable);
   const std::string others = variable_or_empty("LD_PRELOAD");
