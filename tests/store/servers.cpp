@@ -262,8 +262,8 @@ Result<TestServers> start_redis() {
   const auto port = free_port();
   return alone({.name = "redis",
                 .program = *path,
-                .words = {"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "",
-                          "--appendonly", "no", "--dir", "@"},
+                .words = {"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--unixsocket",
+                          "@/socket", "--save", "", "--appendonly", "no", "--dir", "@"},
                 .port = port,
                 .is_ready = answers_as_redis},
                fmt::format("redis://127.0.0.1:{}/0/contract", port));
