@@ -23,14 +23,21 @@ def tool(*words):
                           stdin=subprocess.DEVNULL, timeout=60)
 
 
+def maker_environment():
+    """Where the engines are that have a process of their own: beside the command, not beside the maker."""
+    engines = pathlib.Path(TOOL).resolve().parent.parent / "src/engines/farheap-engines"
+    return {**os.environ, "FARHEAP_ENGINES": str(engines)}
+
+
 def maker(*words):
-    return subprocess.run([MAKER, *map(str, words)], check=False, timeout=60).returncode
+    return subprocess.run([MAKER, *map(str, words)], check=False, env=maker_environment(), timeout=60).returncode
 
 
 @contextlib.contextmanager
 def open_heap(uri):
     """A heap that a program has open meanwhile."""
-    with subprocess.Popen([MAKER, "hold", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+    with subprocess.Popen([MAKER, "hold", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=maker_environment()) as program:
         assert program.stdout.readline() == b"open\n"
         try:
             yield
