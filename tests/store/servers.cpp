@@ -254,6 +254,9 @@ void TestServer::freeze() { ::kill(process_, SIGSTOP); }
 void TestServer::thaw() { ::kill(process_, SIGCONT); }
 
 void TestServers::set_environment() const {
+#ifdef FARHEAP_ENGINES_PROGRAM
+  setenv("FARHEAP_ENGINES", FARHEAP_ENGINES_PROGRAM, 0);
+#endif
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
