@@ -23,13 +23,10 @@ struct Engine {
   Result<TestServers> (*start)();
 };
 inline constexpr Engine kEngines[] = {
-    {"redis", "redis", [] { return start_redis(); }},
-    {"redis-cluster", "redis+cluster", start_redis_cluster},
-    {"etcd", "etcd", [] { return start_etcd(1); }},
-    {"etcd-3", "etcd", [] { return start_etcd(3); }},
-    {"bigtable", "bigtable", start_bigtable},
-    {"datastore", "datastore", start_datastore},
-    {"spanner", "spanner", start_spanner},
+    {"redis", "redis", [] { return start_redis(); }}, {"redis-cluster", "redis+cluster", start_redis_cluster},
+    {"etcd", "etcd", [] { return start_etcd(1); }},   {"etcd-3", "etcd", [] { return start_etcd(3); }},
+    {"redis-and-etcd", "etcd", start_redis_and_etcd}, {"bigtable", "bigtable", start_bigtable},
+    {"datastore", "datastore", start_datastore},      {"spanner", "spanner", start_spanner},
 };
 
 inline int not_tested(std::string_view name, std::string_view why) {

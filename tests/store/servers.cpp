@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -367,6 +369,17 @@ Result<TestServers> start_bigtable() {
                 .port = port,
                 .is_ready = takes_connections},
                "bigtable://project/instance/table/contract", "BIGTABLE_EMULATOR_HOST");
+}
+
+Result<TestServers> start_redis_and_etcd() {
+  auto pages = start_redis();
+  if (!pages) return pages;
+  auto sync = start_etcd(1);
+  if (!sync) return sync;
+  pages->uri = "pages=" + pages->uri + ",sync=" + sync->uri;
+  std::ranges::move(sync->members, std::back_inserter(pages->members));
+  std::ranges::move(sync->environment, std::back_inserter(pages->environment));
+  return pages;
 }
 
 Result<TestServers> start_datastore() {

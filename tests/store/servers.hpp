@@ -72,6 +72,8 @@ struct TestServers {
 [[nodiscard]] Result<TestServers> start_redis_cluster();  // three primaries with a replica each
 [[nodiscard]] Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_bigtable();
+// Pages in one, what must agree in the other.
+[[nodiscard]] Result<TestServers> start_redis_and_etcd();
 [[nodiscard]] Result<TestServers> start_datastore();
 [[nodiscard]] Result<TestServers> start_spanner();
 
