@@ -28,9 +28,9 @@ std::string base64(std::string_view text) { return base64(std::as_bytes(std::spa
 
 std::string base64(std::span<const std::byte> bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // it ends with a zero
-  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()),
-                                     static_cast<int>(bytes.size()));
+  const int length =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   text.resize(static_cast<std::size_t>(length));
   return text;
 }
@@ -38,6 +38,8 @@ std::string base64(std::span<const std::byte> bytes) {
 bool from_base64(std::string_view text, std::span<std::byte> into) {
   if (text.size() != (into.size() + 2) / 3 * 4) return false;
   if (text.empty()) return true;
+  const std::size_t padding = (3 - into.size() % 3) % 3;
+  if (text.size() - (text.find_last_not_of('=') + 1) != padding) return false;
   // The last four letters may be fewer bytes than the decoder writes.
   const std::size_t whole = text.size() - 4;
   const auto* from = reinterpret_cast<const unsigned char*>(text.data());
