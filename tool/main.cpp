@@ -200,7 +200,12 @@ class CommandLine {
     store->require_subcommand(1);
     CLI::App* bench = add_verb(store, "bench", "store bench");
     bench->add_option("URI", bench_.uri, "The store")->required();
+    bench->add_option("--plot", bench_.plot, "Write a picture of YCSB's figures to this file")->type_name("FILE.svg");
     bench->add_flag("--json", bench_.json, "For machines");
+    bench->footer(
+        "\nYCSB: 1000 records of 1000 bytes, loaded; workload A, 500 reads and 500 writes; workload F, 500 reads and "
+        "500 "
+        "read-modify-writes. What it wrote is removed.");
     bench->callback([this] { status_ = store_bench(bench_); });
     add_store_check(store);
     add_kept_stores(store);

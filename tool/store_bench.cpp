@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap store bench URI: what a store itself can do, so that users know the bound of their runs.
+// farheap store bench URI: what a store itself can do, so that users know the bound of their runs; and YCSB.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <farheap/store.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bars_svg.hpp"
 #include "environment.hpp"
 #include "store/measure.hpp"
+#include "store/ycsb.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -40,22 +46,93 @@ void print_table(const Store& store, const std::vector<store::Measurement>& meas
   print_out("{}", aligned(rows));
 }
 
+// Of each workload over some rounds, as other measurements: the median of the rounds' medians.
+constexpr int kRounds = 3;
+constexpr double kMostSeconds = 6;  // no further round is begun then
+
+class YcsbRounds {
+ public:
+  void add(const std::vector<store::YcsbWorkload>& workloads) {
+    for (const auto& workload : workloads) {
+      const std::string name = "YCSB " + workload.name;
+      for (const auto& one : workload.latencies) note(name + ", " + one.operation, "us", one.median);
+      note(name, "op/s", workload.operations_per_second);
+    }
+  }
+  [[nodiscard]] std::vector<store::Measurement> measurements() const {
+    std::vector<store::Measurement> all;
+    for (auto [name, unit, values] : rows_) {
+      std::ranges::sort(values);
+      all.push_back({name, unit, values[values.size() / 2], values.front(), values.back()});
+    }
+    return all;
+  }
+
+ private:
+  struct Row {
+    std::string name, unit;
+    std::vector<double> values;
+  };
+  void note(std::string name, std::string unit, double value) {
+    const auto row = std::ranges::find_if(rows_, [&](const Row& one) { return one.name == name && one.unit == unit; });
+    if (row != rows_.end()) return row->values.push_back(value);
+    rows_.push_back({std::move(name), std::move(unit), {value}});
+  }
+  std::vector<Row> rows_;
+};
+
+// In a store of its own: its blocks are as large as a record.
+Result<std::vector<store::Measurement>> measure_ycsb(const std::string& uri, StoreOptions options) {
+  options.block_bytes = store::kYcsbBlockBytes;
+  const auto opened = open_store(uri, options);
+  if (!opened) return fail(opened.error());
+  YcsbRounds rounds;
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < kRounds; ++round) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (round != 0 && took.count() > kMostSeconds) break;
+    const auto done = store::run_ycsb(**opened, {.seed = static_cast<std::uint64_t>(round) + 1});
+    if (!done) return fail(done.error());
+    rounds.add(*done);
+  }
+  return rounds.measurements();
+}
+
+Status plot(const std::string& file, const std::string& store, const std::vector<store::Measurement>& ycsb) {
+  BarPanel latency{.title = "latency, us (median of each round; bars: least and greatest)"};
+  BarPanel throughput{.title = "throughput, operations/s"};
+  for (const auto& one : ycsb) {
+    auto& panel = one.unit == "us" ? latency : throughput;
+    panel.bars.push_back({one.name.substr(5), one.median, one.min, one.max});
+  }
+  std::ofstream out(file);
+  out << bars_svg("YCSB on " + store, {latency, throughput});
+  out.close();
+  if (out) return {};
+  return fail(errno_error(errno, "cannot write the picture", file));
+}
+
 }  // namespace
 
 int store_bench(const StoreBenchArguments& arguments) {
   const auto loaded = load_tool_options({});
   if (!loaded) return wrong_usage(loaded.error());
-  const auto opened = open_store(arguments.uri, {.encrypt_key_file = loaded->options.encrypt_key_file,
-                                                 .password_file = loaded->options.store_password_file});
+  const StoreOptions options{.encrypt_key_file = loaded->options.encrypt_key_file,
+                             .password_file = loaded->options.store_password_file};
+  const auto opened = open_store(arguments.uri, options);
   if (!opened) {
     complain(opened.error());
     return opened.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
-  const auto measurements = store::measure_store(**opened, {});
-  if (!measurements) {
-    complain(measurements.error());
+  auto measurements = store::measure_store(**opened, {});
+  auto ycsb = measurements ? measure_ycsb(arguments.uri, options) : measurements;
+  Status drawn = ycsb ? Status{} : fail(ycsb.error());
+  if (drawn && !arguments.plot.empty()) drawn = plot(arguments.plot, (*opened)->describe(), *ycsb);
+  if (!drawn) {
+    complain(drawn.error());
     return kFailed;
   }
+  measurements->insert(measurements->end(), ycsb->begin(), ycsb->end());
   if (arguments.json) {
     print_json(**opened, *measurements);
   } else {

@@ -68,6 +68,7 @@ int doctor(const DoctorArguments& arguments);
 
 struct StoreBenchArguments {
   std::string uri;
+  std::string plot;  // the picture to write; empty: none
   bool json = false;
 };
 int store_bench(const StoreBenchArguments& arguments);

@@ -130,7 +130,7 @@ def check(program, options, folder):
         return 1
     store_folder = tempfile.mkdtemp(prefix="store-", dir=folder)
     try:
-        command = farheap_command.run_command(tool, budget, job.command, store=f"file:{store_folder}",
+        command = farheap_command.run_command(tool, budget, job.command, store=options.store or f"file:{store_folder}",
                                               mask=options.mask, settings=options.set)
         trial = Trial(job, command, folder, timeout)
         allowed = allowed_peak(budget, program.plain_bytes(options.size)) + program.shared_bytes
@@ -152,6 +152,7 @@ def parse_options():
     parser.add_argument("--build", help="build folder (default: $FARHEAP_BUILD or build/release)")
     parser.add_argument("--mask-6.1", dest="mask", action="store_true", help="as on a Linux 6.1")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="handed on to farheap run")
+    parser.add_argument("--store", metavar="URI", help="instead of a file in a folder of its own")
     parser.add_argument("--folder", help="where data and plain runs are kept (default: programs-data in the build)")
     parser.add_argument("--clear", action="store_true")
     options = parser.parse_args()

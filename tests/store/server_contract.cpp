@@ -5,38 +5,14 @@
 // with a loud line, if this build or this machine has not what it takes.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include "store/contract_run.hpp"
-#include "tests/store/servers.hpp"
+#include "tests/store/server_engines.hpp"
 
 namespace farheap::test {
 namespace {
-
-constexpr int kNotTested = 77;
-
-struct Engine {
-  std::string_view name;
-  std::string_view scheme;
-  Result<TestServers> (*start)();
-};
-constexpr Engine kEngines[] = {
-    {"redis", "redis", start_redis},
-    {"redis-cluster", "redis+cluster", start_redis_cluster},
-    {"etcd", "etcd", [] { return start_etcd(1); }},
-    {"etcd-3", "etcd", [] { return start_etcd(3); }},
-    {"bigtable", "bigtable", start_bigtable},
-    {"datastore", "datastore", start_datastore},
-    {"spanner", "spanner", start_spanner},
-};
-
-int not_tested(std::string_view name, std::string_view why) {
-  fmt::print("NOT TESTED: {}: {}\n", name, why);
-  return kNotTested;
-}
 
 void print(const store::ContractLine& line) {
   constexpr std::string_view kVerdicts[] = {"holds", "BROKEN", "not for this store"};
@@ -47,10 +23,7 @@ void print(const store::ContractLine& line) {
 }
 
 int test(const Engine& engine) {
-  const auto kinds = store_kinds();
-  if (std::ranges::find(kinds, engine.scheme, &StoreKind::scheme) == kinds.end()) {
-    return not_tested(engine.name, "it is not in this build");
-  }
+  if (!is_in_build(engine)) return not_tested(engine.name, "it is not in this build");
   auto servers = engine.start();
   if (!servers) return not_tested(engine.name, servers.error().message());
   servers->set_environment();

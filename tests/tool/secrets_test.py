@@ -5,13 +5,15 @@
 import argparse
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-TOOL = RUNTIME = ""
+TOOL = RUNTIME = LIBRARY = ""
 SECRET = "hunter2"
 URI = f"redis://user:{SECRET}@127.0.0.1:1/7"  # nobody listens there
 
@@ -78,13 +80,120 @@ class Secrets(unittest.TestCase):
         self.assertEqual(done.stdout, URI + "\n")
 
 
+class Redis:
+    """A server with a password, on a free port."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        configuration = pathlib.Path(folder, "redis.conf")
+        configuration.write_text(f"bind 127.0.0.1\nport {self.port}\nrequirepass {SECRET}\nsave \"\"\ndir {folder}\n",
+                                 encoding="utf-8")
+        self.process = subprocess.Popen(["redis-server", str(configuration)], stdout=subprocess.DEVNULL)
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError("redis-server does not answer")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+# Needs more than its budget, and then says all that it can find out about itself; and so does a child of another name.
+PROGRAM = """
+import os, subprocess, sys
+data = [bytes([i % 251]) * (1 << 20) for i in range(96)]
+assert all(block[-1] == i % 251 for i, block in enumerate(data))
+print(open('/proc/self/cmdline').read(), open('/proc/self/environ').read(), dict(os.environ))
+process = os.getppid()
+while process > 1:  # the guardian, the command, and what is above
+    print(open(f'/proc/{process}/cmdline').read())
+    if 'farheap' not in open(f'/proc/{process}/comm').read():
+        break
+    process = int(open(f'/proc/{process}/stat').read().rpartition(')')[2].split()[1])
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, sys.argv[0], 'child'], check=True)
+"""
+
+
+@unittest.skipIf(shutil.which("redis-server") is None, "NO redis-server HERE: passwords are not tested with a server")
+class WithAServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.server = Redis(cls.folder.name)
+        cls.password = pathlib.Path(cls.folder.name, "password")
+        cls.password.write_text(SECRET + "\n", encoding="utf-8")
+        cls.password.chmod(0o600)
+        cls.program = pathlib.Path(cls.folder.name, "program.py")
+        cls.program.write_text(PROGRAM, encoding="utf-8")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.folder.cleanup()
+
+    def run_program(self, words, **variables):
+        command = [TOOL, "run", "--memory", "48M", "--set", "log=debug", *words, "--", sys.executable, str(self.program)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment(FARHEAP_PRELOAD=LIBRARY, **variables)) as running:
+            out, errors = running.communicate(timeout=120)
+        return running.returncode, out, errors
+
+    def test_a_run_with_each_way_to_give_it(self):
+        at = f"127.0.0.1:{self.server.port}/7"
+        for words, variables in (
+                (("--store", f"redis://:{SECRET}@{at}"), {}),
+                (("--stats=json", "--store", f"redis://default:{SECRET}@{at}"), {}),
+                ((), {"FARHEAP_STORE": f"redis://:{SECRET}@{at}"}),
+                (("--store", f"redis://{at}?password_file={self.password}"), {}),
+                (("--store", f"redis://{at}", "--set", f"store.password_file={self.password}"), {}),
+                (("--store", f"pages=redis://:{SECRET}@{at}/a,sync=redis://:{SECRET}@{at}/b"), {})):
+            with tempfile.TemporaryDirectory() as folder:
+                trace = pathlib.Path(folder, "trace")
+                status, out, errors = self.run_program((*words, "--trace", str(trace)), **variables)
+                self.assertEqual(status, 0, (words, errors))
+                self.assertIn("redis://", errors, words)  # it was used, and said
+                for text in (out, errors, trace.read_text(encoding="utf-8")):
+                    self.assertNotIn(SECRET, text, words)
+
+    def test_a_variable_of_the_user_s_own(self):
+        # What it holds the program sees, because it is the user's; nothing else does.
+        at = f"127.0.0.1:{self.server.port}/7"
+        status, out, errors = self.run_program(("--store", f"redis://{at}?password_env=MINE"), MINE=SECRET)
+        self.assertEqual(status, 0, errors)
+        self.assertNotIn(SECRET, errors)
+        self.assertEqual(out.count(SECRET), 4)  # twice in the environment of the program, and of its child
+
+    def test_without_or_with_a_wrong_one(self):
+        at = f"127.0.0.1:{self.server.port}/7"
+        for uri in (f"redis://{at}", f"redis://:{SECRET}x@{at}", f"redis://nobody:{SECRET}@{at}"):
+            done = tool("run", "--store", uri, "--", "true", FARHEAP_PRELOAD=LIBRARY)
+            self.assertEqual(done.returncode, 1, uri)
+            self.assertNotIn(SECRET, done.stdout + done.stderr)
+            self.assertIn("password", done.stderr)
+
+    def test_verbs_that_reach_the_server(self):
+        uri = f"redis://:{SECRET}@127.0.0.1:{self.server.port}/7"
+        for words in (("store", "ls", uri), ("store", "ls", uri, "--json"), ("store", "bench", uri, "--json"),
+                      ("store", "rm", uri + "/none"), ("store", "copy", uri + "/none", uri + "/other"),
+                      ("heap", "ls", uri + "/none"), ("doctor", "--set", f"store={uri}")):
+            done = tool(*words)
+            self.assertNotIn(SECRET, done.stdout + done.stderr, words)
+
+
 def main():
-    global TOOL, RUNTIME
+    global TOOL, RUNTIME, LIBRARY
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--runtime", required=True)
+    parser.add_argument("--library", required=True)
     known, rest = parser.parse_known_args()
-    TOOL, RUNTIME = known.tool, known.runtime
+    TOOL, RUNTIME, LIBRARY = known.tool, known.runtime, known.library
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

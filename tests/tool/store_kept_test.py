@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""farheap store ls, copy and rm: what they do, what they refuse, and what they say."""
+"""farheap store ls, copy, rm and bench: what they do, what they refuse, and what they say."""
 
 import argparse
 import contextlib
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 TOOL = MAKER = ""
 
@@ -138,6 +139,31 @@ class KeptStores(unittest.TestCase):
             self.assertEqual(done.returncode, status, asked)
             self.assertIn("[y/N]", asked)
             self.assertEqual((self.root / "a").exists(), there)
+
+
+class Bench(unittest.TestCase):
+    def test_ycsb_is_in_the_figures_and_in_the_picture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder, "mem.svg")
+            done = tool("bench", "mem:", "--json", "--plot", str(picture))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            units = {}
+            for row in json.loads(done.stdout)["results"]:
+                self.assertLessEqual(row["min"], row["median"], row)
+                self.assertLessEqual(row["median"], row["max"], row)
+                units.setdefault(row["name"], row["unit"])
+            for name, unit in (("YCSB load", "op/s"), ("YCSB load, insert", "us"), ("YCSB a", "op/s"),
+                               ("YCSB a, read", "us"), ("YCSB a, write", "us"), ("YCSB f, read-modify-write", "us")):
+                self.assertEqual(units.get(name), unit)
+            words = [element.text for element in ElementTree.parse(picture).iter() if element.text]
+            self.assertIn("YCSB on mem:", words)
+            self.assertIn("read-modify-write", words)
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [picture])
+
+    def test_a_picture_that_cannot_be_written(self):
+        done = tool("bench", "mem:", "--plot", "/nowhere/at/all.svg")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/at/all.svg", done.stderr)
 
 
 def main():

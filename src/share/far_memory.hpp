@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bytes at offsets over the blocks of a store, with some blocks in memory.
+//
+//   one user     blocks are written back when there are too many, or when asked
+//   many users   a write changes its bytes of a block by compare-and-swap, so that others' bytes beside them stay; a
+//                read asks the store for blocks that are not as they were
+//
+// Thread-safety: any thread; one at a time is inside.
+#pragma once
+
+#include <farheap/store.hpp>
+#include <list>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace farheap::share {
+
+class FarMemory {
+ public:
+  enum class Users { kOne, kMany };
+  // The store outlives it. Requires: for many users, a store with versions; at least two blocks.
+  FarMemory(Store& store, Users users, std::size_t most_blocks);
+
+  // What was never written reads as zeros.
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> into);
+  [[nodiscard]] Status write(std::uint64_t offset, std::span<const std::byte> from);
+  [[nodiscard]] Status fill_with_zeros(std::uint64_t offset, std::uint64_t bytes);
+  // Whole blocks of the store: they read as zeros afterwards, and take no space.
+  [[nodiscard]] Status forget(std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] Status flush();
+
+ private:
+  struct Block {
+    std::vector<std::byte> bytes;
+    Version version = 0;  // as the store had it; 0: absent
+    bool is_dirty = false;
+    std::list<std::uint64_t>::iterator use;
+  };
+  // A part of a call that stays within what may be in memory at once.
+  struct Part {
+    std::uint64_t first;
+    std::uint64_t count;
+  };
+  [[nodiscard]] Part part_at(std::uint64_t offset, std::uint64_t bytes) const;
+  // Brings blocks in, or up to date.
+  [[nodiscard]] Status bring(Part part);
+  [[nodiscard]] Status make_room(std::uint64_t blocks);
+  [[nodiscard]] Status put_back(std::vector<std::uint64_t> numbers);
+  // Writes the part's blocks where nobody else has written; true if that was all of them.
+  [[nodiscard]] Result<bool> swap(Part part);
+  Block& block(std::uint64_t number);
+  template <class Change>
+  [[nodiscard]] Status change(std::uint64_t offset, std::uint64_t bytes, const Change& change);
+
+  Store& store_;
+  const Users users_;
+  const std::size_t most_blocks_;
+  const std::size_t block_bytes_;
+  std::mutex mutex_;  // guards all below
+  std::unordered_map<std::uint64_t, Block> blocks_;
+  std::list<std::uint64_t> uses_;  // the latest first
+};
+
+}  // namespace farheap::share
