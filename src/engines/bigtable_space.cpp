@@ -89,6 +89,7 @@ Status Space::set_up() {
   while (!epoch && attempts.again(epoch.error())) epoch = client_->add(keys_.about(), kEpoch, 1);
   if (!epoch) return fail(client_->error(epoch.error(), kWhat));
   epoch_ = static_cast<std::uint64_t>(*epoch);
+  client_->ask_before_writing_again([this] { return still_there().has_value(); });
   collect();
   // A server that cannot be reached is for the calls to tell.
   if (!kept_) heartbeat_.start(kBeatEvery, [this] { (void)beat(); });

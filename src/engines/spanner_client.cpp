@@ -140,7 +140,7 @@ Answer<std::vector<Row>> Client::query(api::ExecuteSqlRequest request) {
 // ---- transactions
 
 grpc::Status Client::transact(const Fill& fill) {
-  auto attempts = this->attempts();
+  auto attempts = writing_attempts();
   for (;;) {
     const auto status = try_transaction(fill, attempts);
     if (status.ok() || !attempts.again(status)) return status;

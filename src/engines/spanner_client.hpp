@@ -91,7 +91,10 @@ class Client {
   [[nodiscard]] api::Spanner::Stub& stub() { return *stub_; }
   [[nodiscard]] Sessions& sessions() { return *sessions_; }
   [[nodiscard]] ConnectionWatch& watch() { return watch_; }
+  // Of what only reads; and of what writes, which must not go on in a store that was made anew.
   [[nodiscard]] Attempts attempts() { return Attempts(patience_, &watch_); }
+  [[nodiscard]] Attempts writing_attempts() { return Attempts(patience_, &watch_, &may_write_); }
+  void ask_before_writing_again(std::function<bool()> may_write) { may_write_ = std::move(may_write); }
   // For the end, when there is nothing to lose: a server that is gone is not waited for.
   void hurry() { patience_.all = std::min<std::chrono::milliseconds>(patience_.all, std::chrono::seconds(3)); }
   [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
@@ -115,6 +118,7 @@ class Client {
   ServerPatience patience_;
   bool is_emulator_;
   ConnectionWatch watch_;
+  std::function<bool()> may_write_;
   std::unique_ptr<api::Spanner::Stub> stub_;
   std::unique_ptr<Sessions> sessions_;
 };

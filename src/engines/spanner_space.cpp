@@ -38,15 +38,6 @@ std::optional<About> about_in(const Row& row) {
   return about;
 }
 
-void write_about(Transaction& transaction, const About& about) {
-  auto& write = *transaction.mutations.Add()->mutable_insert_or_update();
-  write.set_table(kStores);
-  for (const auto* column : kColumns) write.add_columns(column);
-  auto& row = *write.add_values();
-  add(row, about.name), add(row, about.format), add(row, about.block_bytes);
-  add(row, about.identity), add(row, about.epoch), add(row, about.beat);
-}
-
 // The row as this transaction sees it.
 Answer<std::optional<About>> read_about(Transaction& transaction, const std::string& name) {
   auto request = read_stores();
@@ -60,6 +51,15 @@ Answer<std::optional<About>> read_about(Transaction& transaction, const std::str
 bool is_missing(const grpc::Status& status) { return status.error_code() == grpc::StatusCode::NOT_FOUND; }
 
 }  // namespace
+
+void write_about(Transaction& transaction, const About& about) {
+  auto& write = *transaction.mutations.Add()->mutable_insert_or_update();
+  write.set_table(kStores);
+  for (const auto* column : kColumns) write.add_columns(column);
+  auto& row = *write.add_values();
+  add(row, about.name), add(row, about.format), add(row, about.block_bytes);
+  add(row, about.identity), add(row, about.epoch), add(row, about.beat);
+}
 
 bool is_stale(const About& about) { return about.beat + std::chrono::microseconds(kStaleAfter).count() < now_us(); }
 
@@ -133,6 +133,7 @@ Status Space::set_up() {
   }
   if (auto ok = make_or_find(); !ok) return ok;
   is_set_up_ = true;
+  client_->ask_before_writing_again([this] { return still_there().has_value(); });
   collect();
   // A server that cannot be reached is for the calls to tell.
   if (!kept_) heartbeat_.start(kBeatEvery, [this] { beat(); });

@@ -23,6 +23,7 @@ struct About {
   std::int64_t epoch = 0;
   std::int64_t beat = 0;  // microseconds since 1970; of scratch stores
 };
+void write_about(Transaction& transaction, const About& about);
 [[nodiscard]] bool is_stale(const About& about);
 // That of `name` and, where `and_below`, of the scratch stores below it; of all names, if it is empty. Nothing, if
 // there is no such database.

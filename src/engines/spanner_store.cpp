@@ -61,19 +61,20 @@ class SpannerStore final : public Store {
   Status put(std::span<Put> batch) override {
     if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
     if (batch.empty()) return {};
-    space_->client().watch().look();
+    if (auto ok = space_->still_there(); !ok) return none_done(batch, std::move(ok));
     const auto status = put_blocks(*space_, limits_.block_bytes, batch);
     return settle(batch, status, "cannot write blocks");
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {
     if (count == 0) return space_->still_there();
+    if (auto ok = space_->still_there(); !ok) return ok;
     const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
     return still_there(erase_blocks(*space_, first, last), "cannot erase blocks");
   }
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
-    space_->client().watch().look();
+    if (auto ok = space_->still_there(); !ok) return fail(std::move(ok.error()));
     const auto value = add_to(*space_, counter, delta);
     const auto status = value ? grpc::Status() : value.error();
     auto ok = still_there(status, "cannot count");
@@ -104,6 +105,11 @@ class SpannerStore final : public Store {
     }
     if (status.ok()) return space_->still_there();
     return fail(space_->client().error(status, what));
+  }
+
+  static Status none_done(std::span<Put> batch, Status why) {
+    for (auto& entry : batch) entry.outcome = Outcome::kFailed;
+    return why;
   }
 
   template <class Entry>
