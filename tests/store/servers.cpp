@@ -354,17 +354,19 @@ Result<TestServers> start_bigtable() {
                "bigtable://project/instance/table/contract", "BIGTABLE_EMULATOR_HOST");
 }
 
+// The one of Firestore in the mode of Datastore, which is what all databases of Datastore are: the older emulator keeps
+// rules of before, as that a transaction has at most 25 entities.
 Result<TestServers> start_datastore() {
   auto java = program("java", "openjdk-17-jre-headless");
   if (!java) return fail(std::move(java.error()));
-  auto jar = of_cloud_sdk("platform/cloud-datastore-emulator/CloudDatastore.jar", "cloud-datastore-emulator");
+  auto jar = of_cloud_sdk("platform/cloud-firestore-emulator/cloud-firestore-emulator.jar", "cloud-firestore-emulator");
   if (!jar) return fail(std::move(jar.error()));
   const auto port = free_port();
   return alone({.name = "datastore",
                 .program = *java,
-                .words = {"java", "-XX:+UseSerialGC", "-cp", *jar, "com.google.cloud.datastore.emulator.CloudDatastore",
-                          "start", "--host=127.0.0.1", fmt::format("--port={}", port), "--consistency=1.0",
-                          "--store_on_disk=false", "@/data"},
+                .words = {"java", "-XX:+UseSerialGC", "-cp", *jar,
+                          "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=127.0.0.1",
+                          fmt::format("--port={}", port), "--database-mode=datastore-mode"},
                 .port = port,
                 .is_ready = answers_as_web},
                "datastore://project/contract", "DATASTORE_EMULATOR_HOST");
