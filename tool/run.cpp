@@ -31,7 +31,9 @@
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
+#include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
+#include "store/kinds.hpp"
 #include "store/secrets.hpp"
 #include "terminal.hpp"
 #include "trace_recorder.hpp"
@@ -113,6 +115,12 @@ Status check_store(const std::string& uri, const base::Options& options) {
   return {};
 }
 
+// The processes of a program end without closing their store. On a server it stays until the next one is opened there.
+void collect_scratch(const std::string& uri, const base::Options& options) {
+  if (!store::outlives_its_process(uri)) return;
+  if (const auto collected = check_store(uri, options); !collected) complain(collected.error());
+}
+
 Error offer_plain(Error error) {
   error.remedy += (error.remedy.empty() ? "" : "\n") + std::string("--plain runs the program without Farheap");
   return error;
@@ -171,6 +179,8 @@ Variables program_environment(const base::Options& options, const std::string& l
     set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
   }
   set_variable(variables, base::kRunPageVariable, page.path());
+  // A program is not where the tool is.
+  if (const auto engines = store::beside::find_engines()) set_variable(variables, "FARHEAP_ENGINES", *engines);
   // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
   remove_variable(variables, store::kEncryptKeyVariable);
   const std::string others = variable_or_empty("LD_PRELOAD");
@@ -293,6 +303,7 @@ int run(const RunArguments& arguments) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
   const auto status = run_paged(*path, arguments, options, secret_store, kept);
+  collect_scratch(*whole_store, options);
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -101,7 +101,8 @@ using Log = LogLevel;
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \
   X(Text, run_page, "", true, "The page of memory that all processes of a run share")                                  \
-  X(Text, preload, "", true, "The preload library, where it is not beside the tool")
+  X(Text, preload, "", true, "The preload library, where it is not beside the tool")                                  \
+  X(Text, engines, "", true, "The program farheap-engines, where it is not beside the tool")
 // clang-format on
 
 struct Options {

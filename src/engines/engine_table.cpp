@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engines/engine_table.hpp"
 
-#include <algorithm>
-
 namespace farheap::engines {
 namespace {
 
@@ -29,10 +27,5 @@ constexpr Engine kEngines[] = {
 }  // namespace
 
 std::span<const Engine> engine_table() { return std::span(kEngines).subspan(1); }
-
-const Engine* find_engine(std::span<const Engine> table, std::string_view scheme) {
-  const auto found = std::ranges::find(table, scheme, &Engine::scheme);
-  return found != table.end() ? &*found : nullptr;
-}
 
 }  // namespace farheap::engines

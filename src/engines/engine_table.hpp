@@ -7,6 +7,7 @@
 // Thread-safety: any thread.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -24,7 +25,10 @@ struct Engine {
 [[nodiscard]] std::span<const Engine> engine_table();
 
 // nullptr: it has none of this scheme.
-[[nodiscard]] const Engine* find_engine(std::span<const Engine> table, std::string_view scheme);
+[[nodiscard]] inline const Engine* find_engine(std::span<const Engine> table, std::string_view scheme) {
+  const auto found = std::ranges::find(table, scheme, &Engine::scheme);
+  return found != table.end() ? &*found : nullptr;
+}
 
 // ---- one a library; each is in the build only where its FARHEAP_HAVE_... is
 

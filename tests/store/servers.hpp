@@ -68,7 +68,7 @@ struct TestServers {
   void set_environment() const;
 };
 // kUnavailable, with what was looked for, if the program is not on this machine.
-[[nodiscard]] Result<TestServers> start_redis();
+[[nodiscard]] Result<TestServers> start_redis(const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_redis_cluster();  // three primaries with a replica each
 [[nodiscard]] Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_bigtable();
