@@ -72,8 +72,8 @@ Status Space::set_up() {
   if (found && !*found) {
     if (auto ok = refuse_foreign_entities(); !ok) return ok;
     // Only where there is none: another one may be quicker.
-    api::Mutation make = description();
-    make.mutable_insert()->Swap(make.mutable_upsert());
+    api::Mutation make;
+    *make.mutable_insert() = description().upsert();
     const auto made = client_->mutate({make});
     if (!made.ok() && made.error_code() != grpc::StatusCode::ALREADY_EXISTS) return fail(client_->error(made, kWhat));
     found = client_->find(kStoreKind, store_);
