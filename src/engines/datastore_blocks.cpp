@@ -32,6 +32,7 @@ struct Blocks::Wanted {
   std::size_t found = 0;  // pieces
   Version version = 0;
   bool is_corrupt = false;
+  bool is_mixed = false;
   bool is_answered = false;
 };
 
@@ -58,12 +59,13 @@ void Blocks::take(const api::Entity& entity, std::span<Wanted* const> wanted) co
   const Version version = number_in(entity, kVersion);
   for (auto* one : wanted) {
     if (one->block != block) continue;
-    // Pieces are written together: two versions are two states.
-    one->is_corrupt = one->is_corrupt || bytes.size() != piece_bytes_ || piece >= pieces_ || version == 0 ||
-                      (one->found > 0 && one->version != version);
+    one->is_corrupt = one->is_corrupt || bytes.size() != piece_bytes_ || piece >= pieces_ || version == 0;
+    // Pieces are written together: two versions are two states, of which the answer has caught both.
+    one->is_mixed = one->is_mixed || (one->found > 0 && one->version != version);
     if (one->is_corrupt) continue;
     one->version = version;
     ++one->found;
+    if (one->entry->known == version) continue;  // the caller has it
     std::memcpy(one->to + piece * piece_bytes_, bytes.data(), piece_bytes_);
   }
 }
@@ -78,7 +80,7 @@ grpc::Status Blocks::get_round(std::vector<Wanted*> wanted, Attempts& attempts) 
   api::LookupRequest request;
   const auto statuses = run_calls(responses, kInFlight, attempts.deadline(),
                                   [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
-                                    request = space_.look(false);
+                                    request = space_.look();
                                     // Of one moment, where a block has several pieces.
                                     if (pieces_ > 1)
                                       request.mutable_read_options()->mutable_new_transaction()->mutable_read_only();
@@ -99,10 +101,13 @@ grpc::Status Blocks::get_round(std::vector<Wanted*> wanted, Attempts& attempts) 
       continue;
     }
     if (!space_.believe(responses[i])) return {};
-    for (auto* one : part(i)) one->found = 0, one->is_corrupt = false, one->is_answered = true;
+    for (auto* one : part(i)) one->found = 0, one->is_corrupt = one->is_mixed = false, one->is_answered = true;
     for (const auto& result : responses[i].found()) take(result.entity(), part(i));
-    for (const auto& key : responses[i].deferred()) {  // not looked at: next time
-      for (auto* one : part(i)) one->is_answered = one->is_answered && name_of(key) != name(one->block, 0);
+    for (auto* one : part(i)) {  // next time
+      for (const auto& key : responses[i].deferred()) {
+        for (std::size_t p = 0; p < pieces_; ++p) one->is_answered &= name_of(key) != name(one->block, p);
+      }
+      one->is_answered &= !one->is_mixed && (one->found == 0 || one->found == pieces_ || one->is_corrupt);
     }
   }
   return worst;
@@ -119,7 +124,9 @@ grpc::Status Blocks::get(std::span<Get> batch) {
   std::ranges::sort(all, {}, &Wanted::block);
   auto attempts = space_.client().attempts();
   grpc::Status status;
-  for (;;) {
+  // Whoever writes a block's pieces again and again can be in between; pieces that are missing are so every time.
+  constexpr int kMostRounds = 50;
+  for (int round = 0; round < kMostRounds; ++round) {
     std::vector<Wanted*> pending;
     for (auto& one : all) {
       if (!one.is_answered) pending.push_back(&one);
@@ -131,7 +138,7 @@ grpc::Status Blocks::get(std::span<Get> batch) {
   for (const auto& one : all) {
     auto& entry = *one.entry;
     auto outcome = one.is_corrupt               ? Outcome::kCorrupt
-                   : !one.is_answered           ? Outcome::kFailed
+                   : !one.is_answered           ? (status.ok() ? Outcome::kCorrupt : Outcome::kFailed)
                    : one.found == 0             ? Outcome::kAbsent
                    : one.found < pieces_        ? Outcome::kCorrupt
                    : entry.known == one.version ? Outcome::kSame
@@ -146,9 +153,10 @@ grpc::Status Blocks::get(std::span<Get> batch) {
 // ---- put
 
 void Blocks::add_mutations(std::vector<api::Mutation>& mutations, std::uint64_t block, std::span<const std::byte> page,
-                           Version version) const {
+                           Version version, std::optional<const api::EntityResult*> over_found) const {
   for (std::size_t p = 0; p < pieces_; ++p) {
-    auto& entity = *mutations.emplace_back().mutable_upsert();
+    auto& mutation = mutations.emplace_back();
+    auto& entity = p == 0 && over_found ? over(*over_found, mutation) : *mutation.mutable_upsert();
     space_.client().set_key(*entity.mutable_key(), kBlockKind, name(block, p));
     const auto part = page.subspan(p * piece_bytes_, piece_bytes_);
     set_blob(entity, kPage, std::string(reinterpret_cast<const char*>(part.data()), part.size()));
@@ -188,12 +196,13 @@ grpc::Status Blocks::swap(Put& entry) {
   const auto version = space_.next_version();
   Version present = 0;
   const auto done = space_.once(keys, [&](const api::LookupResponse& found) {
-    present = 0;
+    const api::EntityResult* block = nullptr;
     for (const auto& result : found.found()) {
-      if (result.entity().key().path(0).kind() == kBlockKind) present = number_in(result.entity(), kVersion);
+      if (result.entity().key().path(0).kind() == kBlockKind) block = &result;
     }
+    present = block != nullptr ? number_in(block->entity(), kVersion) : 0;
     std::vector<api::Mutation> mutations;
-    if (present == *entry.expected) add_mutations(mutations, entry.block, entry.from, version);
+    if (present == *entry.expected) add_mutations(mutations, entry.block, entry.from, version, block);
     return mutations;
   });
   if (!done) {
@@ -258,7 +267,7 @@ grpc::Status Blocks::erase(std::uint64_t first, std::uint64_t last) {
 }
 
 Answer<std::uint64_t> Blocks::count() {
-  auto look = space_.look(false);
+  auto look = space_.look();
   auto found = space_.client().lookup(look);
   if (!found) return tl::unexpected(found.error());
   if (!space_.believe(*found)) return 0;

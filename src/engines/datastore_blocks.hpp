@@ -32,7 +32,7 @@ class Blocks {
   [[nodiscard]] grpc::Status get_round(std::vector<Wanted*> wanted, Attempts& attempts);
   void take(const api::Entity& entity, std::span<Wanted* const> wanted) const;
   void add_mutations(std::vector<api::Mutation>& mutations, std::uint64_t block, std::span<const std::byte> page,
-                     Version version) const;
+                     Version version, std::optional<const api::EntityResult*> over_found = std::nullopt) const;
   [[nodiscard]] grpc::Status put_plainly(std::span<Put*> entries);
   [[nodiscard]] grpc::Status swap(Put& entry);
   [[nodiscard]] grpc::Status erase_keys(std::vector<api::Key> keys);

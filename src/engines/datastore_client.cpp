@@ -206,6 +206,23 @@ grpc::Status Client::remove_between(const char* kind, const std::string& from, c
   }
 }
 
+api::BeginTransactionRequest Client::begin_request() const {
+  api::BeginTransactionRequest request;
+  request.set_project_id(place_.project);
+  request.mutable_transaction_options()->mutable_read_write();
+  return request;
+}
+
+Answer<std::string> Client::begin() {
+  api::BeginTransactionResponse response;
+  auto attempts = this->attempts();
+  const auto status = ask(attempts, [&](grpc::ClientContext& context) {
+    return stub_->BeginTransaction(&context, begin_request(), &response);
+  });
+  if (!status.ok()) return tl::unexpected(status);
+  return response.transaction();
+}
+
 grpc::Status Client::close(const std::string& transaction, Attempts& attempts) {
   api::RollbackRequest request;
   request.set_project_id(place_.project);

@@ -80,6 +80,9 @@ class Client {
   [[nodiscard]] grpc::Status mutate(const std::vector<api::Mutation>& mutations);
   // All entities of a kind whose names are in [from, to).
   [[nodiscard]] grpc::Status remove_between(const char* kind, const std::string& from, const std::string& to);
+  // (The emulator never lets go of what a transaction has locked that begins with a lookup, as Datastore allows.)
+  [[nodiscard]] api::BeginTransactionRequest begin_request() const;
+  [[nodiscard]] Answer<std::string> begin();
   // Afterwards the transaction has been committed, or never will be.
   [[nodiscard]] grpc::Status close(const std::string& transaction, Attempts& attempts);
 

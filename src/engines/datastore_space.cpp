@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <random>
 
 #include "base/random_number.hpp"
 #include "engines/grpc_streams.hpp"
@@ -16,6 +17,18 @@ namespace {
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
 constexpr std::size_t kInFlight = 4;
+// The commit found another version than the one it was to write over.
+bool has_changed(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
+         status.error_code() == grpc::StatusCode::ALREADY_EXISTS;
+}
+
+// So that those who race do not come back together.
+void pause_for_others(unsigned lost_races) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  std::this_thread::sleep_for(std::chrono::microseconds(random() % (200u << std::min(lost_races, 7u))));
+}
+
 constexpr char kGone[] = "Datastore lost it, or somebody has removed it";
 
 }  // namespace
@@ -33,6 +46,13 @@ std::optional<About> about_in(std::string_view text) {
   }
   about.identity.assign(at, end);
   return about;
+}
+
+api::Entity& over(const api::EntityResult* found, api::Mutation& mutation) {
+  if (found == nullptr) return *mutation.mutable_insert();
+  mutation.set_base_version(found->version());
+  mutation.set_conflict_resolution_strategy(api::Mutation::FAIL);
+  return *mutation.mutable_update();
 }
 
 std::string escaped(std::string_view name) {
@@ -137,11 +157,10 @@ api::Mutation Space::description() const {
 
 // ---- requests
 
-api::LookupRequest Space::look(bool in_transaction) const {
+api::LookupRequest Space::look() const {
   api::LookupRequest request;
   request.set_project_id(client_->place().project);
   client_->set_key(*request.add_keys(), kStoreKind, store_);
-  if (in_transaction) request.mutable_read_options()->mutable_new_transaction()->mutable_read_write();
   return request;
 }
 
@@ -165,15 +184,21 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
   for (std::size_t i = 0; i < commits.size(); ++i) pending[i] = i;
   auto attempts = client_->attempts();
   while (!pending.empty() && !is_lost()) {
-    std::vector<api::LookupResponse> begun(pending.size());
-    const auto begin = look(true);
+    auto about = client_->lookup(look());
+    if (!about) {
+      end.status = about.error();
+      break;
+    }
+    if (!believe(*about)) break;
+    std::vector<api::BeginTransactionResponse> begun(pending.size());
+    const auto begin = client_->begin_request();
     auto statuses = run_calls(begun, kInFlight, attempts.deadline(),
                               [&](std::size_t, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
-                                return client_->stub().AsyncLookup(&context, begin, queue);
+                                return client_->stub().AsyncBeginTransaction(&context, begin, queue);
                               });
     std::vector<std::size_t> ready;
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (statuses[i].ok() && believe(begun[i])) ready.push_back(i);
+      if (statuses[i].ok()) ready.push_back(i);
     }
     std::vector<api::CommitResponse> answers(ready.size());
     api::CommitRequest request;
@@ -191,7 +216,7 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
     end.status = {};
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      end.done[pending[i]] = statuses[i].ok() && !is_lost();
+      end.done[pending[i]] = statuses[i].ok();
       if (end.done[pending[i]]) continue;
       left.push_back(pending[i]);
       if (end.status.ok() || reply_of(statuses[i]) == Reply::kRefused) end.status = statuses[i];
@@ -221,11 +246,12 @@ Answer<bool> Space::once(const std::vector<api::Key>& keys, const Decide& decide
   const auto slot = take_slot();
   const auto slot_name = fmt::format("{}{}/{}", prefix(), handle_, slot);
   const auto stamp = next_version();
-  auto request = look(true);
+  auto request = look();
   client_->set_key(*request.add_keys(), kSlotKind, slot_name);
   for (const auto& key : keys) *request.add_keys() = key;
   auto attempts = client_->attempts();
   Answer<bool> answer = tl::unexpected(grpc::Status(grpc::StatusCode::UNKNOWN, "no answer came"));
+  unsigned lost_races = 0;
   for (bool unclear = false;;) {
     auto found = client_->lookup(request);
     if (!found) {
@@ -240,20 +266,28 @@ Answer<bool> Space::once(const std::vector<api::Key>& keys, const Decide& decide
     }
     auto mutations = by_lost_answer ? std::vector<api::Mutation>() : decide(*found);
     if (mutations.empty()) {
-      (void)client_->close(found->transaction(), attempts);  // so that nobody waits for what it has looked at
       answer = by_lost_answer;
+      break;
+    }
+    const auto transaction = client_->begin();
+    if (!transaction) {
+      if (!unclear) answer = tl::unexpected(transaction.error());
       break;
     }
     auto& mark = *mutations.emplace_back().mutable_upsert();
     client_->set_key(*mark.mutable_key(), kSlotKind, slot_name);
     set_number(mark, kVersion, stamp);
-    const auto status = commit(found->transaction(), std::move(mutations), attempts);
+    const auto status = commit(*transaction, std::move(mutations), attempts);
     if (status.ok()) {
       answer = true;
       break;
     }
+    if (has_changed(status)) {  // since it was looked at: look again
+      pause_for_others(lost_races++);
+      continue;
+    }
     unclear = unclear || reply_of(status) == Reply::kUnclear;
-    if (client_->again(attempts, status) && (!unclear || client_->close(found->transaction(), attempts).ok())) continue;
+    if (client_->again(attempts, status) && (!unclear || client_->close(*transaction, attempts).ok())) continue;
     if (!unclear) answer = tl::unexpected(status);
     break;
   }

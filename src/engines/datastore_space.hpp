@@ -2,7 +2,7 @@
 //
 // A store's entities in a Datastore (docs/formats.md), and what makes sure of two things:
 //
-// - It is still the store that was opened: every request looks at its description as well.
+// - It is still the store that was opened: every call looks at its description as well.
 // - No request is carried out late: whatever is written is written in a transaction, and one whose commit got no answer
 //   is closed before anything else is done: then it has happened, or never will. What must not happen twice writes a
 //   stamp into a slot in the same transaction, so that it can be told.
@@ -34,6 +34,9 @@ inline constexpr char kAbout[] = "about";  // properties of a store's descriptio
 inline constexpr char kBeat[] = "beat";
 inline constexpr char kVersion[] = "v";  // of blocks and slots
 
+// The mutation that writes an entity only over what was found (nullptr: nothing).
+[[nodiscard]] api::Entity& over(const api::EntityResult* found, api::Mutation& mutation);
+
 // Counters may have any name.
 [[nodiscard]] std::string escaped(std::string_view name);
 
@@ -52,7 +55,7 @@ class Space {
   // ---- requests that look at the description, too
 
   // With the key of the description, which answers come back by believe().
-  [[nodiscard]] api::LookupRequest look(bool in_transaction) const;
+  [[nodiscard]] api::LookupRequest look() const;
   // False if the description is not the one that was there: then the store is lost. Takes it out of the answer.
   [[nodiscard]] bool believe(api::LookupResponse& response);
 
@@ -64,8 +67,8 @@ class Space {
   };
   [[nodiscard]] Writes write(std::vector<std::vector<api::Mutation>> commits);
 
-  // Once and only once: `decide` is shown what is there under `keys` and says what to write, or nothing. Whether it was
-  // done; UNKNOWN if that cannot be told.
+  // Once and only once: `decide` is shown what is there under `keys` and says what to write over it (over()), or
+  // nothing. Whether it was done; UNKNOWN if that cannot be told.
   using Decide = std::function<std::vector<api::Mutation>(const api::LookupResponse&)>;
   [[nodiscard]] Answer<bool> once(const std::vector<api::Key>& keys, const Decide& decide);
 

@@ -62,13 +62,15 @@ class DatastoreStore final : public Store {
     space_->client().set_key(keys[0], kCounterKind, space_->prefix() + escaped(counter));
     std::uint64_t sum = 0;
     const auto added = space_->once(keys, [&](const api::LookupResponse& found) {
-      sum = static_cast<std::uint64_t>(delta);
+      const api::EntityResult* counter_found = nullptr;
       for (const auto& result : found.found()) {
-        if (result.entity().key().path(0).kind() == kCounterKind) sum += number_in(result.entity(), kCount);
+        if (result.entity().key().path(0).kind() == kCounterKind) counter_found = &result;
       }
+      sum = static_cast<std::uint64_t>(delta);
+      if (counter_found != nullptr) sum += number_in(counter_found->entity(), kCount);
       std::vector<api::Mutation> mutations;
       if (delta == 0) return mutations;
-      auto& entity = *mutations.emplace_back().mutable_upsert();
+      auto& entity = over(counter_found, mutations.emplace_back());
       *entity.mutable_key() = keys[0];
       set_number(entity, kCount, sum);
       return mutations;
