@@ -63,7 +63,7 @@ class TestServer {
 struct TestServers {
   std::vector<std::unique_ptr<TestServer>> members;
   std::string uri;  // of the namespace `contract` there: "redis://127.0.0.1:7001/0/contract"
-  // Variables that the engine reads; set them before it is opened.
+  // Variables that the engine reads, and where the build's farheap-engines is; set them before it is opened.
   std::vector<std::pair<std::string, std::string>> environment;
   void set_environment() const;
 };
