@@ -142,28 +142,6 @@ Answer<std::vector<api::Entity>> Client::query(api::Query query, bool keys_only,
   }
 }
 
-Answer<std::uint64_t> Client::count(const api::Query& query) {
-  api::RunAggregationQueryRequest request;
-  request.set_project_id(place_.project);
-  request.mutable_partition_id()->set_project_id(place_.project);
-  request.mutable_partition_id()->set_namespace_id(kNamespace);
-  auto& aggregation = *request.mutable_aggregation_query();
-  *aggregation.mutable_nested_query() = query;
-  aggregation.add_aggregations()->mutable_count();
-  aggregation.mutable_aggregations(0)->set_alias("n");
-  api::RunAggregationQueryResponse response;
-  auto attempts = this->attempts();
-  const auto status = ask(attempts, [&](grpc::ClientContext& context) {
-    response.Clear();
-    return stub_->RunAggregationQuery(&context, request, &response);
-  });
-  if (!status.ok()) return tl::unexpected(status);
-  if (response.batch().aggregation_results_size() == 0) return 0;
-  const auto& properties = response.batch().aggregation_results(0).aggregate_properties();
-  const auto found = properties.find("n");
-  return found != properties.end() ? static_cast<std::uint64_t>(found->second.integer_value()) : 0;
-}
-
 Answer<api::LookupResponse> Client::lookup(const api::LookupRequest& request) {
   api::LookupResponse response;
   auto attempts = this->attempts();

@@ -73,7 +73,6 @@ class Client {
 
   // `keys_only`: without their properties.
   [[nodiscard]] Answer<std::vector<api::Entity>> query(api::Query query, bool keys_only, int limit);
-  [[nodiscard]] Answer<std::uint64_t> count(const api::Query& query);
   [[nodiscard]] Answer<api::LookupResponse> lookup(const api::LookupRequest& request);
   [[nodiscard]] Answer<std::unique_ptr<api::Entity>> find(const char* kind, const std::string& name);
   // Requires: doing it twice, and late, does no harm.
