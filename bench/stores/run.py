@@ -60,7 +60,7 @@ class Round:
         if self.engine == "redis":
             return self.uri.split("//")[1].split("/")[0]
         if self.engine == "redis-unix":
-            return self.uri.split("//")[1].rsplit("/", 1)[0]
+            return self.uri.split("//")[1].rsplit("/", 2)[0]
         return self.options.folder
 
     def paging(self):
