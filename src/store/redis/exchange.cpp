@@ -244,8 +244,7 @@ void Exchange::send(Line& line, std::span<Command> commands) {
     if (command.writes && command.ask == Nodes::kNobody && line.beat_number == 0 && !command.beat_beside.empty()) {
       line.beat_number = shared_.next_number();
       line.beat.clear();
-      Beats::write(line.beat, beat_of(line, command), line.beat_number,
-                   !line.connection.facts().eviction.starts_with("volatile"));
+      Beats::write(line.beat, beat_of(line, command), line.beat_number, shared_.note_seconds() != 0);
     }
   }
   if (line.beat_number != 0) line.beat.append(0, line.beat.mark(), pieces);

@@ -62,6 +62,7 @@ Status check_facts(Caller& caller, const ServerFacts& facts) {
                   fmt::format("the server throws data away when it is full (maxmemory-policy {})", facts.eviction),
                   "set maxmemory-policy noeviction there");
   }
+  if (facts.eviction.starts_with("volatile")) caller.shared().keep_notes();
   return {};
 }
 
