@@ -235,6 +235,35 @@ TEST_F(RedisCluster, SyncWaitsForReplicas) {
   EXPECT_THAT(refused.error().message(), HasSubstr("1 of 2 replicas"));
 }
 
+// It is replaced meanwhile, and what it was sent last it carries out when it wakes, as nobody's primary.
+TEST_F(RedisCluster, WhatAPrimaryThatStoodStillDoesWhenItWakesIsOfNoConsequence) {
+  auto store = open_or_fail(uri("woken", "?replicas=1&timeout_ms=400"), kKeep);
+  const auto [primary, replica] = a_pair();
+  const auto groups = groups_on("woken", primary.port);
+  ASSERT_FALSE(groups.empty());
+  const auto block = groups.front() * 64;
+  (void)put_blocks(*store, block, make_blocks(block, 5, 4096));
+  const Status synced = store->sync();
+  ASSERT_TRUE(synced) << synced.error().message();
+  server(primary.port).freeze();
+  ASSERT_EQ(put_blocks(*store, block, make_blocks(block, 5, 4096, 1)).outcome, Outcome::kOk);  // by the replica
+  ASSERT_EQ(put_blocks(*store, block, make_blocks(block, 5, 4096, 2)).outcome, Outcome::kOk);
+  server(primary.port).thaw();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(expect_blocks(*store, block, 5, 2), Outcome::kOk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  // It follows the other one now: the next tests count on it.
+  const auto follows = [&] {
+    const auto info = tell(primary.port, {"INFO", "replication"}).text;
+    return info.find("role:slave") != std::string::npos && info.find("master_link_status:up") != std::string::npos;
+  };
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1); !follows();) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 TEST_F(RedisCluster, AKilledPrimaryWhoseReplicaHasItAllIsGoneOnWith) {
   auto store = open_or_fail(uri("killed", "?replicas=1"), kKeep);
   for (std::uint64_t block = 0; block < 10'000; block += 100)

@@ -276,6 +276,42 @@ TEST(RedisFaults, PasswordsAreWantedAndNeverSaid) {
   EXPECT_EQ(expect_blocks(*store, 1, 1), Outcome::kOk);
 }
 
+// docs/stores.md says which.
+TEST(RedisFaults, AUserWithTheRightsThatAreListedIsEnough) {
+  auto servers = redis_or_throw();
+  const auto port = servers.members.front()->port();
+  const std::vector<std::string> rights{
+      "ACL",         "SETUSER",      "ann",   "on",    ">sesame",     "~farheap:*",     "+@read",       "+@write",
+      "+@scripting", "+@connection", "+info", "+wait", "+config|get", "+cluster|slots", "+client|kill", "+client|list"};
+  EXPECT_EQ(tell(port, rights).text, "OK");
+  const auto uri = "redis://ann:sesame@127.0.0.1:" + std::to_string(port) + "/0/";
+  {
+    ReplyProxy proxy(port);
+    auto store =
+        open_or_fail("redis://ann:sesame@127.0.0.1:" + std::to_string(proxy.port()) + "/0/kept?timeout_ms=100", kKeep);
+    EXPECT_EQ(store->describe().find("sesame"), std::string::npos);
+    std::int64_t sum = 0;
+    for (unsigned skipped = 0; skipped < 8; ++skipped) {
+      proxy.lose(skipped, ReplyProxy::Loss::kSwallow);
+      work(*store, skipped * 2, sum);
+    }
+    EXPECT_EQ(store->usage()->blocks, 15u);
+    EXPECT_TRUE(store->erase(0, ~std::uint64_t{0}));
+    auto scratch = open_or_fail(uri + "scratch");
+    (void)put_blocks(*scratch, 0, make_blocks(0, 10, 4096));
+  }
+  ASSERT_TRUE(list_stores(uri + "kept"));
+  EXPECT_EQ(list_stores(uri + "kept")->size(), 1u);
+  EXPECT_TRUE(remove_store(uri + "kept"));
+  EXPECT_EQ(tell(port, {"DBSIZE"}).number, 0);
+  // Without being able to have old requests forgotten, no write could be relied on.
+  EXPECT_EQ(tell(port, {"ACL", "SETUSER", "ann", "-client|kill"}).text, "OK");
+  const auto refused = open_store(uri + "kept", kKeep);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermission);
+  EXPECT_THAT(refused.error().message(), HasSubstr("grant it"));
+}
+
 TEST(RedisFaults, ADatabaseThatTheServerHasNotIsRefused) {
   const auto opened = open_store(uri_on(shared_port(), "/99/x"), kKeep);
   ASSERT_FALSE(opened);
