@@ -136,6 +136,60 @@ TEST(RedisFaults, WhatAFrozenServerDidNotTakeInTimeNeverOverwritesWhatCameAfter)
   for (int i = 0; i < 50; ++i) ASSERT_EQ(expect_blocks(*store, 7, 1, 3), Outcome::kOk);
 }
 
+TEST(RedisFaults, ARequestThatWasHeldUpOnItsWayNeverOverwritesWhatCameAfter) {
+  ReplyProxy proxy(shared_port());
+  auto store = open_or_fail(uri_on(proxy.port(), "/0/held?timeout_ms=100"), kKeep);
+  (void)put_blocks(*store, 7, make_blocks(7, 1, 4096, 1));
+  proxy.hold();
+  EXPECT_EQ(put_blocks(*store, 7, make_blocks(7, 1, 4096, 2)).outcome, Outcome::kOk);  // on another connection
+  EXPECT_EQ(put_blocks(*store, 7, make_blocks(7, 1, 4096, 3)).outcome, Outcome::kOk);
+  proxy.release();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(expect_blocks(*store, 7, 1, 3), Outcome::kOk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// Each of them says no to writes for the time being.
+TEST(RedisFaults, ARefusalThatPassesIsWaitedForAndToldWhenPatienceEnds) {
+  using Words = std::vector<std::string>;
+  struct Refusal {
+    std::string word;
+    Words begin, end;
+  };
+  auto servers = redis_or_throw({"--busy-reply-threshold", "20"});
+  const auto port = servers.members.front()->port();
+  const Refusal refusals[] = {
+      {"READONLY", {"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}},
+      {"NOREPLICAS", {"CONFIG", "SET", "min-replicas-to-write", "1"}, {"CONFIG", "SET", "min-replicas-to-write", "0"}},
+      {"BUSY", {"EVAL", "while true do end", "0"}, {"SCRIPT", "KILL"}},
+  };
+  auto store = open_or_fail(servers.uri, kKeep);
+  auto hasty = open_or_fail(servers.uri + "?patience_s=0", kKeep);
+  std::uint64_t tint = 0;
+  for (const auto& refusal : refusals) {
+    std::thread begin([&] { (void)tell(port, refusal.begin); });
+    const auto page = make_blocks(5, 1, 4096, 99);
+    Put put{.block = 5, .from = page};
+    Status status;
+    for (int i = 0; i < 1000 && status; ++i) {  // the script is busy only after a while
+      status = hasty->put({&put, 1});
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const auto message = message_of(status);
+    EXPECT_TRUE(message.find(refusal.word) != std::string::npos || message.find("it is a replica") != std::string::npos)
+        << refusal.word << ": " << message;
+    std::thread end([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      (void)tell(port, refusal.end);
+    });
+    EXPECT_EQ(put_blocks(*store, 5, make_blocks(5, 1, 4096, ++tint)).outcome, Outcome::kOk) << refusal.word;
+    EXPECT_EQ(expect_blocks(*store, 5, 1, tint), Outcome::kOk);
+    begin.join();
+    end.join();
+  }
+}
+
 TEST(RedisFaults, AServerThatIsGoneEndsPatience) {
   auto servers = redis_or_throw();
   auto store = open_or_fail(uri_on(servers.members.front()->port(), "?patience_s=1"));
