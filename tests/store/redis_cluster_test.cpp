@@ -103,8 +103,9 @@ class RedisCluster : public testing::Test {
   static std::vector<std::uint64_t> groups_on(const std::string& name, std::uint16_t port) {
     std::vector<std::uint64_t> found;
     const auto slots = tell(port, {"CLUSTER", "SLOTS"});
+    const auto keys = keys_of(port, name);
     for (std::uint64_t group = 0; group < 300; ++group) {
-      const auto slot = store::redis::slot_of(store::redis::Keys(name).group(group));
+      const auto slot = store::redis::slot_of(keys.group(group));
       for (const auto& range : slots.elements) {
         if (range.elements[0].number <= slot && slot <= range.elements[1].number &&
             range.elements[2].elements[1].number == port) {
@@ -193,7 +194,7 @@ TEST_F(RedisCluster, ASlotThatIsHalfMovedIsReadAndWritten) {
   const auto all = primaries();
   const auto groups = groups_on("half", all[0].port);
   ASSERT_FALSE(groups.empty());
-  const auto key = store::redis::Keys("half").group(groups[0]);
+  const auto key = keys_of(all[0].port, "half").group(groups[0]);
   const auto slot = std::to_string(store::redis::slot_of(key));
   const auto block = groups[0] * 64;
   (void)put_blocks(*store, block, make_blocks(block, 10, 4096));

@@ -387,7 +387,8 @@ TEST(RedisFaults, ForeignKeysAreRefusedAndNotOverwritten) {
   EXPECT_THAT(second.error().message(), HasSubstr("farheap:{strange:5}"));
 
   auto store = open_or_fail(uri_on(port, "/0/visited"), kKeep);
-  (void)tell(port, {"SET", "farheap:{visited:1}", "mine"});
+  const auto keys = keys_of(port, "visited");
+  (void)tell(port, {"SET", keys.group(1), "mine"});
   const auto page = make_blocks(64, 1, 4096);
   Put put{.block = 64, .from = page};
   const Status status = store->put({&put, 1});
@@ -397,11 +398,11 @@ TEST(RedisFaults, ForeignKeysAreRefusedAndNotOverwritten) {
   Get get{.block = 64, .into = into};
   EXPECT_FALSE(store->get({&get, 1}));
   EXPECT_EQ(get.outcome, Outcome::kFailed);
-  (void)tell(port, {"HSET", "farheap:{visited:2}", "0", "short", "s0", "12345678"});
+  (void)tell(port, {"HSET", keys.group(2), "0", "short", "s0", "12345678"});
   Get odd{.block = 128, .into = into};
   EXPECT_FALSE(store->get({&odd, 1}));
   EXPECT_EQ(odd.outcome, Outcome::kCorrupt);
-  EXPECT_EQ(tell(port, {"GET", "farheap:{visited:1}"}).text, "mine");
+  EXPECT_EQ(tell(port, {"GET", keys.group(1)}).text, "mine");
 }
 
 TEST(RedisFaults, ANewerFormatAndOtherBlocksAreRefused) {
@@ -431,6 +432,23 @@ TEST(RedisFaults, AStoreThatWasRemovedStopsWhoeverUsesIt) {
   Get get{.block = 0, .into = into};
   EXPECT_FALSE(store->get({&get, 1}));
   EXPECT_EQ(get.outcome, Outcome::kFailed);
+}
+
+TEST(RedisFaults, AStoreThatWasMadeAnewIsNotWrittenByWhoeverHasTheOldOne) {
+  const auto uri = uri_on(shared_port(), "/0/anew");
+  auto old = open_or_fail(uri, kKeep);
+  (void)put_blocks(*old, 0, make_blocks(0, 1, 4096));
+  ASSERT_TRUE(remove_store(uri));
+  auto anew = open_or_fail(uri, kKeep);
+  (void)put_blocks(*anew, 0, make_blocks(0, 1, 4096, 1));
+  const auto page = make_blocks(0, 1, 4096, 2);
+  Put puts[] = {{.block = 0, .from = page}, {.block = 1, .from = page}};
+  EXPECT_FALSE(old->put(puts));
+  EXPECT_FALSE(old->add("n", 1));
+  EXPECT_EQ(expect_blocks(*anew, 0, 1, 1), Outcome::kOk);
+  EXPECT_EQ(expect_blocks(*anew, 1, 1), Outcome::kAbsent);
+  EXPECT_EQ(anew->add("n", 0).value(), 0);
+  EXPECT_EQ(anew->usage()->blocks, 1u);
 }
 
 TEST(RedisFaults, AScratchStoreIsGoneWithTheLastProcessThatHasIt) {

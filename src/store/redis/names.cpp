@@ -163,6 +163,7 @@ Status open_meta(Caller& caller, const std::string& name, const StoreOptions& op
                   "open it with the block size it was made with");
   }
   caller.shared().identity = found->identity;
+  caller.shared().keys = Keys(name, found->identity);
   return {};
 }
 

@@ -263,7 +263,7 @@ std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) { return
 
 Result<std::vector<std::uint64_t>> RedisStore::groups_present(Caller& caller) {
   std::vector<std::uint64_t> groups;
-  Status listed = caller.each_key(shared_.keys.prefix() + "*", "cannot look at the store", [&](const auto& keys) {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", "cannot look at the store", [&](const auto& keys) {
     for (const auto& key : keys) {
       std::uint64_t group = 0;
       if (shared_.keys.is_group(key, group)) groups.push_back(group);

@@ -59,7 +59,7 @@ struct Shared {
       : place(std::move(where)), keys(name), client_name("farheap:" + name), nodes(place) {}
 
   const Place place;
-  const Keys keys;
+  Keys keys;  // with the identity, once it is known
   const std::string client_name;
   Nodes nodes;
   Beats beats;
