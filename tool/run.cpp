@@ -33,6 +33,7 @@
 #include "run_report.hpp"
 #include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
+#include "store/kinds.hpp"
 #include "store/secrets.hpp"
 #include "terminal.hpp"
 #include "trace_recorder.hpp"
@@ -112,6 +113,12 @@ Status check_store(const std::string& uri, const base::Options& options) {
   const auto store = open_store(uri, how);
   if (!store) return fail(store.error());
   return {};
+}
+
+// The processes of a program end without closing their store. On a server it stays until the next one is opened there.
+void collect_scratch(const std::string& uri, const base::Options& options) {
+  if (!store::outlives_its_process(uri)) return;
+  if (const auto collected = check_store(uri, options); !collected) complain(collected.error());
 }
 
 Error offer_plain(Error error) {
@@ -296,6 +303,7 @@ int run(const RunArguments& arguments) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
   const auto status = run_paged(*path, arguments, options, secret_store, kept);
+  collect_scratch(*whole_store, options);
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -230,6 +230,12 @@ bool allocates_through_a_library(std::string_view uri) {
   return parsed && (allocates(parsed->engine) || std::ranges::any_of(parsed->decorators, allocates));
 }
 
+bool outlives_its_process(std::string_view uri) {
+  if (const auto parts = split_uri(uri)) return outlives_its_process(parts->pages) || outlives_its_process(parts->sync);
+  const auto parsed = parse_uri(uri, vocabulary());
+  return parsed && find(parsed->engine).keeper != nullptr;
+}
+
 }  // namespace store
 
 Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {

@@ -42,6 +42,13 @@ class HeapExamplesTest(unittest.TestCase):
         self.assertEqual(self.run_example("notes", "add", "sell milk"), "sell milk\nbuy milk\n")
         self.assertEqual(self.run_example("notes", "back"), "buy milk\n")
 
+    def test_a_matrix_of_a_translated_program_is_far(self):
+        done = subprocess.run([os.path.join(FOLDER, "far_matrix"), "mem:"], capture_output=True, text=True, timeout=100,
+                              check=False)
+        letters = [chr(ord("a") + i % 26) for i in range(100)]
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, "".join("".join(letters[row * 10:row * 10 + 10]) + "\n" for row in range(10)))
+
     def test_a_version_is_read_beside_and_returned_to(self):
         self.assertEqual(self.run_example("snapshots").splitlines(), [
             "on monday it was 1, now it is 2", "commit 3: monday", "commit 4: the newest", "rolled back to 1"])

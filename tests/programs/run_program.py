@@ -133,7 +133,7 @@ def check(program, options, folder):
         command = farheap_command.run_command(tool, budget, job.command, store=options.store or f"file:{store_folder}",
                                               mask=options.mask, settings=options.set)
         trial = Trial(job, command, folder, timeout)
-        allowed = allowed_peak(budget, program.plain_bytes(options.size)) + program.shared_bytes
+        allowed = allowed_peak(budget, program.plain_bytes(options.size)) + program.shared_bytes + options.beside * MIB
         found = faults_of(plain, trial, budget, options.percent, allowed, store_folder)
     finally:
         shutil.rmtree(store_folder)
@@ -153,6 +153,8 @@ def parse_options():
     parser.add_argument("--mask-6.1", dest="mask", action="store_true", help="as on a Linux 6.1")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="handed on to farheap run")
     parser.add_argument("--store", metavar="URI", help="instead of a file in a folder of its own")
+    parser.add_argument("--beside", type=int, default=0, metavar="MIB",
+                        help="what the store's process beside the run may take, which is not in the budget")
     parser.add_argument("--folder", help="where data and plain runs are kept (default: programs-data in the build)")
     parser.add_argument("--clear", action="store_true")
     options = parser.parse_args()

@@ -23,7 +23,7 @@ struct Engine {
   Result<TestServers> (*start)();
 };
 inline constexpr Engine kEngines[] = {
-    {"redis", "redis", start_redis},
+    {"redis", "redis", [] { return start_redis(); }},
     {"redis-cluster", "redis+cluster", start_redis_cluster},
     {"etcd", "etcd", [] { return start_etcd(1); }},
     {"etcd-3", "etcd", [] { return start_etcd(3); }},

@@ -63,7 +63,10 @@ bool says(std::uint16_t port, std::string_view question, std::string_view wanted
   return ask(port, question).find(wanted) != std::string::npos;
 }
 
-bool answers_as_redis(std::uint16_t port) { return says(port, "PING\r\n", "+PONG"); }
+bool answers_as_redis(std::uint16_t port) {
+  const auto answer = ask(port, "PING\r\n");
+  return answer.starts_with("+PONG") || answer.starts_with("-NOAUTH");
+}
 bool is_whole_cluster(std::uint16_t port) { return says(port, "CLUSTER INFO\r\n", "cluster_state:ok"); }
 bool answers_as_etcd(std::uint16_t port) {
   return says(port, "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n", "\"health\":\"true\"");
@@ -251,21 +254,23 @@ void TestServer::freeze() { ::kill(process_, SIGSTOP); }
 void TestServer::thaw() { ::kill(process_, SIGCONT); }
 
 void TestServers::set_environment() const {
+#ifdef FARHEAP_ENGINES_PROGRAM
+  setenv("FARHEAP_ENGINES", FARHEAP_ENGINES_PROGRAM, 0);
+#endif
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
 // ---- engines
 
-Result<TestServers> start_redis() {
+Result<TestServers> start_redis(const std::vector<std::string>& arguments) {
   auto path = redis_program();
   if (!path) return fail(std::move(path.error()));
   const auto port = free_port();
-  return alone({.name = "redis",
-                .program = *path,
-                .words = {"redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "",
-                          "--appendonly", "no", "--dir", "@"},
-                .port = port,
-                .is_ready = answers_as_redis},
+  std::vector<std::string> words{
+      "redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+      "--dir",        "@"};
+  words.insert(words.end(), arguments.begin(), arguments.end());  // the last of two settings counts
+  return alone({.name = "redis", .program = *path, .words = words, .port = port, .is_ready = answers_as_redis},
                fmt::format("redis://127.0.0.1:{}/0/contract", port));
 }
 

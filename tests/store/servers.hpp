@@ -63,12 +63,12 @@ class TestServer {
 struct TestServers {
   std::vector<std::unique_ptr<TestServer>> members;
   std::string uri;  // of the namespace `contract` there: "redis://127.0.0.1:7001/0/contract"
-  // Variables that the engine reads; set them before it is opened.
+  // Variables that the engine reads, and where the build's farheap-engines is; set them before it is opened.
   std::vector<std::pair<std::string, std::string>> environment;
   void set_environment() const;
 };
 // kUnavailable, with what was looked for, if the program is not on this machine.
-[[nodiscard]] Result<TestServers> start_redis();
+[[nodiscard]] Result<TestServers> start_redis(const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_redis_cluster();  // three primaries with a replica each
 [[nodiscard]] Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_bigtable();

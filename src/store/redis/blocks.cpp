@@ -27,12 +27,14 @@ struct Field {
   operator std::string_view() const { return {text, length}; }
 };
 
-// Answers 1 when it wrote, 2 when it had written before, otherwise the stamp that is there.
+// Answers 1 when it wrote, now or when the same was asked before; otherwise the stamp that is there. What a lane's last
+// swap was is noted beside the group: its own stamp may be overwritten by the time its answer is asked for again.
 constexpr std::string_view kSwap =
     "local s=redis.call('HGET',KEYS[1],ARGV[2]) or '' "
-    "if s==ARGV[4] then return 2 end "
+    "if s==ARGV[4] or redis.call('GET',KEYS[2])==ARGV[4] then return 1 end "
     "if s~=ARGV[3] then return s end "
-    "redis.call('HSET',KEYS[1],ARGV[1],ARGV[5],ARGV[2],ARGV[4]) return 1";
+    "redis.call('HSET',KEYS[1],ARGV[1],ARGV[5],ARGV[2],ARGV[4]) "
+    "redis.call('SET',KEYS[2],ARGV[4],'EX',3600) return 1";
 
 constexpr std::size_t kStampBytes = sizeof(Version);
 
@@ -189,7 +191,8 @@ bool KnownBatch::take(Replies& replies, const Head& head, std::size_t tag) {
 
 // ---- puts
 
-void PutBatch::write(Shared& shared, Requests& requests, std::vector<Command>& commands) {
+void PutBatch::write(Shared& shared, Lane& lane, std::vector<Command>& commands) {
+  Requests& requests = lane.requests;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     stamps_.push_back(shared.next_number());
     batch_[i].version = 0;
@@ -204,7 +207,7 @@ void PutBatch::write(Shared& shared, Requests& requests, std::vector<Command>& c
     command.beat_beside = key;
     command.first = requests.mark();
     if (batch_[parts.front().entry].expected) {
-      write_swap(key, parts.front(), requests);
+      write_swap(key, lane.id, parts.front(), requests);
     } else {
       write_plain(key, parts, requests);
     }
@@ -227,10 +230,11 @@ void PutBatch::write_plain(const std::string& key, std::span<const Part> parts, 
   }
 }
 
-void PutBatch::write_swap(const std::string& key, const Part& part, Requests& requests) const {
+void PutBatch::write_swap(const std::string& key, const std::string& lane, const Part& part, Requests& requests) const {
   const Put& entry = batch_[part.entry];
-  requests.command(9);
-  requests.argument("EVAL"), requests.argument(kSwap), requests.argument("1"), requests.argument(key);
+  requests.command(10);
+  requests.argument("EVAL"), requests.argument(kSwap), requests.argument("2"), requests.argument(key);
+  requests.argument(beside(key, "done", lane));
   requests.argument(Field(part.index, false)), requests.argument(Field(part.index, true));
   requests.argument(*entry.expected == 0 ? std::string_view() : stamp(*entry.expected));
   requests.argument(stamp(stamps_[part.entry]));
@@ -241,7 +245,7 @@ bool PutBatch::take(Replies& replies, const Head& head, std::size_t tag) {
   const std::size_t number = plan_.parts_of(tag).front().entry;
   Put& entry = batch_[number];
   const bool is_swap = entry.expected.has_value();
-  if (head.kind == Kind::kInteger && (!is_swap || head.number == 1 || head.number == 2)) return true;
+  if (head.kind == Kind::kInteger && (!is_swap || head.number == 1)) return true;
   if (!is_swap || head.kind != Kind::kBulk || (head.number != 0 && head.number != kStampBytes)) {
     return replies.nonsense();
   }
@@ -255,9 +259,6 @@ void PutBatch::settle(std::span<const Command> commands) {
     const Outcome outcome = outcome_of(command);
     for (const Part& part : plan_.parts_of(command.tag)) {
       Put& entry = batch_[part.entry];
-      // Somebody else's stamp is there, and the first answer was lost: this put may have come before theirs.
-      if (entry.outcome == Outcome::kConflict && command.was_unknown)
-        entry.outcome = Outcome::kUnknown, entry.version = 0;
       if (outcome != Outcome::kOk && (entry.outcome == Outcome::kOk || outcome == Outcome::kUnknown)) {
         entry.outcome = outcome;
       }

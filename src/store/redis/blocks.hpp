@@ -79,14 +79,14 @@ class PutBatch final : public Sink {
  public:
   PutBatch(std::span<Put> batch, std::size_t block_bytes)
       : batch_(batch), block_bytes_(block_bytes), plan_(block_bytes) {}
-  void write(Shared& shared, Requests& requests, std::vector<Command>& commands);
+  void write(Shared& shared, Lane& lane, std::vector<Command>& commands);
   bool take(Replies& replies, const Head& head, std::size_t tag) override;
   // After the exchange: each entry's outcome, from those of its commands.
   void settle(std::span<const Command> commands);
 
  private:
   void write_plain(const std::string& key, std::span<const Part> parts, Requests& requests) const;
-  void write_swap(const std::string& key, const Part& part, Requests& requests) const;
+  void write_swap(const std::string& key, const std::string& lane, const Part& part, Requests& requests) const;
 
   std::span<Put> batch_;
   std::size_t block_bytes_;

@@ -60,14 +60,14 @@ Status Exchange::run(std::span<Command> commands) {
   Patience patience(shared_.place.patience_s);
   unsigned redirections = 0;
   for (;;) {
-    if (shared_.is_lost()) {
+    trouble_ = {}, may_pass_ = true, has_moved_ = false;
+    if (!shared_.is_lost()) attempt(commands);
+    if (shared_.is_lost()) {  // what was answered just now is of no use either
       trouble_ = shared_.loss(), may_pass_ = false;
-    } else {
-      trouble_ = {}, may_pass_ = true, has_moved_ = false;
-      attempt(commands);
+      for (auto& command : commands) command.state = Command::State::kPending;
+      break;
     }
     if (std::ranges::none_of(commands, is_pending)) return {};
-    if (shared_.is_lost()) trouble_ = shared_.loss(), may_pass_ = false;
     // Sent elsewhere, and nothing else is wrong.
     const bool is_redirected = has_moved_ && trouble_.why.empty() && ++redirections < kRedirections;
     if (!is_redirected && (!may_pass_ || !patience.wait())) break;
@@ -227,7 +227,6 @@ void Exchange::send(Line& line, std::span<Command> commands) {
   const auto append = [&](Command& command) {
     if (command.ask != Nodes::kNobody) pieces.push_back({const_cast<char*>(kAsking.data()), kAsking.size()});
     lane_.requests.append(command.first, command.last, pieces);
-    command.was_unknown = command.was_unknown || command.is_unknown;
     command.is_unknown = command.writes;
   };
   for (const unsigned i : line.under_way) {

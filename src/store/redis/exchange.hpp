@@ -43,8 +43,7 @@ struct Command {
   std::string_view beat_beside = {};  // a key of this command
   // Outcome
   State state = State::kPending;
-  bool is_unknown = false;   // a write that was sent, and whose answer did not come
-  bool was_unknown = false;  // ... and that was then sent again
+  bool is_unknown = false;  // a write that was sent, and whose answer did not come
   Reply reply = {};
   std::string why = {};
   // While it is under way

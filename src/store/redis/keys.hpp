@@ -6,7 +6,7 @@
 //   farheap:{NAME:meta}         hash: what the store is
 //   farheap:{NAME:scratch}      hash: the scratch stores below it
 //   farheap:{NAME:counter}:of:C string: the counter C
-//   farheap:{...}:done:LANE     string: the last add() of a lane, and what it gave
+//   farheap:{...}:done:LANE     string: what a lane did last there by a script: an add() and what it gave, a swap
 //   farheap:{...}:beat:LANE     string: the number of the last write of a lane (beats.hpp)
 //
 // Measured, 64 blocks of 4 KiB at once, then one block of 4 and 64 KiB, median microseconds over TCP on one machine:

@@ -149,7 +149,7 @@ Status RedisStore::put(std::span<Put> batch) {
   lane->requests.clear();
   std::vector<Command> commands;
   PutBatch puts(batch, limits_.block_bytes);
-  puts.write(shared_, lane->requests, commands);
+  puts.write(shared_, *lane, commands);
   Exchange exchange(shared_, *lane);
   const Status ran = commands.empty() ? Status{} : exchange.run(commands);
   puts.settle(commands);

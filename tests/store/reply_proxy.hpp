@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Stands between a client and a server of 127.0.0.1, and loses an answer on demand: the connection is cut, or the
+// answer is swallowed and the connection stays.
+//
+// Thread-safety: lose() and losses() any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace farheap::test {
+
+class ReplyProxy {
+ public:
+  enum class Loss { kCut, kSwallow };
+
+  explicit ReplyProxy(std::uint16_t server);
+  ~ReplyProxy();
+  ReplyProxy(const ReplyProxy&) = delete;
+  ReplyProxy& operator=(const ReplyProxy&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  // The answer after `skipped` more ones is lost, once; `meanwhile` runs before anybody can know. An answer is what
+  // comes from the server in one piece.
+  void lose(unsigned skipped, Loss loss, std::function<void()> meanwhile = {});
+  [[nodiscard]] unsigned losses() const { return losses_.load(); }
+
+ private:
+  void serve();
+  void carry(int client, int server);
+  [[nodiscard]] bool is_to_be_lost(Loss& loss);
+
+  std::uint16_t server_;
+  std::uint16_t port_ = 0;
+  int listener_ = -1;
+  int wake_[2] = {-1, -1};
+  std::mutex mutex_;
+  bool is_armed_ = false;
+  unsigned left_ = 0;
+  Loss loss_ = Loss::kCut;
+  std::function<void()> meanwhile_;
+  std::atomic<unsigned> losses_{0};
+  std::vector<std::thread> carriers_;
+  std::thread server_thread_;
+};
+
+}  // namespace farheap::test
