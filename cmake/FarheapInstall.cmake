@@ -29,6 +29,10 @@ foreach(pair LIBURING:liburing LMDB:lmdb SODIUM:libsodium ZSTD:libzstd LZ4:liblz
       "\npkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${package})")
   endif()
 endforeach()
+set(FARHEAP_PKG_CONFIG_LIBS "")
+if(FARHEAP_HAVE_BEARSSL)
+  set(FARHEAP_PKG_CONFIG_LIBS " -lbearssl")
+endif()
 list(JOIN FARHEAP_PKG_CONFIG_NAMES ", " FARHEAP_PKG_CONFIG_REQUIRES)
 
 configure_package_config_file(packaging/farheap-config.cmake.in ${PROJECT_BINARY_DIR}/farheap-config.cmake

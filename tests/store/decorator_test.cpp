@@ -274,7 +274,7 @@ TEST(Measure, FindsFiguresAndCleansUp) {
   TemporaryFolder folder;
   for (const std::string uri : {"mem:", "checksum+compress+mem:", "file:"}) {
     auto store = open_or_fail(uri == "file:" ? uri + folder.path() : uri);
-    auto found = store::measure_store(*store, {.bytes = 4 << 20, .seconds = 2, .rounds = 2});
+    auto found = store::measure_store(*store, {.bytes = 4 << 20, .seconds = 60, .rounds = 2});
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_GE(found->size(), 19u);
     for (const auto& figure : *found) {
@@ -286,7 +286,7 @@ TEST(Measure, FindsFiguresAndCleansUp) {
     EXPECT_EQ(store->add("farheap.bench", 0).value(), 0);
   }
   store::FaultyStore broken(open_or_fail("mem:"), {.full_after = base::kMiB});
-  EXPECT_FALSE(store::measure_store(broken, {.bytes = 4 << 20, .seconds = 2, .rounds = 2}));
+  EXPECT_FALSE(store::measure_store(broken, {.bytes = 4 << 20, .seconds = 60, .rounds = 2}));
   EXPECT_EQ(broken.usage()->blocks, 0u);
 }
 

@@ -119,7 +119,13 @@ class RedisCluster : public testing::Test {
         "redis-cli --cluster reshard 127.0.0.1:{} --cluster-from {} --cluster-to {} --cluster-slots {} --cluster-yes "
         ">/dev/null 2>&1",
         from.port, from.id, to.id, count);
-    return std::system(command.c_str()) == 0;
+    // It refuses while the servers have not told each other of the last move.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::system(command.c_str()) != 0) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return true;
   }
 
   static TestServers* servers_;

@@ -112,7 +112,12 @@ void ReplyProxy::carry(int client, int server) {
       if (got <= 0) break;
       if (is_to_be_lost(loss)) {
         if (loss == Loss::kCut) break;
-        is_swallowing = true;  // what follows would answer another question
+        if (loss == Loss::kGarble) {
+          buffer[losses_.load() * 7 % 40 % static_cast<std::size_t>(got)] ^=
+              static_cast<char>(1 + losses_.load() % 127);
+        } else {
+          is_swallowing = true;  // what follows would answer another question
+        }
       }
       is_up = is_swallowing || send_all(client, buffer.data(), got);
     }

@@ -17,7 +17,7 @@ namespace farheap::test {
 
 class ReplyProxy {
  public:
-  enum class Loss { kCut, kSwallow };
+  enum class Loss { kCut, kSwallow, kGarble };
 
   explicit ReplyProxy(std::uint16_t server);
   ~ReplyProxy();

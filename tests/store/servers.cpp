@@ -266,9 +266,19 @@ Result<TestServers> start_redis(const std::vector<std::string>& arguments) {
   auto path = redis_program();
   if (!path) return fail(std::move(path.error()));
   const auto port = free_port();
-  std::vector<std::string> words{
-      "redis-server", "--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-      "--dir",        "@"};
+  std::vector<std::string> words{"redis-server",
+                                 "--port",
+                                 std::to_string(port),
+                                 "--bind",
+                                 "127.0.0.1",
+                                 "--unixsocket",
+                                 "@/socket",
+                                 "--save",
+                                 "",
+                                 "--appendonly",
+                                 "no",
+                                 "--dir",
+                                 "@"};
   words.insert(words.end(), arguments.begin(), arguments.end());  // the last of two settings counts
   return alone({.name = "redis", .program = *path, .words = words, .port = port, .is_ready = answers_as_redis},
                fmt::format("redis://127.0.0.1:{}/0/contract", port));

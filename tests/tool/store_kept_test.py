@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from xml.etree import ElementTree
 
-TOOL = MAKER = ""
+TOOL = MAKER = STORE = ""
 
 
 def tool(*words):
@@ -23,14 +23,21 @@ def tool(*words):
                           stdin=subprocess.DEVNULL, timeout=60)
 
 
+def maker_environment():
+    """Where the engines are that have a process of their own: beside the command, not beside the maker."""
+    engines = pathlib.Path(TOOL).resolve().parent.parent / "src/engines/farheap-engines"
+    return {**os.environ, "FARHEAP_ENGINES": str(engines)}
+
+
 def maker(*words):
-    return subprocess.run([MAKER, *map(str, words)], check=False, timeout=60).returncode
+    return subprocess.run([MAKER, *map(str, words)], check=False, env=maker_environment(), timeout=60).returncode
 
 
 @contextlib.contextmanager
 def open_heap(uri):
     """A heap that a program has open meanwhile."""
-    with subprocess.Popen([MAKER, "hold", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+    with subprocess.Popen([MAKER, "hold", uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=maker_environment()) as program:
         assert program.stdout.readline() == b"open\n"
         try:
             yield
@@ -141,6 +148,68 @@ class KeptStores(unittest.TestCase):
             self.assertEqual((self.root / "a").exists(), there)
 
 
+class OnAServer(unittest.TestCase):
+    """Run by with_server: STORE is a namespace there that is not there yet."""
+
+    # Which of them can tell what they hold, so that it can be copied from there.
+    TELLING = ("redis", "redis+cluster")
+
+    def setUp(self):
+        if not STORE:
+            self.skipTest("here are stores without a server; with_server runs this again with one")
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name):
+        return f"file:{self.folder.name}/{name}"
+
+    def test_copy_there_and_back_ls_and_rm(self):
+        self.assertEqual(maker("fill", self.file("a"), 4096), 0)
+        self.assertEqual(tool("rm", STORE).returncode, 1)
+        there = tool("copy", self.file("a"), STORE, "--json")
+        self.assertEqual(there.returncode, 0, there.stderr)
+        self.assertEqual(json.loads(there.stdout)["blocks"], 6)
+        self.assertEqual(maker("look", STORE, 4096), 0)
+        self.assertEqual(tool("copy", self.file("a"), STORE).returncode, 1)  # there is one already
+        listed = json.loads(tool("ls", STORE.rpartition("/")[0], "--json").stdout)["stores"]
+        self.assertEqual([(row["block_bytes"], row["lifetime"]) for row in listed if row["uri"] == STORE],
+                         [(4096, "kept")], listed)
+        back = tool("copy", STORE, self.file("b"))
+        if STORE.partition(":")[0] in self.TELLING:
+            self.assertEqual(back.returncode, 0, back.stderr)
+            self.assertEqual(maker("look", self.file("b"), 4096), 0)
+        else:
+            self.assertEqual(back.returncode, 1)
+            self.assertIn("does not tell which blocks it has", back.stderr)
+            self.assertFalse(os.path.exists(self.folder.name + "/b"))
+        removed = tool("rm", STORE)
+        self.assertEqual(removed.returncode, 0, removed.stderr)
+        listed = json.loads(tool("ls", STORE.rpartition("/")[0], "--json").stdout)["stores"]
+        self.assertEqual([row for row in listed if row["uri"] == STORE], [])
+
+    def test_heaps_that_are_open(self):
+        with open_heap(STORE):
+            for words in (("rm", STORE, "--yes"), ("copy", STORE, self.file("b"))):
+                busy = tool(*words)
+                self.assertEqual(busy.returncode, 1, words)
+                self.assertIn("open", busy.stderr)
+        self.assertEqual(maker("read", STORE), 0)
+        if STORE.partition(":")[0] in self.TELLING:
+            self.assertEqual(tool("copy", STORE, self.file("b")).returncode, 0)
+            self.assertEqual(maker("read", self.file("b")), 0)
+        removed = tool("rm", STORE, "--yes")
+        self.assertEqual(removed.returncode, 0, removed.stderr)
+        self.assertNotEqual(maker("read", STORE), 0)
+
+    def test_pages_there_and_what_must_agree_in_a_file(self):
+        both = f"pages={STORE},sync={self.file('sync')}"
+        self.assertEqual(maker("fill", both, 4096), 0)
+        self.assertEqual(maker("look", both, 4096), 0)
+        self.assertEqual(tool("rm", both).returncode, 0)
+        self.assertEqual(maker("fill", both, 4096), 0)  # nothing was left
+        self.assertEqual(tool("rm", both).returncode, 0)
+
+
 class Bench(unittest.TestCase):
     def test_ycsb_is_in_the_figures_and_in_the_picture(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -167,12 +236,13 @@ class Bench(unittest.TestCase):
 
 
 def main():
-    global TOOL, MAKER
+    global TOOL, MAKER, STORE
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--maker", required=True)
+    parser.add_argument("--store", default="")
     known, rest = parser.parse_known_args()
-    TOOL, MAKER = known.tool, known.maker
+    TOOL, MAKER, STORE = known.tool, known.maker, known.store
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

@@ -97,6 +97,11 @@ void Exchange::attempt(std::span<Command> commands) {
            "see that the cluster is whole (CLUSTER INFO)", true);
       continue;
     }
+    if (commands[i].node != Nodes::kNobody && !shared_.nodes.is_primary(node)) {
+      note(ErrorCode::kUnavailable, fmt::format("{} has no slots any more", shared_.nodes.address(node).text()), "",
+           false);
+      continue;
+    }
     Line& line = lane_.line(node);
     line.under_way.push_back(i);
     line.writes = line.writes || commands[i].writes;

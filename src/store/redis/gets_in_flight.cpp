@@ -43,7 +43,7 @@ RedisGetsInFlight::~RedisGetsInFlight() {
 }
 
 bool RedisGetsInFlight::set_up() {
-  process_ = getpid();
+  mark_.set();
   lane_ = store_.lanes_.make();
   is_timer_set_ = false;
   return put_in_place(epoll_create1(EPOLL_CLOEXEC), poll_) &&
@@ -93,7 +93,7 @@ bool RedisGetsInFlight::send(Waiting& one) {
 }
 
 bool RedisGetsInFlight::begin(Get& entry) {
-  if (process_ != getpid()) renew_in_child();
+  if (mark_.is_gone()) renew_in_child();
   if (!lane_ || waiting_.size() + to_store_.size() >= most_ || entry.known != 0 || store_.shared_.is_lost())
     return false;
   const Outcome outcome = entry.outcome;
@@ -152,7 +152,7 @@ bool RedisGetsInFlight::take_answer(Line& line, Waiting& one) {
 }
 
 Get* RedisGetsInFlight::take() {
-  if (process_ != getpid()) renew_in_child();
+  if (mark_.is_gone()) renew_in_child();
   if (!lane_) return nullptr;
   look_at_timer();
   for (auto one = waiting_.begin(); one != waiting_.end() && to_store_.empty(); ++one) {

@@ -7,8 +7,6 @@
 // Thread-safety: as GetsInFlight.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <list>
 #include <memory>
@@ -60,7 +58,7 @@ class RedisGetsInFlight final : public GetsInFlight {
   int poll_ = -1;               // of the sockets, and of the timer
   int timer_ = -1;
   bool is_timer_set_ = false;
-  pid_t process_ = 0;
+  os::ForkMark mark_;
 };
 
 }  // namespace farheap::store::redis

@@ -2,7 +2,6 @@
 #include "store/redis/lane.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <mutex>
 
@@ -10,8 +9,7 @@
 
 namespace farheap::store::redis {
 
-Lanes::Lanes(Shared& shared)
-    : shared_(shared), process_(getpid()), client_(fmt::format("{:016x}", base::random_number())) {}
+Lanes::Lanes(Shared& shared) : shared_(shared), client_(fmt::format("{:016x}", base::random_number())) {}
 
 Lanes::~Lanes() = default;
 
@@ -22,7 +20,7 @@ std::unique_ptr<Lane> Lanes::make() {
 }
 
 Lanes::Guard Lanes::take() {
-  if (process_.load(std::memory_order_acquire) != getpid()) renew_in_child();
+  if (mark_.is_gone()) renew_in_child();
   for (;;) {
     const unsigned before = given_back_.load();
     for (unsigned number = 0; number < kMost; ++number) {
@@ -44,7 +42,7 @@ void Lanes::give_back(unsigned number) {
 // as it is, and open.
 void Lanes::renew_in_child() {
   std::lock_guard guard(lock_);
-  if (process_.load() == getpid()) return;
+  if (!mark_.is_gone()) return;
   for (unsigned number = 0; number < kMost; ++number) {
     if (taken_[number].load()) (void)lanes_[number].release();
     lanes_[number].reset();
@@ -52,7 +50,7 @@ void Lanes::renew_in_child() {
   }
   client_ = fmt::format("{:016x}", base::random_number());
   shared_.renew_numbers();
-  process_.store(getpid(), std::memory_order_release);
+  mark_.set();
 }
 
 }  // namespace farheap::store::redis

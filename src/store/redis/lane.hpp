@@ -6,14 +6,13 @@
 // Thread-safety: a lane: one thread at a time. Lanes: any thread, also in a forked child, which makes its own.
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "os/fork_mark.hpp"
 #include "store/redis/connection.hpp"
 #include "store/redis/requests.hpp"
 #include "store/redis/shared.hpp"
@@ -79,7 +78,7 @@ class Lanes {
   std::array<std::atomic<bool>, kMost> taken_{};
   std::array<std::unique_ptr<Lane>, kMost> lanes_;
   std::atomic<unsigned> given_back_{0};
-  std::atomic<pid_t> process_;
+  os::ForkMark mark_;
   ForkLock lock_;
   std::string client_;  // of this process, among all that use the server
   std::atomic<unsigned> made_{0};

@@ -32,6 +32,10 @@ void Nodes::set_owner(std::uint16_t slot, unsigned node) {
   if (owners_[slot].exchange(static_cast<std::uint16_t>(node)) != node) changes_.fetch_add(1);
 }
 
+bool Nodes::is_primary(unsigned node) const {
+  return std::ranges::any_of(owners_, [&](const auto& owner) { return owner.load() == node; });
+}
+
 std::vector<unsigned> Nodes::primaries() const {
   std::vector<bool> owns(count());
   for (const auto& owner : owners_) {

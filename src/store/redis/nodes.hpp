@@ -34,7 +34,7 @@ class Nodes {
   void set_owner(std::uint16_t slot, unsigned node);
   // Counts the changes of owners.
   [[nodiscard]] unsigned changes() const { return changes_.load(std::memory_order_acquire); }
-  // Those that own slots.
+  [[nodiscard]] bool is_primary(unsigned node) const;  // owns slots
   [[nodiscard]] std::vector<unsigned> primaries() const;
   // The answer to CLUSTER SLOTS of `asked`. False if it is none.
   [[nodiscard]] bool learn(const Reply& slots, unsigned asked);

@@ -13,15 +13,6 @@ namespace {
 
 using namespace redis;
 
-Result<Place> place_of(const std::string& text, const Parameters& parameters, const StoreOptions& options) {
-  auto place = parse_place(text, parameters, options);
-  if (place && place->has_tls()) {
-    return fail(ErrorCode::kUnavailable, "cannot open the store", place->shown, "this build of Farheap speaks no TLS",
-                "run a tunnel (stunnel, ghostunnel) and name its end with redis://; docs/stores.md shows one");
-  }
-  return place;
-}
-
 // What a keeper needs: nothing of a namespace.
 struct Visit {
   explicit Visit(Place place)
@@ -36,7 +27,7 @@ struct Visit {
 
 Result<std::unique_ptr<Visit>> visit(const std::string& text, const Parameters& parameters,
                                      const StoreOptions& options) {
-  auto place = place_of(text, parameters, options);
+  auto place = parse_place(text, parameters, options);
   if (!place) return fail(std::move(place.error()));
   auto visit = std::make_unique<Visit>(std::move(*place));
   if (Status reached = reach_servers(visit->caller); !reached) return fail(std::move(reached.error()));
@@ -124,7 +115,7 @@ Status remove(const std::string& text, const Parameters& parameters, const Store
 }  // namespace
 
 StoreResult open_redis(const std::string& text, const Parameters& parameters, const StoreOptions& options) {
-  auto place = place_of(text, parameters, options);
+  auto place = parse_place(text, parameters, options);
   if (!place) return fail(std::move(place.error()));
   if (auto ok = check_block_bytes(options.block_bytes, place->shown); !ok) return fail(std::move(ok.error()));
   if (place->name.find('~') != std::string::npos) {

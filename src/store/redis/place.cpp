@@ -66,6 +66,7 @@ struct Parser {
 
   // Where the path of the socket ends is seen on the disk; while the server is away, by what looks like a database.
   Status take_socket(const std::string& path) {
+    if (path == "/") return wrong("the path of the socket is missing");
     std::size_t end = path.size();
     while (end != std::string::npos && end > 1 && !is_socket(path.substr(0, end))) end = path.rfind('/', end - 1);
     if (end == std::string::npos || end <= 1) {
@@ -129,7 +130,10 @@ struct Parser {
     result.timeout_ms = static_cast<int>(*timeout);
     result.patience_s = static_cast<int>(std::min(*patience, kMostSeconds));
     result.replicas = static_cast<unsigned>(std::min<std::uint64_t>(*replicas, 1000));
-    result.ca_file = parameters.word("ca_file", "");
+    if (result.scheme != "rediss") return {};
+    auto authorities = Authorities::load(parameters.word("ca_file", ""));
+    if (!authorities) return fail(std::move(authorities.error()));
+    result.authorities = std::move(*authorities);
     return {};
   }
 };

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "store/kinds.hpp"
+#include "store/redis/tls.hpp"
 
 namespace farheap::store::redis {
 
@@ -35,10 +37,9 @@ struct Place {
   bool is_named = false;  // NAME stands in the URI
   int timeout_ms = 5000;
   int patience_s = 60;
-  unsigned replicas = 0;  // sync() waits for so many
-  std::string ca_file;
+  unsigned replicas = 0;                           // sync() waits for so many
+  std::shared_ptr<const Authorities> authorities;  // with TLS
   [[nodiscard]] bool is_cluster() const { return scheme == "redis+cluster"; }
-  [[nodiscard]] bool has_tls() const { return scheme == "rediss"; }
   // The URI of another namespace on the same server.
   [[nodiscard]] std::string uri_of(const std::string& other) const;
 };

@@ -44,6 +44,8 @@ class RedisStore final : public Store {
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override;
   Status sync() override;
   Result<StoreUsage> usage() override;
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override;
+  Result<std::vector<NamedCounter>> counters() override;
 
  private:
   friend class RedisGetsInFlight;

@@ -83,7 +83,7 @@ bool wait_connected(int file, int timeout_ms) {
 
 }  // namespace
 
-bool Socket::connect(const Address& address, int timeout_ms) {
+bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<const Authorities> authorities) {
   close();
   why_.clear();
   if (address.host.empty()) {
@@ -94,7 +94,9 @@ bool Socket::connect(const Address& address, int timeout_ms) {
     return connect_to(&place, sizeof place, AF_UNIX, timeout_ms);
   }
   for (const Found& one : look_up(address, why_)) {
-    if (connect_to(&one.address, one.length, one.address.ss_family, timeout_ms)) return true;
+    if (!connect_to(&one.address, one.length, one.address.ss_family, timeout_ms)) continue;
+    if (authorities) start_tls(std::move(authorities), address.host);
+    return true;
   }
   return false;
 }
@@ -121,7 +123,23 @@ bool Socket::connect_to(const void* address, unsigned length, int family, int ti
   return true;
 }
 
+void Socket::start_tls(std::shared_ptr<const Authorities> authorities, const std::string& host) {
+  tls_ = std::make_unique<TlsSession>(std::move(authorities), host,
+                                      TlsTransport{.send =
+                                                       [this](const void* bytes, std::size_t count) {
+                                                         iovec piece{const_cast<void*>(bytes), count};
+                                                         return send_plain({&piece, 1});
+                                                       },
+                                                   .receive =
+                                                       [this](void* room, std::size_t count) {
+                                                         iovec piece{room, count};
+                                                         return receive_plain({&piece, 1}, flags_);
+                                                       }});
+}
+
+// Without a word of TLS': a forked child that lets go of its parent's connection must not end it.
 void Socket::close() {
+  tls_.reset();
   os::release_descriptor(file_);
   file_ = -1;
 }
@@ -131,18 +149,31 @@ void Socket::give_up(std::string why) {
   close();
 }
 
+ssize_t Socket::send_plain(std::span<iovec> pieces) {
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = std::min(pieces.size(), kMostPieces);
+  ssize_t sent = 0;
+  while ((sent = sendmsg(file_, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+  }
+  return sent;
+}
+
 bool Socket::send(std::span<iovec> pieces) {
+  if (file_ < 0) return false;
+  const auto failed = [&] {
+    std::string why = errno == EAGAIN ? fmt::format("it took nothing for {} ms", timeout_ms_) : strerror(errno);
+    if (tls_ && !tls_->why().empty()) why = tls_->why();
+    give_up(std::move(why));
+    return false;
+  };
+  if (tls_) {
+    flags_ = 0;
+    return tls_->send(pieces) ? true : failed();
+  }
   while (!pieces.empty()) {
-    msghdr message{};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = std::min(pieces.size(), kMostPieces);
-    const ssize_t sent = file_ < 0 ? -1 : sendmsg(file_, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR && file_ >= 0) continue;
-    if (sent < 0) {
-      if (file_ >= 0)
-        give_up(errno == EAGAIN ? fmt::format("it took nothing for {} ms", timeout_ms_) : strerror(errno));
-      return false;
-    }
+    const ssize_t sent = send_plain(pieces);
+    if (sent < 0) return failed();
     auto left = static_cast<std::size_t>(sent);
     while (!pieces.empty() && left >= pieces.front().iov_len) {
       left -= pieces.front().iov_len;
@@ -155,16 +186,26 @@ bool Socket::send(std::span<iovec> pieces) {
   return true;
 }
 
-std::size_t Socket::receive_by(std::span<iovec> pieces, int flags) {
-  if (file_ < 0) return 0;
+ssize_t Socket::receive_plain(std::span<iovec> pieces, int flags) {
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = pieces.size();
   ssize_t got = 0;
   while ((got = recvmsg(file_, &message, flags)) < 0 && errno == EINTR) {
   }
+  if (got == 0) errno = 0;
+  return got;
+}
+
+std::size_t Socket::receive_by(std::span<iovec> pieces, int flags) {
+  if (file_ < 0) return 0;
+  flags_ = flags;
+  errno = 0;
+  const ssize_t got = tls_ ? static_cast<ssize_t>(tls_->receive(pieces)) : receive_plain(pieces, flags);
   if (got > 0) return static_cast<std::size_t>(got);
-  if (got == 0) {
+  if (tls_ && !tls_->why().empty()) {
+    give_up(tls_->why());
+  } else if (errno == 0) {
     give_up("it closed the connection");
   } else if (errno != EAGAIN) {
     give_up(strerror(errno));

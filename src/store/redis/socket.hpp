@@ -9,10 +9,12 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "store/redis/place.hpp"
+#include "store/redis/tls.hpp"
 
 namespace farheap::store::redis {
 
@@ -24,7 +26,8 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
 
   // False: why() says it. Names are looked up once in a process's life: the C library allocates for it.
-  [[nodiscard]] bool connect(const Address& address, int timeout_ms);
+  [[nodiscard]] bool connect(const Address& address, int timeout_ms,
+                             std::shared_ptr<const Authorities> authorities = {});
   void close();
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   [[nodiscard]] int descriptor() const { return file_; }
@@ -43,9 +46,14 @@ class Socket {
  private:
   [[nodiscard]] bool connect_to(const void* address, unsigned length, int family, int timeout_ms);
   [[nodiscard]] std::size_t receive_by(std::span<iovec> pieces, int flags);
+  [[nodiscard]] ssize_t receive_plain(std::span<iovec> pieces, int flags);
+  [[nodiscard]] ssize_t send_plain(std::span<iovec> pieces);
+  void start_tls(std::shared_ptr<const Authorities> authorities, const std::string& host);
 
   int file_ = -1;
   int timeout_ms_ = 0;
+  int flags_ = 0;  // of recv(), below TLS
+  std::unique_ptr<TlsSession> tls_;
   std::string why_;
 };
 

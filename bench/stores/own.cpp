@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// stores_own ENGINE PLACE MIB: what the engine's own client does at best, and what it costs to put pages into place.
+//   write_us_mib, read_us_mib   in its best batches, in order, per MiB
+//   place_us_mib                UFFDIO_COPY of what was read, per MiB
+//   fresh_us_mib                first touch of new memory, per MiB
+//   get_us                      one page, at random, back to back: median
+#include "stores/own.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "os/userfault.hpp"
+#include "stores/pages.hpp"
+
+namespace farheap::bench {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+char* new_memory(std::size_t bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) std::abort();
+  madvise(at, bytes, MADV_NOHUGEPAGE);
+  return static_cast<char*>(at);
+}
+
+std::unique_ptr<OwnClient> open_own(const std::string& engine, const std::string& place) {
+  if (engine == "file") return own_file(place);
+#ifdef FARHEAP_HAVE_LMDB
+  if (engine == "lmdb") return own_lmdb(place);
+#endif
+#ifdef FARHEAP_HAVE_HIREDIS
+  if (engine == "redis") return own_redis(place);
+#endif
+#ifdef FARHEAP_HAVE_ROCKSDB
+  if (engine == "rocksdb") return own_rocksdb(place);
+#endif
+  std::fprintf(stderr, "stores_own: not in this build: %s\n", engine.c_str());
+  return nullptr;
+}
+
+bool sweep_write(OwnClient& client, std::uint64_t pages) {
+  char* const buffer = new_memory(client.batch() * kPage);
+  double us = 0;
+  for (std::uint64_t first = 0; first < pages; first += client.batch()) {
+    for (std::size_t i = 0; i < client.batch(); ++i) {
+      fill_page(reinterpret_cast<std::uint64_t*>(buffer + i * kPage), first + i);
+    }
+    const auto start = Clock::now();
+    if (!client.write(first, client.batch(), buffer)) return false;
+    us += us_since(start);
+  }
+  std::printf("write_us_mib %g\n", us / static_cast<double>(pages * kPage) * kMiB);
+  return true;
+}
+
+// Into a window of memory where every page is missing.
+bool sweep_read(OwnClient& client, std::uint64_t pages) {
+  auto fault = os::Userfault::open({.move = false, .kernel_faults = false});
+  if (!fault) return std::fprintf(stderr, "stores_own: %s\n", fault.error().message().c_str()), false;
+  char* const buffer = new_memory(client.batch() * kPage);
+  const std::size_t bytes = client.batch() * kPage;
+  char* const window = new_memory(bytes);
+  if (!fault->register_range(window, bytes)) return false;
+  double read_us = 0, place_us = 0;
+  for (std::uint64_t first = 0; first < pages; first += client.batch()) {
+    auto start = Clock::now();
+    if (!client.read(first, client.batch(), buffer)) return false;
+    read_us += us_since(start);
+    start = Clock::now();
+    std::size_t done = 0;
+    if (fault->copy(window, buffer, bytes, done) != 0) return false;
+    place_us += us_since(start);
+    for (std::size_t i = 0; i < client.batch(); ++i) {
+      const auto* const page = reinterpret_cast<const std::uint64_t*>(window + i * kPage);
+      if (!is_page(page, first + i)) return std::fprintf(stderr, "stores_own: page %zu is wrong\n", first + i), false;
+    }
+    madvise(window, bytes, MADV_DONTNEED);
+  }
+  const double mib = static_cast<double>(pages * kPage) / kMiB;
+  std::printf("read_us_mib %g\nplace_us_mib %g\n", read_us / mib, place_us / mib);
+  return true;
+}
+
+void touch_fresh() {
+  constexpr std::size_t kBytes = 64 * kMiB;
+  char* const memory = new_memory(kBytes);
+  const auto start = Clock::now();
+  for (std::size_t at = 0; at < kBytes; at += kPage) memory[at] = 1;
+  std::printf("fresh_us_mib %g\n", us_since(start) / (kBytes / kMiB));
+  munmap(memory, kBytes);
+}
+
+bool single_gets(OwnClient& client, std::uint64_t pages) {
+  char* const buffer = new_memory(kPage);
+  std::vector<double> times;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const std::uint64_t page = word_of(i, 0) % pages;
+    const auto start = Clock::now();
+    if (!client.read(page, 1, buffer)) return false;
+    times.push_back(us_since(start));
+    if (!is_page(reinterpret_cast<const std::uint64_t*>(buffer), page)) return false;
+  }
+  std::printf("get_us %g\n", median(times));
+  return true;
+}
+
+}  // namespace
+}  // namespace farheap::bench
+
+int main(int count, char** words) {
+  using namespace farheap::bench;
+  if (count != 4) return std::fprintf(stderr, "stores_own ENGINE PLACE MIB\n"), 2;
+  const auto client = open_own(words[1], words[2]);
+  if (!client) return 1;
+  const std::uint64_t pages = std::stoull(words[3]) * (kMiB / kPage);
+  const bool whole = sweep_write(*client, pages) && sweep_read(*client, pages) && single_gets(*client, pages);
+  touch_fresh();
+  return whole ? 0 : 1;
+}
