@@ -70,7 +70,7 @@ Answer<std::vector<Row>> Client::read(api::ReadRowsRequest request) {
 grpc::Status Client::mutate(const std::string& key, api::MutateRowRequest request) {
   address(request);
   request.set_row_key(key);
-  auto attempts = this->attempts();
+  auto attempts = writing_attempts();
   return ask(attempts, [&](grpc::ClientContext& context) {
     api::MutateRowResponse response;
     return data_->MutateRow(&context, request, &response);
@@ -79,7 +79,7 @@ grpc::Status Client::mutate(const std::string& key, api::MutateRowRequest reques
 
 Answer<Client::Checked> Client::check_and_mutate(api::CheckAndMutateRowRequest request) {
   address(request);
-  auto attempts = this->attempts();
+  auto attempts = writing_attempts();
   api::CheckAndMutateRowResponse response;
   const auto status = ask(
       attempts, [&](grpc::ClientContext& context) { return data_->CheckAndMutateRow(&context, request, &response); });
@@ -95,7 +95,7 @@ Answer<std::int64_t> Client::add(const std::string& key, std::string_view column
   rule.set_family_name(kFamily);
   rule.set_column_qualifier(std::string(column));
   rule.set_increment_amount(delta);
-  auto attempts = this->attempts();
+  auto attempts = writing_attempts();
   for (;;) {
     grpc::ClientContext context;
     context.set_deadline(attempts.deadline());

@@ -9,6 +9,7 @@
 #include <google/bigtable/v2/bigtable.grpc.pb.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,7 +40,10 @@ class Client {
   [[nodiscard]] bool is_emulator() const { return is_emulator_; }
   [[nodiscard]] api::Bigtable::Stub& stub() { return *data_; }
   [[nodiscard]] ConnectionWatch& watch() { return watch_; }
+  // Of what only reads; and of what writes, which must not go on in a store that was made anew.
   [[nodiscard]] Attempts attempts() { return Attempts(patience_, &watch_); }
+  [[nodiscard]] Attempts writing_attempts() { return Attempts(patience_, &watch_, &may_write_); }
+  void ask_before_writing_again(std::function<bool()> may_write) { may_write_ = std::move(may_write); }
   // For the end, when there is nothing to lose: a server that is gone is not waited for.
   void hurry() { patience_.all = std::min<std::chrono::milliseconds>(patience_.all, std::chrono::seconds(3)); }
   [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
@@ -80,6 +84,7 @@ class Client {
   ServerPatience patience_;
   bool is_emulator_;
   ConnectionWatch watch_;
+  std::function<bool()> may_write_;
   std::unique_ptr<api::Bigtable::Stub> data_;
   std::unique_ptr<google::bigtable::admin::v2::BigtableTableAdmin::Stub> admin_;
 };

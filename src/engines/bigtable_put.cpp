@@ -93,7 +93,7 @@ grpc::Status Writer::write_round(std::span<Row*> pending, Attempts& attempts) {
 grpc::Status Writer::write(std::span<Row> rows) {
   std::vector<Row*> pending;
   for (auto& row : rows) pending.push_back(&row);
-  auto attempts = space_.client().attempts();
+  auto attempts = space_.client().writing_attempts();
   grpc::Status status;
   while (!pending.empty()) {
     status = write_round(pending, attempts);
@@ -159,7 +159,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
     entry->version = space_.clock().next();
   }
   // The first attempts together; what is not settled by them, one by one.
-  auto attempts = space_.client().attempts();
+  auto attempts = space_.client().writing_attempts();
   std::vector<api::CheckAndMutateRowResponse> responses(entries.size());
   const auto statuses = run_calls(responses, kInFlight, attempts.deadline(),
                                   [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {

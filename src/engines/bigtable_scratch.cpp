@@ -14,7 +14,6 @@
 namespace farheap::engines::bigtable {
 namespace {
 
-constexpr std::chrono::seconds kBeatEvery{20};
 constexpr std::chrono::minutes kStaleAfter{10};
 
 }  // namespace
@@ -46,15 +45,6 @@ grpc::Status Space::beat() {
   }
   last_beat_ = now;
   return {};
-}
-
-void Space::keep_beating(const std::stop_token& stop) {
-  std::unique_lock lock(beat_mutex_);
-  for (;;) {
-    beat_now_.wait_for(lock, stop, kBeatEvery, [] { return false; });
-    if (stop.stop_requested()) return;
-    (void)beat();  // a server that cannot be reached is for the calls to tell
-  }
 }
 
 Answer<std::vector<Scratch>> scratch_stores(Client& client, const Keys& name_keys, const VersionClock& clock) {
@@ -100,10 +90,7 @@ void Space::collect() {
 }
 
 Space::~Space() {
-  if (beating_.joinable()) {
-    beating_.request_stop();
-    beating_.join();
-  }
+  heartbeat_.stop();
   if (last_beat_ == 0) return;
   client_->hurry();
   if (client_->drop_rows(keys_.prefix).ok()) (void)client_->delete_row(place_keys_.beats() + id_);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
+constexpr std::chrono::seconds kBeatEvery{20};
 constexpr std::chrono::milliseconds kClockTolerance{50};
 constexpr char kClock[] = "clock";
 
@@ -45,7 +46,8 @@ Space::Space(std::unique_ptr<Client> client, const StoreOptions& options)
       place_keys_{client_->place().store_name() + "/"},
       id_(kept_ ? "" : fmt::format("{:016x}", base::random_number())),
       keys_{kept_ ? place_keys_.prefix : place_keys_.scratch(id_)},
-      identity_(fmt::format("{:016x}", base::random_number())) {}
+      identity_(fmt::format("{:016x}", base::random_number())),
+      health_(client_->place().describe(), client_->watch()) {}
 
 Result<std::unique_ptr<Space>> Space::open(std::unique_ptr<Client> client, const StoreOptions& options) {
   std::unique_ptr<Space> space(new Space(std::move(client), options));
@@ -87,8 +89,10 @@ Status Space::set_up() {
   while (!epoch && attempts.again(epoch.error())) epoch = client_->add(keys_.about(), kEpoch, 1);
   if (!epoch) return fail(client_->error(epoch.error(), kWhat));
   epoch_ = static_cast<std::uint64_t>(*epoch);
+  client_->ask_before_writing_again([this] { return still_there().has_value(); });
   collect();
-  if (!kept_) beating_ = std::jthread([this](const std::stop_token& stop) { keep_beating(stop); });
+  // A server that cannot be reached is for the calls to tell.
+  if (!kept_) heartbeat_.start(kBeatEvery, [this] { (void)beat(); });
   return {};
 }
 
@@ -182,22 +186,11 @@ Status Space::refuse_foreign_rows() {
               "name another table, or another NAME behind it");
 }
 
-Status Space::lost(std::string what) {
-  const std::lock_guard lock(lost_mutex_);
-  if (!is_lost_) lost_ = std::move(what);
-  is_lost_ = true;
-  return fail(ErrorCode::kCorrupt, "cannot go on with the store", client_->place().describe(), lost_,
-              "start again, or from a snapshot that is kept elsewhere");
+Status Space::still_there() {
+  return health_.check([this] { return verify(); });
 }
 
-Status Space::still_there() {
-  if (is_lost_) return lost({});
-  auto& watch = client_->watch();
-  watch.look();
-  if (watch.is_verified()) return {};
-  const std::lock_guard one_verifies(verify_mutex_);
-  if (watch.is_verified()) return {};
-  const auto breaks = watch.breaks();
+Status Space::verify() {
   const auto row = read_about();
   if (!row) {
     if (row.error().error_code() == grpc::StatusCode::NOT_FOUND) {
@@ -215,7 +208,6 @@ Status Space::still_there() {
     return lost(fmt::format("the server went back to an older state (epoch {}, was {})", now, epoch_.load()));
   }
   epoch_ = now;
-  watch.verified(breaks);
   return {};
 }
 

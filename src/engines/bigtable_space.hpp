@@ -7,12 +7,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "engines/bigtable_client.hpp"
+#include "engines/server_health.hpp"
 #include "engines/version_clock.hpp"
 
 namespace farheap::engines::bigtable {
@@ -41,7 +39,7 @@ class Space {
   // one that lost something. Costs nothing while the connection holds.
   [[nodiscard]] Status still_there();
   // A request said that the table is not there.
-  [[nodiscard]] Status lost(std::string what);
+  [[nodiscard]] Status lost(std::string what) { return health_.lost(std::move(what)); }
 
  private:
   Space(std::unique_ptr<Client> client, const StoreOptions& options);
@@ -50,9 +48,9 @@ class Space {
   [[nodiscard]] Status refuse_foreign_rows();
   [[nodiscard]] Status look_at_clock();
   [[nodiscard]] Status check(const About& about) const;
+  [[nodiscard]] Status verify();
   [[nodiscard]] Answer<std::optional<Row>> read_about();
   [[nodiscard]] grpc::Status beat();
-  void keep_beating(const std::stop_token& stop);
   void collect();
 
   std::unique_ptr<Client> client_;
@@ -64,14 +62,9 @@ class Space {
   VersionClock clock_;
   std::string identity_;
   std::atomic<std::uint64_t> epoch_{0};
-  std::mutex verify_mutex_;
-  std::mutex lost_mutex_;
-  std::string lost_;  // why no call works any more; empty while all is well
-  std::atomic<bool> is_lost_{false};
+  ServerHealth health_;
   std::uint64_t last_beat_ = 0;  // 0: not registered
-  std::mutex beat_mutex_;
-  std::condition_variable_any beat_now_;
-  std::jthread beating_;
+  Heartbeat heartbeat_;
 };
 
 // The keys of what is below a name: its kept store's, not those of scratch stores.

@@ -62,13 +62,14 @@ class BigtableStore final : public Store {
   Status put(std::span<Put> batch) override {
     if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
     if (batch.empty()) return {};
-    space_->client().watch().look();
+    if (auto ok = space_->still_there(); !ok) return none_done(batch, std::move(ok));
     const auto status = writer_.put(batch);
     return settle(batch, status, "cannot write blocks");
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {
     if (count == 0) return still_there({}, "");
+    if (auto ok = space_->still_there(); !ok) return ok;
     const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
     return still_there(writer_.erase(first, last), "cannot erase blocks");
   }
@@ -133,6 +134,11 @@ class BigtableStore final : public Store {
       return fail(space_->client().error(status, what));
     }
     return space_->still_there();
+  }
+
+  static Status none_done(std::span<Put> batch, Status why) {
+    for (auto& entry : batch) entry.outcome = Outcome::kFailed;
+    return why;
   }
 
   template <class Entry>

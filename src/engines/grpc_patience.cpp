@@ -83,7 +83,7 @@ bool Attempts::again(const grpc::Status& status) {
   const auto half = pause_.count() / 2;
   std::this_thread::sleep_for(std::chrono::milliseconds(half + static_cast<std::int64_t>(random() % (half + 1))));
   pause_ = std::min(pause_ * 2, kLongestPause);
-  return true;
+  return may_go_on_ == nullptr || !*may_go_on_ || (*may_go_on_)();
 }
 
 Error grpc_error(const grpc::Status& status, std::string what, std::string subject, const ServerPatience& patience) {

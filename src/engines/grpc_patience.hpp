@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <farheap/result.hpp>
+#include <functional>
 #include <string>
 
 #include "engines/grpc_channel.hpp"
@@ -40,9 +41,11 @@ enum class Reply {
 // The attempts of one operation.
 class Attempts {
  public:
-  // `watch` is told of every attempt that failed.
-  explicit Attempts(const ServerPatience& patience, ConnectionWatch* watch = nullptr)
-      : patience_(patience), watch_(watch) {}
+  // `watch` is told of every attempt that failed. `may_go_on`, where there is one, is asked before another attempt:
+  // what answers now may not be what it was, and must not be written to.
+  explicit Attempts(const ServerPatience& patience, ConnectionWatch* watch = nullptr,
+                    const std::function<bool()>* may_go_on = nullptr)
+      : patience_(patience), watch_(watch), may_go_on_(may_go_on) {}
 
   [[nodiscard]] std::chrono::system_clock::time_point deadline() const;
   // After a failed attempt: pauses and is true, if it is worth another one and patience is left. Counts from the first
@@ -55,6 +58,7 @@ class Attempts {
  private:
   ServerPatience patience_;
   ConnectionWatch* watch_;
+  const std::function<bool()>* may_go_on_;
   std::chrono::steady_clock::time_point since_{};
   std::chrono::milliseconds pause_{10};
   bool failing_ = false;

@@ -79,6 +79,26 @@ TEST_F(BigtableFaults, AStoreThatWasMadeAnewBehindTheConnectionIsAnotherOne) {
   EXPECT_EQ(expect_blocks(*other, 1, 1), Outcome::kAbsent);
 }
 
+TEST_F(BigtableFaults, NothingIsWrittenIntoAStoreThatWasMadeAnew) {
+  for (int which = 0; which < 4; ++which) {
+    auto store = open();
+    const auto page = make_blocks(1, 1, kBlock);
+    const auto version = put_blocks(*store, 1, page).version;
+    ASSERT_TRUE(store->add("n", 1));
+    server().kill();
+    ASSERT_TRUE(server().start_again());
+    auto other = open();
+    Put put{.block = 1, .from = page};
+    if (which == 1) put.expected = version;
+    const auto told = which < 2    ? store->put({&put, 1})
+                      : which == 2 ? store->erase(1, 1)
+                                   : store->add("n", 1).map([](auto) {});
+    EXPECT_FALSE(told) << which;
+    EXPECT_EQ(expect_blocks(*other, 1, 1), Outcome::kAbsent) << which;
+    EXPECT_EQ(*other->add("n", 0), 0) << which;
+  }
+}
+
 TEST_F(BigtableFaults, AServerInAnOlderStateIsSeenByItsEpoch) {
   auto store = open();
   CuttingProxy proxy(server().port());
