@@ -81,9 +81,6 @@ grpc::Status Blocks::get_round(std::vector<Wanted*> wanted, Attempts& attempts) 
   const auto statuses = run_calls(responses, kInFlight, attempts.deadline(),
                                   [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
                                     request = space_.look();
-                                    // Of one moment, where a block has several pieces.
-                                    if (pieces_ > 1)
-                                      request.mutable_read_options()->mutable_new_transaction()->mutable_read_only();
                                     std::uint64_t last = 0;
                                     for (const auto* one : part(i)) {
                                       if (one != part(i).front() && one->block == last) continue;  // asked for already
@@ -271,7 +268,7 @@ Answer<std::uint64_t> Blocks::count() {
   auto found = space_.client().lookup(look);
   if (!found) return tl::unexpected(found.error());
   if (!space_.believe(*found)) return 0;
-  // Keys one by one: after a count by the server, its emulator holds what it counted for a minute.
+  // Keys one by one: not every emulator can count.
   constexpr int kAtOnce = 10000;
   std::uint64_t entities = 0;
   std::string from = name(0, 0);

@@ -69,7 +69,9 @@ TEST_F(DatastoreFaults, BlocksLargerThanAnEntityAreSplitAndWrittenWhole) {
     Bytes into(size);
     const auto seen = get_blocks(store, 2, into);
     EXPECT_EQ(get_blocks(store, 2, into, seen.version).outcome, Outcome::kSame);
-    (void)put_blocks(store, 2, make_blocks(2, 1, size, 1));
+    const auto swapped = put_blocks(store, 2, make_blocks(2, 1, size, 1), seen.version);
+    EXPECT_EQ(swapped.outcome, Outcome::kOk);
+    EXPECT_EQ(put_blocks(store, 2, make_blocks(2, 1, size, 2), seen.version).outcome, Outcome::kConflict);
     ASSERT_TRUE(store.erase(1, 1));
     EXPECT_EQ(expect_blocks(store, 1, 1), Outcome::kAbsent);
     EXPECT_EQ(expect_blocks(store, 2, 1, 1), Outcome::kOk);
