@@ -75,13 +75,13 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.write_buffer_size = 4 * base::kMiB;
+  options.write_buffer_size = 2 * base::kMiB;
   return options;
 }
 
 rocksdb::ColumnFamilyOptions blocks_options(const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions options = family_options(cache);
-  options.write_buffer_size = 16 * base::kMiB;
+  options.write_buffer_size = 8 * base::kMiB;
   options.enable_blob_files = true;
   options.blob_file_size = 64 * base::kMiB;
   options.enable_blob_garbage_collection = true;
