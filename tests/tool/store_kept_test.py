@@ -156,7 +156,7 @@ class OnAServer(unittest.TestCase):
 
     def setUp(self):
         if not STORE:
-            self.skipTest("here are stores without a server; with_server runs this again with one")
+            self.skipTest("NO SERVER: with_server starts one and gives --store")
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
