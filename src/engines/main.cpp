@@ -2,6 +2,7 @@
 //
 // farheap-engines: started by a program's store (store/beside/process.hpp), never by hand; descriptor 3 is the socket.
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -37,6 +38,7 @@ int main() {
   signal(SIGHUP, SIG_IGN);
   signal(SIGINT, SIG_IGN);
   allow_many_files();
+  mallopt(M_ARENA_MAX, 2);        // what is over in one arena is of no use to the threads of another
   if (chdir("/") != 0) return 1;  // so that no file system stays in use
   farheap::engines::serve(kSocket, farheap::engines::engine_table());
   return 0;

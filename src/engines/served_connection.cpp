@@ -36,6 +36,7 @@ bool is_sound(int file, std::size_t bytes) {
 
 ServedConnection::~ServedConnection() {
   stop();
+  std::unique_lock(starting_).unlock();  // one that was being started is there; none is any more
   for (auto& worker : workers_) worker.join();
   if (waiting_ >= 0) close(waiting_);
   if (memory_.address() != nullptr) munmap(memory_.address(), memory_.bytes());

@@ -28,6 +28,8 @@ std::string bytes_of(const std::string& path) {
 
 class BesideProcess : public testing::Test {
  protected:
+  // A process that has closed its store still has to end.
+  BesideProcess() { wait_until_all_ended(FARHEAP_ENGINES_GUEST); }
   pid_t only_process() {
     const auto all = processes_of(FARHEAP_ENGINES_GUEST);
     EXPECT_EQ(all.size(), 1u);

@@ -56,18 +56,23 @@ class SegmentLeasesTest : public ::testing::Test {
 
 // A process that was here and is not any more.
 os::ProcessName one_that_has_ended() {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
+  int said[2], go[2];
+  EXPECT_EQ(pipe(said), 0);
+  EXPECT_EQ(pipe(go), 0);
   const pid_t child = fork();
   if (child == 0) {
     const auto name = os::name_of_this_process();
-    _exit(name && write(ends[1], &*name, sizeof *name) == sizeof *name ? 0 : 1);
+    char word = 0;
+    const bool well = name && write(said[1], &*name, sizeof *name) == sizeof *name && read(go[0], &word, 1) == 1;
+    _exit(well ? 0 : 1);
   }
   os::ProcessName name;
-  EXPECT_EQ(read(ends[0], &name, sizeof name), static_cast<ssize_t>(sizeof name));
-  EXPECT_EQ(os::presence_of(name), os::Presence::kHere) << "it waits for its parent, or runs";
+  EXPECT_EQ(read(said[0], &name, sizeof name), static_cast<ssize_t>(sizeof name));
+  EXPECT_EQ(os::presence_of(name), os::Presence::kHere);
+  EXPECT_EQ(write(go[1], "", 1), 1);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
-  close(ends[0]), close(ends[1]);
+  for (const int end : {said[0], said[1], go[0], go[1]}) close(end);
+  EXPECT_EQ(os::presence_of(name), os::Presence::kGone);
   return name;
 }
 

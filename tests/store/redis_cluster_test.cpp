@@ -103,8 +103,9 @@ class RedisCluster : public testing::Test {
   static std::vector<std::uint64_t> groups_on(const std::string& name, std::uint16_t port) {
     std::vector<std::uint64_t> found;
     const auto slots = tell(port, {"CLUSTER", "SLOTS"});
+    const auto keys = keys_of(port, name);
     for (std::uint64_t group = 0; group < 300; ++group) {
-      const auto slot = store::redis::slot_of(store::redis::Keys(name).group(group));
+      const auto slot = store::redis::slot_of(keys.group(group));
       for (const auto& range : slots.elements) {
         if (range.elements[0].number <= slot && slot <= range.elements[1].number &&
             range.elements[2].elements[1].number == port) {
@@ -193,7 +194,7 @@ TEST_F(RedisCluster, ASlotThatIsHalfMovedIsReadAndWritten) {
   const auto all = primaries();
   const auto groups = groups_on("half", all[0].port);
   ASSERT_FALSE(groups.empty());
-  const auto key = store::redis::Keys("half").group(groups[0]);
+  const auto key = keys_of(all[0].port, "half").group(groups[0]);
   const auto slot = std::to_string(store::redis::slot_of(key));
   const auto block = groups[0] * 64;
   (void)put_blocks(*store, block, make_blocks(block, 10, 4096));
@@ -233,6 +234,35 @@ TEST_F(RedisCluster, SyncWaitsForReplicas) {
   const Status refused = greedy->sync();
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("1 of 2 replicas"));
+}
+
+// It is replaced meanwhile, and what it was sent last it carries out when it wakes, as nobody's primary.
+TEST_F(RedisCluster, WhatAPrimaryThatStoodStillDoesWhenItWakesIsOfNoConsequence) {
+  auto store = open_or_fail(uri("woken", "?replicas=1&timeout_ms=400"), kKeep);
+  const auto [primary, replica] = a_pair();
+  const auto groups = groups_on("woken", primary.port);
+  ASSERT_FALSE(groups.empty());
+  const auto block = groups.front() * 64;
+  (void)put_blocks(*store, block, make_blocks(block, 5, 4096));
+  const Status synced = store->sync();
+  ASSERT_TRUE(synced) << synced.error().message();
+  server(primary.port).freeze();
+  ASSERT_EQ(put_blocks(*store, block, make_blocks(block, 5, 4096, 1)).outcome, Outcome::kOk);  // by the replica
+  ASSERT_EQ(put_blocks(*store, block, make_blocks(block, 5, 4096, 2)).outcome, Outcome::kOk);
+  server(primary.port).thaw();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(expect_blocks(*store, block, 5, 2), Outcome::kOk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  // It follows the other one now: the next tests count on it.
+  const auto follows = [&] {
+    const auto info = tell(primary.port, {"INFO", "replication"}).text;
+    return info.find("role:slave") != std::string::npos && info.find("master_link_status:up") != std::string::npos;
+  };
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1); !follows();) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 TEST_F(RedisCluster, AKilledPrimaryWhoseReplicaHasItAllIsGoneOnWith) {

@@ -136,6 +136,60 @@ TEST(RedisFaults, WhatAFrozenServerDidNotTakeInTimeNeverOverwritesWhatCameAfter)
   for (int i = 0; i < 50; ++i) ASSERT_EQ(expect_blocks(*store, 7, 1, 3), Outcome::kOk);
 }
 
+TEST(RedisFaults, ARequestThatWasHeldUpOnItsWayNeverOverwritesWhatCameAfter) {
+  ReplyProxy proxy(shared_port());
+  auto store = open_or_fail(uri_on(proxy.port(), "/0/held?timeout_ms=100"), kKeep);
+  (void)put_blocks(*store, 7, make_blocks(7, 1, 4096, 1));
+  proxy.hold();
+  EXPECT_EQ(put_blocks(*store, 7, make_blocks(7, 1, 4096, 2)).outcome, Outcome::kOk);  // on another connection
+  EXPECT_EQ(put_blocks(*store, 7, make_blocks(7, 1, 4096, 3)).outcome, Outcome::kOk);
+  proxy.release();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(expect_blocks(*store, 7, 1, 3), Outcome::kOk);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// Each of them says no to writes for the time being.
+TEST(RedisFaults, ARefusalThatPassesIsWaitedForAndToldWhenPatienceEnds) {
+  using Words = std::vector<std::string>;
+  struct Refusal {
+    std::string word;
+    Words begin, end;
+  };
+  auto servers = redis_or_throw({"--busy-reply-threshold", "20"});
+  const auto port = servers.members.front()->port();
+  const Refusal refusals[] = {
+      {"READONLY", {"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}},
+      {"NOREPLICAS", {"CONFIG", "SET", "min-replicas-to-write", "1"}, {"CONFIG", "SET", "min-replicas-to-write", "0"}},
+      {"BUSY", {"EVAL", "while true do end", "0"}, {"SCRIPT", "KILL"}},
+  };
+  auto store = open_or_fail(servers.uri, kKeep);
+  auto hasty = open_or_fail(servers.uri + "?patience_s=0", kKeep);
+  std::uint64_t tint = 0;
+  for (const auto& refusal : refusals) {
+    std::thread begin([&] { (void)tell(port, refusal.begin); });
+    const auto page = make_blocks(5, 1, 4096, 99);
+    Put put{.block = 5, .from = page};
+    Status status;
+    for (int i = 0; i < 1000 && status; ++i) {  // the script is busy only after a while
+      status = hasty->put({&put, 1});
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const auto message = message_of(status);
+    EXPECT_TRUE(message.find(refusal.word) != std::string::npos || message.find("it is a replica") != std::string::npos)
+        << refusal.word << ": " << message;
+    std::thread end([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      (void)tell(port, refusal.end);
+    });
+    EXPECT_EQ(put_blocks(*store, 5, make_blocks(5, 1, 4096, ++tint)).outcome, Outcome::kOk) << refusal.word;
+    EXPECT_EQ(expect_blocks(*store, 5, 1, tint), Outcome::kOk);
+    begin.join();
+    end.join();
+  }
+}
+
 TEST(RedisFaults, AServerThatIsGoneEndsPatience) {
   auto servers = redis_or_throw();
   auto store = open_or_fail(uri_on(servers.members.front()->port(), "?patience_s=1"));
@@ -276,6 +330,42 @@ TEST(RedisFaults, PasswordsAreWantedAndNeverSaid) {
   EXPECT_EQ(expect_blocks(*store, 1, 1), Outcome::kOk);
 }
 
+// docs/stores.md says which.
+TEST(RedisFaults, AUserWithTheRightsThatAreListedIsEnough) {
+  auto servers = redis_or_throw();
+  const auto port = servers.members.front()->port();
+  const std::vector<std::string> rights{
+      "ACL",         "SETUSER",      "ann",   "on",    ">sesame",     "~farheap:*",     "+@read",       "+@write",
+      "+@scripting", "+@connection", "+info", "+wait", "+config|get", "+cluster|slots", "+client|kill", "+client|list"};
+  EXPECT_EQ(tell(port, rights).text, "OK");
+  const auto uri = "redis://ann:sesame@127.0.0.1:" + std::to_string(port) + "/0/";
+  {
+    ReplyProxy proxy(port);
+    auto store =
+        open_or_fail("redis://ann:sesame@127.0.0.1:" + std::to_string(proxy.port()) + "/0/kept?timeout_ms=100", kKeep);
+    EXPECT_EQ(store->describe().find("sesame"), std::string::npos);
+    std::int64_t sum = 0;
+    for (unsigned skipped = 0; skipped < 8; ++skipped) {
+      proxy.lose(skipped, ReplyProxy::Loss::kSwallow);
+      work(*store, skipped * 2, sum);
+    }
+    EXPECT_EQ(store->usage()->blocks, 15u);
+    EXPECT_TRUE(store->erase(0, ~std::uint64_t{0}));
+    auto scratch = open_or_fail(uri + "scratch");
+    (void)put_blocks(*scratch, 0, make_blocks(0, 10, 4096));
+  }
+  ASSERT_TRUE(list_stores(uri + "kept"));
+  EXPECT_EQ(list_stores(uri + "kept")->size(), 1u);
+  EXPECT_TRUE(remove_store(uri + "kept"));
+  EXPECT_EQ(tell(port, {"DBSIZE"}).number, 0);
+  // Without being able to have old requests forgotten, no write could be relied on.
+  EXPECT_EQ(tell(port, {"ACL", "SETUSER", "ann", "-client|kill"}).text, "OK");
+  const auto refused = open_store(uri + "kept", kKeep);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermission);
+  EXPECT_THAT(refused.error().message(), HasSubstr("grant it"));
+}
+
 TEST(RedisFaults, ADatabaseThatTheServerHasNotIsRefused) {
   const auto opened = open_store(uri_on(shared_port(), "/99/x"), kKeep);
   ASSERT_FALSE(opened);
@@ -297,7 +387,8 @@ TEST(RedisFaults, ForeignKeysAreRefusedAndNotOverwritten) {
   EXPECT_THAT(second.error().message(), HasSubstr("farheap:{strange:5}"));
 
   auto store = open_or_fail(uri_on(port, "/0/visited"), kKeep);
-  (void)tell(port, {"SET", "farheap:{visited:1}", "mine"});
+  const auto keys = keys_of(port, "visited");
+  (void)tell(port, {"SET", keys.group(1), "mine"});
   const auto page = make_blocks(64, 1, 4096);
   Put put{.block = 64, .from = page};
   const Status status = store->put({&put, 1});
@@ -307,11 +398,11 @@ TEST(RedisFaults, ForeignKeysAreRefusedAndNotOverwritten) {
   Get get{.block = 64, .into = into};
   EXPECT_FALSE(store->get({&get, 1}));
   EXPECT_EQ(get.outcome, Outcome::kFailed);
-  (void)tell(port, {"HSET", "farheap:{visited:2}", "0", "short", "s0", "12345678"});
+  (void)tell(port, {"HSET", keys.group(2), "0", "short", "s0", "12345678"});
   Get odd{.block = 128, .into = into};
   EXPECT_FALSE(store->get({&odd, 1}));
   EXPECT_EQ(odd.outcome, Outcome::kCorrupt);
-  EXPECT_EQ(tell(port, {"GET", "farheap:{visited:1}"}).text, "mine");
+  EXPECT_EQ(tell(port, {"GET", keys.group(1)}).text, "mine");
 }
 
 TEST(RedisFaults, ANewerFormatAndOtherBlocksAreRefused) {
@@ -341,6 +432,23 @@ TEST(RedisFaults, AStoreThatWasRemovedStopsWhoeverUsesIt) {
   Get get{.block = 0, .into = into};
   EXPECT_FALSE(store->get({&get, 1}));
   EXPECT_EQ(get.outcome, Outcome::kFailed);
+}
+
+TEST(RedisFaults, AStoreThatWasMadeAnewIsNotWrittenByWhoeverHasTheOldOne) {
+  const auto uri = uri_on(shared_port(), "/0/anew");
+  auto old = open_or_fail(uri, kKeep);
+  (void)put_blocks(*old, 0, make_blocks(0, 1, 4096));
+  ASSERT_TRUE(remove_store(uri));
+  auto anew = open_or_fail(uri, kKeep);
+  (void)put_blocks(*anew, 0, make_blocks(0, 1, 4096, 1));
+  const auto page = make_blocks(0, 1, 4096, 2);
+  Put puts[] = {{.block = 0, .from = page}, {.block = 1, .from = page}};
+  EXPECT_FALSE(old->put(puts));
+  EXPECT_FALSE(old->add("n", 1));
+  EXPECT_EQ(expect_blocks(*anew, 0, 1, 1), Outcome::kOk);
+  EXPECT_EQ(expect_blocks(*anew, 1, 1), Outcome::kAbsent);
+  EXPECT_EQ(anew->add("n", 0).value(), 0);
+  EXPECT_EQ(anew->usage()->blocks, 1u);
 }
 
 TEST(RedisFaults, AScratchStoreIsGoneWithTheLastProcessThatHasIt) {

@@ -14,6 +14,7 @@
 
 #include "store/kinds.hpp"
 #include "store/redis/connection.hpp"
+#include "store/redis/keys.hpp"
 #include "tests/store/servers.hpp"
 #include "tests/store/store_fixture.hpp"
 
@@ -41,6 +42,18 @@ inline store::redis::Reply tell(std::uint16_t port, const std::vector<std::strin
                         socket.send(pieces) && replies.whole(reply);
   EXPECT_TRUE(answered) << socket.why();
   return reply;
+}
+
+// The keys of a store that is open; in a cluster of `port`, wherever its record is.
+inline store::redis::Keys keys_of(std::uint16_t port, const std::string& name) {
+  const auto meta = store::redis::Keys(name).meta();
+  auto identity = tell(port, {"HGET", meta, "identity"});
+  if (identity.is_error()) {  // MOVED 3999 127.0.0.1:6381
+    identity = tell(static_cast<std::uint16_t>(std::stoi(identity.text.substr(identity.text.rfind(':') + 1))),
+                    {"HGET", meta, "identity"});
+  }
+  EXPECT_EQ(identity.text.size(), 16u);
+  return store::redis::Keys(name, identity.text);
 }
 
 inline std::string uri_on(std::uint16_t port, const std::string& rest) {

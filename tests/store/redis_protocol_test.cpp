@@ -110,13 +110,14 @@ TEST(RedisKeys, SlotsAreThoseOfTheSpecification) {
   EXPECT_NE(slot_of("foo{}{bar}"), slot_of("bar"));
   EXPECT_EQ(slot_of("foo{{bar}}zap"), slot_of("{bar"));
   EXPECT_EQ(slot_of("foo{bar}{zap}"), slot_of("bar"));
-  const Keys keys("app");
+  const Keys keys("app", "0123");
   EXPECT_EQ(slot_of(keys.group(77)), slot_of(beside(keys.group(77), "beat", "x-1")));
   std::uint64_t group = 0;
   EXPECT_TRUE(keys.is_group(keys.group(0xABCDEF), group));
   EXPECT_EQ(group, 0xABCDEFu);
-  for (const auto& key : {keys.meta(), keys.scratch(), keys.counter("1}"), beside(keys.group(1), "beat", "x"),
-                          Keys("ap").group(1), std::string("farheap:{app:}")}) {
+  for (const auto& key :
+       {keys.meta(), keys.scratch(), keys.counter("1}"), beside(keys.group(1), "beat", "x"),
+        Keys("ap", "0123").group(1), Keys("app", "4567").group(1), std::string("farheap:{app:0123:}")}) {
     EXPECT_FALSE(keys.is_group(key, group)) << key;
   }
 }

@@ -55,6 +55,7 @@ ReplyProxy::ReplyProxy(std::uint16_t server) : server_(server) {
 }
 
 ReplyProxy::~ReplyProxy() {
+  release();
   close(wake_[1]);
   server_thread_.join();
   for (auto& carrier : carriers_) carrier.join();
@@ -81,6 +82,24 @@ bool ReplyProxy::is_to_be_lost(Loss& loss) {
   return true;
 }
 
+void ReplyProxy::hold() {
+  std::lock_guard guard(mutex_);
+  is_holding_ = true;
+}
+
+void ReplyProxy::release() {
+  std::lock_guard guard(mutex_);
+  is_holding_ = is_held_ = false;
+  released_.notify_all();
+}
+
+void ReplyProxy::wait_if_held() {
+  std::unique_lock guard(mutex_);
+  if (!is_holding_) return;
+  is_holding_ = false, is_held_ = true;
+  released_.wait(guard, [&] { return !is_held_; });
+}
+
 void ReplyProxy::serve() {
   for (;;) {
     pollfd waiting[] = {{.fd = listener_, .events = POLLIN}, {.fd = wake_[0], .events = POLLIN}};
@@ -104,6 +123,7 @@ void ReplyProxy::carry(int client, int server) {
     if (poll(waiting, 3, -1) < 0 || waiting[2].revents != 0) break;
     if (waiting[0].revents != 0) {
       const ssize_t got = recv(client, buffer.data(), buffer.size(), 0);
+      if (got > 0) wait_if_held();
       is_up = got > 0 && send_all(server, buffer.data(), got);
     }
     if (is_up && waiting[1].revents != 0) {

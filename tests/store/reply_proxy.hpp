@@ -3,10 +3,11 @@
 // Stands between a client and a server of 127.0.0.1, and loses an answer on demand: the connection is cut, or the
 // answer is swallowed and the connection stays.
 //
-// Thread-safety: lose() and losses() any thread.
+// Thread-safety: any thread.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -28,18 +29,24 @@ class ReplyProxy {
   // The answer after `skipped` more ones is lost, once; `meanwhile` runs before anybody can know. An answer is what
   // comes from the server in one piece.
   void lose(unsigned skipped, Loss loss, std::function<void()> meanwhile = {});
+  // The next request is kept back, on its connection, until release().
+  void hold();
+  void release();
   [[nodiscard]] unsigned losses() const { return losses_.load(); }
 
  private:
   void serve();
   void carry(int client, int server);
   [[nodiscard]] bool is_to_be_lost(Loss& loss);
+  void wait_if_held();
 
   std::uint16_t server_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
   int wake_[2] = {-1, -1};
   std::mutex mutex_;
+  std::condition_variable released_;
+  bool is_holding_ = false, is_held_ = false;
   bool is_armed_ = false;
   unsigned left_ = 0;
   Loss loss_ = Loss::kCut;

@@ -18,6 +18,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -58,27 +59,35 @@ struct Start {
   int error = 0;
 };
 
-void give_standard_signals() {
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  for (int one = 1; one < NSIG; ++one) sigaction(one, &standard, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+// The two run in our memory with another's stack, and do not return: no sanitizer's books, and nobody's functions in
+// the place of the C library's, are for them.
+#define FARHEAP_BARE __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
+
+// As the kernel has it; all zeros: the standard action.
+struct KernelSigaction {
+  std::uint64_t handler, flags, restorer, mask;
+};
+
+FARHEAP_BARE void give_standard_signals() {
+  constexpr long kMaskBytes = 8;
+  const KernelSigaction standard{};
+  const std::uint64_t none = 0;
+  for (long one = 1; one <= 64; ++one) syscall(SYS_rt_sigaction, one, &standard, nullptr, kMaskBytes);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, kMaskBytes);
 }
 
 // Standard streams lead nowhere: a pipe of the program's ends when the program closes it.
-void give_descriptors(int socket) {
-  const int nowhere = open("/dev/null", O_RDWR);
-  if (socket <= kSocket) socket = fcntl(socket, F_DUPFD, kSocket + 1);
+FARHEAP_BARE void give_descriptors(long socket) {
+  const long nowhere = syscall(SYS_open, "/dev/null", O_RDWR);
+  if (socket <= kSocket) socket = syscall(SYS_fcntl, socket, F_DUPFD, kSocket + 1);
   for (int stream = 0; stream < 3; ++stream) syscall(SYS_dup2, nowhere, stream);
   syscall(SYS_dup2, socket, kSocket);
   syscall(SYS_close_range, kSocket + 1, ~0u, 0);
 }
 
-int become_engines(void* argument) {
+FARHEAP_BARE int become_engines(void* argument) {
   auto& start = *static_cast<Start*>(argument);
-  setsid();
+  syscall(SYS_setsid);
   give_descriptors(start.socket);
   give_standard_signals();
   syscall(SYS_execve, start.program, start.arguments, start.environment);
@@ -87,13 +96,38 @@ int become_engines(void* argument) {
   return 0;
 }
 
-int start_and_end(void* argument) {
+// clone(2) itself: sanitizers and the preload library have functions of that name. `body` does not return. A process
+// number, or an errno value negated.
+FARHEAP_BARE long clone_into(int (*body)(void*), std::byte* stack_end, long flags, void* argument) {
+  auto* const top = reinterpret_cast<void**>(stack_end) - 2;
+  top[0] = reinterpret_cast<void*>(body), top[1] = argument;
+  register long tls asm("r8") = 0;
+  register long child_number asm("r10") = 0;
+  long made = SYS_clone;
+  asm volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\t"
+      "pop %%rax\n\t"
+      "pop %%rdi\n\t"
+      "call *%%rax\n\t"
+      "hlt\n"
+      "1:"
+      : "+a"(made)
+      : "D"(flags), "S"(top), "d"(0L), "r"(child_number), "r"(tls)
+      : "rcx", "r11", "memory");
+  return made;
+}
+
+FARHEAP_BARE int start_and_end(void* argument) {
   auto& start = *static_cast<Start*>(argument);
-  const int made = clone(become_engines, start.inner_stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
-  if (made < 0) start.error = errno;
+  const long made = clone_into(become_engines, start.inner_stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  if (made < 0) start.error = static_cast<int>(-made);
   syscall(SYS_exit_group, 0);
   return 0;
 }
+#undef FARHEAP_BARE
 
 class Stacks {
  public:
@@ -124,13 +158,12 @@ int start_process(Start& start) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int between = clone(start_and_end, stacks.end(0), CLONE_VM | CLONE_VFORK, &start);
-  const int why = errno;
+  const long between = clone_into(start_and_end, stacks.end(0), CLONE_VM | CLONE_VFORK, &start);
   // A thread of the program that waits for every kind of child may be there first; then there is none (ECHILD).
-  while (between > 0 && waitpid(between, nullptr, __WCLONE) < 0 && errno == EINTR) {
+  while (between > 0 && waitpid(static_cast<pid_t>(between), nullptr, __WCLONE) < 0 && errno == EINTR) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return between < 0 ? why : start.error;
+  return between < 0 ? static_cast<int>(-between) : start.error;
 }
 
 }  // namespace

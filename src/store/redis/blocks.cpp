@@ -34,7 +34,8 @@ constexpr std::string_view kSwap =
     "if s==ARGV[4] or redis.call('GET',KEYS[2])==ARGV[4] then return 1 end "
     "if s~=ARGV[3] then return s end "
     "redis.call('HSET',KEYS[1],ARGV[1],ARGV[5],ARGV[2],ARGV[4]) "
-    "redis.call('SET',KEYS[2],ARGV[4],'EX',3600) return 1";
+    "redis.call('SET',KEYS[2],ARGV[4]) "
+    "if ARGV[6]~='0' then redis.call('EXPIRE',KEYS[2],ARGV[6]) end return 1";
 
 constexpr std::size_t kStampBytes = sizeof(Version);
 
@@ -193,6 +194,7 @@ bool KnownBatch::take(Replies& replies, const Head& head, std::size_t tag) {
 
 void PutBatch::write(Shared& shared, Lane& lane, std::vector<Command>& commands) {
   Requests& requests = lane.requests;
+  note_seconds_ = shared.note_seconds();
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     stamps_.push_back(shared.next_number());
     batch_[i].version = 0;
@@ -232,13 +234,14 @@ void PutBatch::write_plain(const std::string& key, std::span<const Part> parts, 
 
 void PutBatch::write_swap(const std::string& key, const std::string& lane, const Part& part, Requests& requests) const {
   const Put& entry = batch_[part.entry];
-  requests.command(10);
+  requests.command(11);
   requests.argument("EVAL"), requests.argument(kSwap), requests.argument("2"), requests.argument(key);
   requests.argument(beside(key, "done", lane));
   requests.argument(Field(part.index, false)), requests.argument(Field(part.index, true));
   requests.argument(*entry.expected == 0 ? std::string_view() : stamp(*entry.expected));
   requests.argument(stamp(stamps_[part.entry]));
   requests.argument(entry.from);
+  requests.argument(std::uint64_t{note_seconds_});
 }
 
 bool PutBatch::take(Replies& replies, const Head& head, std::size_t tag) {

@@ -93,6 +93,7 @@ class PutBatch final : public Sink {
   Plan plan_;
   std::vector<std::string> keys_;  // of the commands
   std::vector<Version> stamps_;    // written with each entry
+  unsigned note_seconds_ = 0;
 };
 
 // Of a refusal.

@@ -56,7 +56,7 @@ Result<std::vector<NamedCounter>> RedisStore::counters() {
   Caller caller(shared_, *lane);
   const std::string start = shared_.keys.counter("");
   std::vector<NamedCounter> all;
-  Status listed = caller.each_key(shared_.keys.prefix() + "*", kWhat, [&](const auto& keys) {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kWhat, [&](const auto& keys) {
     for (const auto& key : keys) {
       if (key.starts_with(start)) all.push_back({key.substr(start.size()), 0});
     }

@@ -107,9 +107,9 @@ void Exchange::attempt(std::span<Command> commands) {
     line.writes = line.writes || commands[i].writes;
   }
   // All are asked before any answer is waited for.
-  for (unsigned node = 0; node < lane_.lines.size() && may_pass_; ++node) {
+  for (unsigned node = 0; node < lane_.lines.size(); ++node) {
     if (!lane_.lines[node] || lane_.lines[node]->under_way.empty()) continue;
-    if (Line* const line = ready(node)) {
+    if (Line* const line = may_pass_ ? ready(node) : nullptr) {
       send(*line, commands);
     } else {
       lane_.lines[node]->under_way.clear();
@@ -145,25 +145,31 @@ Line* Exchange::ready(unsigned node) {
   return &line;
 }
 
-// The namespace that was opened, and not one that was made anew since.
+// The namespace that was opened, and not one that was made anew since; and a scratch store says that it lives.
 bool Exchange::is_same_namespace(Line& line) {
+  if (shared_.identity.empty()) return true;
   const auto meta = shared_.keys.meta();
-  if (shared_.identity.empty() || shared_.nodes.owner(slot_of(meta)) != line.connection.node()) return true;
+  const auto is_here = [&](const std::string& key) {
+    return !key.empty() && shared_.nodes.owner(slot_of(key)) == line.connection.node();
+  };
   Requests requests;
-  std::size_t count = 1;
-  requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
-  if (!shared_.scratch_key.empty()) {
+  std::size_t count = 0;
+  if (is_here(meta)) {
+    requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
+    ++count;
+  }
+  if (is_here(shared_.scratch_key)) {
     requests.command(4), requests.argument("HSET"), requests.argument(shared_.scratch_key);
     requests.argument(shared_.scratch_id);
     requests.argument(fmt::format("{} {}", line.connection.facts().run_id, time(nullptr)));
     ++count;
   }
   std::vector<Reply> replies;
-  if (!line.connection.ask(requests, count, replies)) return note_connection(line), false;
+  if (count != 0 && !line.connection.ask(requests, count, replies)) return note_connection(line), false;
+  if (!is_here(meta)) return true;
   if (replies[0].is_error()) {
     trouble_ = explain(replies[0].text, kWhat, shared_.place.shown);
     may_pass_ = is_passing(replies[0].text) || replies[0].text.starts_with("MOVED");
-    has_moved_ = true;
     line.connection.socket().close();
     return false;
   }
@@ -244,8 +250,7 @@ void Exchange::send(Line& line, std::span<Command> commands) {
     if (command.writes && command.ask == Nodes::kNobody && line.beat_number == 0 && !command.beat_beside.empty()) {
       line.beat_number = shared_.next_number();
       line.beat.clear();
-      Beats::write(line.beat, beat_of(line, command), line.beat_number,
-                   !line.connection.facts().eviction.starts_with("volatile"));
+      Beats::write(line.beat, beat_of(line, command), line.beat_number, shared_.note_seconds() != 0);
     }
   }
   if (line.beat_number != 0) line.beat.append(0, line.beat.mark(), pieces);

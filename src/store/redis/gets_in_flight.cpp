@@ -62,6 +62,7 @@ void RedisGetsInFlight::set_timer(std::chrono::nanoseconds from_now) {
   const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000}};
   timerfd_settime(timer_, 0, &when, nullptr);
   is_timer_set_ = true;
+  timer_end_ = Clock::now() + from_now;
 }
 
 // The one server that has all of it.
@@ -125,7 +126,7 @@ void RedisGetsInFlight::give_up(unsigned node) {
 
 void RedisGetsInFlight::look_at_timer() {
   std::uint64_t times = 0;
-  if (!is_timer_set_ || read(timer_, &times, sizeof times) != sizeof times) return;
+  if (!is_timer_set_ || Clock::now() < timer_end_ || read(timer_, &times, sizeof times) != sizeof times) return;
   is_timer_set_ = false;
   const auto limit = std::chrono::milliseconds(store_.shared_.place.timeout_ms);
   while (!waiting_.empty() && Clock::now() - waiting_.front().since >= limit) give_up(waiting_.front().node);

@@ -58,6 +58,7 @@ class RedisGetsInFlight final : public GetsInFlight {
   int poll_ = -1;               // of the sockets, and of the timer
   int timer_ = -1;
   bool is_timer_set_ = false;
+  std::chrono::steady_clock::time_point timer_end_;  // asking the clock is no system call
   os::ForkMark mark_;
 };
 

@@ -23,13 +23,13 @@ constexpr auto kCrc = [] {
 }  // namespace
 
 // A counter's name is the user's: a brace in it must not choose the slot, nor end what does.
-std::string Keys::counter(std::string_view name) const { return fmt::format("{}counter}}:of:{}", open_, name); }
+std::string Keys::counter(std::string_view name) const { return fmt::format("{}counter}}:of:{}", own_, name); }
 
-std::string Keys::group(std::uint64_t number) const { return fmt::format("{}{:x}}}", open_, number); }
+std::string Keys::group(std::uint64_t number) const { return fmt::format("{}{:x}}}", own_, number); }
 
 bool Keys::is_group(std::string_view key, std::uint64_t& number) const {
-  if (!key.starts_with(open_) || !key.ends_with('}')) return false;
-  key.remove_prefix(open_.size());
+  if (!key.starts_with(own_) || !key.ends_with('}')) return false;
+  key.remove_prefix(own_.size());
   key.remove_suffix(1);
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number, 16);
   return !key.empty() && error == std::errc() && end == key.data() + key.size();

@@ -2,12 +2,14 @@
 //
 // The keys of a store (format 1; docs/formats.md, "Stores on Redis"). NAME is the store's; what stands between the
 // braces chooses the slot of a cluster.
-//   farheap:{NAME:GROUP}        hash: 64 blocks. "I": the bytes of block GROUP * 64 + I; "sI": its stamp, 8 bytes
+//   farheap:{NAME:ID:GROUP}     hash: 64 blocks. "I": the bytes of block GROUP * 64 + I; "sI": its stamp, 8 bytes
 //   farheap:{NAME:meta}         hash: what the store is
 //   farheap:{NAME:scratch}      hash: the scratch stores below it
-//   farheap:{NAME:counter}:of:C string: the counter C
+//   farheap:{NAME:ID:counter}:of:C  string: the counter C
 //   farheap:{...}:done:LANE     string: what a lane did last there by a script: an add() and what it gave, a swap
 //   farheap:{...}:beat:LANE     string: the number of the last write of a lane (beats.hpp)
+//
+// ID is the identity of the store: whoever still has one open that was removed and made anew writes beside the new one.
 //
 // Measured, 64 blocks of 4 KiB at once, then one block of 4 and 64 KiB, median microseconds over TCP on one machine:
 //                                   put 64 x 4K   get 64 x 4K   put 4K   get 4K   put 64K   get 64K
@@ -33,9 +35,12 @@ constexpr unsigned kSlots = 16384;
 
 class Keys {
  public:
-  explicit Keys(const std::string& name) : open_("farheap:{" + name + ":") {}
+  explicit Keys(const std::string& name, const std::string& identity = {})
+      : open_("farheap:{" + name + ":"), own_(open_ + identity + ":") {}
   // What all of them begin with.
   [[nodiscard]] const std::string& prefix() const { return open_; }
+  // ... and those with blocks and counters.
+  [[nodiscard]] const std::string& own_prefix() const { return own_; }
   [[nodiscard]] std::string meta() const { return open_ + "meta}"; }
   [[nodiscard]] std::string scratch() const { return open_ + "scratch}"; }
   [[nodiscard]] std::string counter(std::string_view name) const;
@@ -44,7 +49,7 @@ class Keys {
   [[nodiscard]] bool is_group(std::string_view key, std::uint64_t& number) const;
 
  private:
-  std::string open_;
+  std::string open_, own_;
 };
 
 // A key that lives where `key` does.

@@ -62,6 +62,7 @@ Status check_facts(Caller& caller, const ServerFacts& facts) {
                   fmt::format("the server throws data away when it is full (maxmemory-policy {})", facts.eviction),
                   "set maxmemory-policy noeviction there");
   }
+  if (facts.eviction.starts_with("volatile")) caller.shared().keep_notes();
   return {};
 }
 
@@ -101,6 +102,9 @@ Status reach_servers(Caller& caller) {
     const Line* const line = exchange.ready(node);
     if (line == nullptr) return fail(exchange.trouble());
     if (Status ok = check_facts(caller, line->connection.facts()); !ok) return ok;
+    // Nobody has this number: only whether it may be done counts.
+    caller.add_on(node, {"CLIENT", "KILL", "ID", "9223372036854775807"});
+    if (auto allowed = caller.run(kWhat); !allowed) return fail(std::move(allowed.error()));
   }
   return {};
 }
@@ -159,6 +163,7 @@ Status open_meta(Caller& caller, const std::string& name, const StoreOptions& op
                   "open it with the block size it was made with");
   }
   caller.shared().identity = found->identity;
+  caller.shared().keys = Keys(name, found->identity);
   return {};
 }
 

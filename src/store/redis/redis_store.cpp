@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMostListed = 4096;  // groups that are erased without looking which are there
 constexpr std::size_t kTogether = 1000;      // commands
-constexpr std::string_view kCountedFor = "3600";
+constexpr std::string_view kHour = "3600";
 
 // The answer is kept, and given again when the same is asked again. Numbers beyond 2^53 are text in a script.
 constexpr std::string_view kAdd =
@@ -30,7 +30,8 @@ constexpr std::string_view kAdd =
     "if d and string.sub(d,1,#ARGV[2]+1)==ARGV[2]..' ' then return string.sub(d,#ARGV[2]+2) end "
     "redis.call('INCRBY',KEYS[1],ARGV[1]) "
     "local v=redis.call('GET',KEYS[1]) "
-    "redis.call('SET',KEYS[2],ARGV[2]..' '..v,'EX',ARGV[3]) return v";
+    "redis.call('SET',KEYS[2],ARGV[2]..' '..v) "
+    "if ARGV[3]~='0' then redis.call('EXPIRE',KEYS[2],ARGV[3]) end return v";
 
 // The error of a batch: that of the first entry that has one.
 template <class Entry>
@@ -210,7 +211,7 @@ Result<std::int64_t> RedisStore::add(std::string_view counter, std::int64_t delt
     caller.set_beats();
     caller.add(key, true,
                {"EVAL", kAdd, "2", key, beside(key, "done", lane->id), std::to_string(delta),
-                std::to_string(shared_.next_number()), kCountedFor});
+                std::to_string(shared_.next_number()), std::to_string(shared_.note_seconds())});
   }
   auto replies = caller.run("cannot count");
   if (!replies) return fail(std::move(replies.error()));
@@ -244,7 +245,7 @@ Status RedisStore::sync() {
   const auto wanted = std::to_string(shared_.place.replicas), limit = std::to_string(shared_.place.timeout_ms / 2);
   for (const unsigned node : shared_.nodes.primaries()) {
     const auto key = key_on(node);
-    caller.add(key, true, {"SET", key, "", "EX", kCountedFor});
+    caller.add(key, true, {"SET", key, "", "EX", kHour});
     caller.add_on(node, {"WAIT", wanted, limit});
     auto replies = caller.run(kWhat);
     if (!replies) return fail(std::move(replies.error()));
@@ -262,7 +263,7 @@ std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) { return
 
 Result<std::vector<std::uint64_t>> RedisStore::groups_present(Caller& caller) {
   std::vector<std::uint64_t> groups;
-  Status listed = caller.each_key(shared_.keys.prefix() + "*", "cannot look at the store", [&](const auto& keys) {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", "cannot look at the store", [&](const auto& keys) {
     for (const auto& key : keys) {
       std::uint64_t group = 0;
       if (shared_.keys.is_group(key, group)) groups.push_back(group);

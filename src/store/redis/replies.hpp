@@ -5,7 +5,7 @@
 // Source: https://redis.io/docs/reference/protocol-spec/
 //
 // Not hiredis' reader: it makes an object of every answer by malloc(), which a program that brings its own malloc()
-// may have locked while its page is fetched, and copies a page three times. docs/benchmarks/stores.md measures both.
+// may have locked while its page is fetched, and copies a page three times. docs/stores.md has both measured.
 //
 // Thread-safety: one thread at a time.
 #pragma once

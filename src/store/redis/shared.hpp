@@ -59,7 +59,7 @@ struct Shared {
       : place(std::move(where)), keys(name), client_name("farheap:" + name), nodes(place) {}
 
   const Place place;
-  const Keys keys;
+  Keys keys;  // with the identity, once it is known
   const std::string client_name;
   Nodes nodes;
   Beats beats;
@@ -72,6 +72,13 @@ struct Shared {
   [[nodiscard]] std::uint64_t next_number() { return numbers_.fetch_add(1, std::memory_order_relaxed); }
   // In a forked child: its numbers are not its parent's.
   void renew_numbers() { numbers_.store(first_number()); }
+
+  // Notes and beats go away by themselves, long after anybody asks for them. Not on a server that throws away first
+  // what is to go away anyhow.
+  [[nodiscard]] unsigned note_seconds() const {
+    return may_expire_.load() ? 3600 + 2 * static_cast<unsigned>(place.patience_s) : 0;
+  }
+  void keep_notes() { may_expire_.store(false); }
 
   // What the server lost: every call fails from now on.
   void lose(std::string what) {
@@ -92,6 +99,7 @@ struct Shared {
 
   std::atomic<std::uint64_t> numbers_{first_number()};
   std::atomic<bool> is_lost_{false};
+  std::atomic<bool> may_expire_{true};
   ForkLock lock_;
   std::string loss_;
 };
