@@ -60,7 +60,7 @@ class Round:
         if self.engine == "redis":
             return self.uri.split("//")[1].split("/")[0]
         if self.engine == "redis-unix":
-            return self.uri.split("//")[1].rsplit("/", 1)[0]
+            return self.uri.split("//")[1].rsplit("/", 2)[0]
         return self.options.folder
 
     def paging(self):
@@ -99,10 +99,11 @@ class Round:
     def go_ycsb(self):
         """The same counts by an outside program, where it knows the engine: {} if not."""
         program = os.path.abspath("build/tools/go-ycsb")
-        kinds = {"redis": ["redis", "-p", f"redis.addr={self.own_place()}", "-p", "redis.db=8"],
-                 "etcd": ["etcd", "-p", f"etcd.endpoints={self.uri.split('//')[1].split('/')[0]}"]}
-        if self.engine not in kinds or not os.path.exists(program):
+        if self.engine not in ("redis", "etcd") or not os.path.exists(program):
             return {}
+        address = self.uri.split("//")[1].split("/")[0]
+        kinds = {"redis": ["redis", "-p", f"redis.addr={address}", "-p", "redis.db=8"],
+                 "etcd": ["etcd", "-p", f"etcd.endpoints={address}"]}
         values = {}
         for verb, workload in (("load", "a"), ("run", "a"), ("run", "f")):
             command = [program, verb, *kinds[self.engine], "-P", self.workload(workload), "-p", "threadcount=1"]

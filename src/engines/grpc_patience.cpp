@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kLongestPause{1000};
 // gRPC has one code for 'never sent' and 'sent, and the connection broke'. These are the words of its channel when no
 // connection could be made.
 bool was_never_sent(const grpc::Status& status) {
-  const std::string_view words = status.error_message();
+  const std::string words = status.error_message();  // it is a copy
   return words.starts_with("failed to connect to all addresses") || words.starts_with("DNS resolution failed") ||
          words.starts_with("empty address list");
 }

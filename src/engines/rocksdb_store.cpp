@@ -74,6 +74,7 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
   rocksdb::ColumnFamilyOptions options(database_options());
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
+  table.checksum = rocksdb::kXXH3;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = 2 * base::kMiB;
   return options;
@@ -101,7 +102,8 @@ class RocksDbStore final : public Store {
                .best_run_bytes = 256 * base::kKiB};
     write_.disableWAL = !kept_;
     write_.sync = kept_ && syncs_each;
-    read_.verify_checksums = true;
+    // Debian's library computes CRC32C in software: half of the time of a get. checksum+ does it faster.
+    read_.verify_checksums = kept_;
   }
 
   ~RocksDbStore() override {

@@ -140,6 +140,8 @@ Answer<std::vector<Row>> Client::query(api::ExecuteSqlRequest request) {
 // ---- transactions
 
 grpc::Status Client::transact(const Fill& fill) {
+  std::unique_lock turn(turn_, std::defer_lock);
+  if (is_emulator_) turn.lock();
   auto attempts = writing_attempts();
   for (;;) {
     const auto status = try_transaction(fill, attempts);

@@ -119,6 +119,7 @@ class Client {
   bool is_emulator_;
   ConnectionWatch watch_;
   std::function<bool()> may_write_;
+  std::mutex turn_;  // an emulator carries out one transaction at a time, and refuses the others
   std::unique_ptr<api::Spanner::Stub> stub_;
   std::unique_ptr<Sessions> sessions_;
 };

@@ -18,6 +18,10 @@ constexpr char kForm[] = "write it as pages=URI,sync=URI, for example pages=redi
 
 bool is_for_sync(std::uint64_t block) { return block < kRoots || block >= kFirstLeaseBlock; }
 
+// Blocks of `sync` are neighbours there: some engines take no numbers as large as those of leases.
+std::uint64_t in_sync(std::uint64_t block) { return block < kRoots ? block : block - kFirstLeaseBlock + kRoots; }
+std::uint64_t out_of_sync(std::uint64_t block) { return block < kRoots ? block : block - kRoots + kFirstLeaseBlock; }
+
 std::size_t bytes_of(const Get& entry) { return entry.into.size(); }
 std::size_t bytes_of(const Put& entry) { return entry.from.size(); }
 Get part_of(const Get& entry, std::uint64_t skip, std::uint64_t count, std::size_t block_bytes) {
@@ -103,7 +107,7 @@ class SplitStore final : public Store {
   Status erase(std::uint64_t first, std::uint64_t count) override {
     Status result;
     each_part(first, count, [&](bool to_sync, std::uint64_t from, std::uint64_t blocks) {
-      auto erased = (to_sync ? *sync_ : *pages_).erase(from, blocks);
+      auto erased = to_sync ? sync_->erase(in_sync(from), blocks) : pages_->erase(from, blocks);
       if (!erased && result) result = std::move(erased);
     });
     return result;
@@ -129,13 +133,17 @@ class SplitStore final : public Store {
       auto roots = sync_->runs_from(first);
       if (!roots) return roots;
       std::erase_if(*roots, [](const BlockRun& run) { return run.first >= kRoots; });
+      for (BlockRun& run : *roots) run.count = std::min(run.count, kRoots - run.first);
       if (!roots->empty()) return roots;
     }
     if (first < kFirstLeaseBlock) {
       auto pages = pages_->runs_from(std::max(first, kRoots));
       if (!pages || !pages->empty()) return pages;
     }
-    return sync_->runs_from(std::max(first, kFirstLeaseBlock));
+    auto leases = sync_->runs_from(in_sync(std::max(first, kFirstLeaseBlock)));
+    if (!leases) return leases;
+    for (BlockRun& run : *leases) run.first = out_of_sync(run.first);
+    return leases;
   }
   Result<std::vector<NamedCounter>> counters() override { return sync_->counters(); }
 
@@ -157,7 +165,9 @@ class SplitStore final : public Store {
     Parts(std::span<Entry> batch, std::size_t block_bytes) {
       for (std::size_t i = 0; i < batch.size(); ++i) {
         each_part(batch[i].block, bytes_of(batch[i]) / block_bytes, [&](bool to_sync, auto first, auto count) {
-          (to_sync ? sync : pages).push_back(part_of(batch[i], first - batch[i].block, count, block_bytes));
+          auto part = part_of(batch[i], first - batch[i].block, count, block_bytes);
+          if (to_sync) part.block = in_sync(part.block);
+          (to_sync ? sync : pages).push_back(part);
           (to_sync ? sync_of : pages_of).push_back(i);
         });
       }

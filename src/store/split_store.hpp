@@ -4,7 +4,7 @@
 // nothing; the bytes are in `pages`, which may be fast.
 //
 //   sync    blocks 0 and 1 (a heap's roots), blocks from 2^60 on (who has it open), counters
-//   pages   all other blocks
+//   pages   all other blocks, under their own numbers; in `sync` a lease's is its number - 2^60 + 2
 //
 // Each part keeps the promises of its engine; of the whole is promised what both promise, or what concerns `sync` alone
 // (counters). Not even two atomic batches are one: kAtomicBatch is never set.

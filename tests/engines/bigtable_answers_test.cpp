@@ -67,6 +67,19 @@ TEST(BigtableAnswers, WhatIsRefusedForTheTimeBeingIsAskedAgain) {
   EXPECT_TRUE(rows && rows->empty());
 }
 
+TEST(BigtableAnswers, WhatWasNeverSentIsToldFromWhatMayHaveHappened) {
+  using engines::Reply, engines::reply_of, grpc::StatusCode;
+  EXPECT_EQ(reply_of({StatusCode::UNAVAILABLE, "failed to connect to all addresses; last error: refused"}),
+            Reply::kNotSent);
+  EXPECT_EQ(reply_of({StatusCode::UNAVAILABLE, "Socket closed"}), Reply::kUnclear);
+  EXPECT_EQ(reply_of({StatusCode::DEADLINE_EXCEEDED, ""}), Reply::kUnclear);
+  EXPECT_EQ(reply_of({StatusCode::RESOURCE_EXHAUSTED, "quota"}), Reply::kNotNow);
+  EXPECT_EQ(reply_of({StatusCode::RESOURCE_EXHAUSTED, "Received message larger than max (9 vs. 8)"}), Reply::kRefused);
+  EXPECT_EQ(reply_of({StatusCode::ABORTED, ""}), Reply::kNotNow);
+  EXPECT_EQ(reply_of({StatusCode::PERMISSION_DENIED, ""}), Reply::kRefused);
+  EXPECT_EQ(reply_of(grpc::Status()), Reply::kDone);
+}
+
 TEST(BigtableAnswers, CellsInPiecesAndRowsThatComeAgain) {
   bt::RowsTaker taker;
   bt::ChunkReader reader(taker);

@@ -71,7 +71,12 @@ bool is_whole_cluster(std::uint16_t port) { return says(port, "CLUSTER INFO\r\n"
 bool answers_as_etcd(std::uint16_t port) {
   return says(port, "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n", "\"health\":\"true\"");
 }
-bool answers_as_web(std::uint16_t port) { return says(port, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n", "HTTP/1"); }
+// The first frame of a gRPC server is its settings (RFC 9113, 3.4), which a Java program may take seconds for.
+bool answers_as_grpc(std::uint16_t port) {
+  constexpr std::string_view kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);
+  const auto answer = ask(port, kPreface);
+  return answer.size() >= 9 && answer[3] == 4;
+}
 
 // Asks again until it holds, for a minute: far longer than any server takes, so that only a broken one fails.
 bool await(const std::function<bool()>& holds) {
@@ -369,19 +374,21 @@ Result<TestServers> start_bigtable() {
                "bigtable://project/instance/table/contract", "BIGTABLE_EMULATOR_HOST");
 }
 
+// The one of Firestore in the mode of Datastore, which is what all databases of Datastore are: the older emulator keeps
+// rules of before, as that a transaction has at most 25 entities.
 Result<TestServers> start_datastore() {
   auto java = program("java", "openjdk-17-jre-headless");
   if (!java) return fail(std::move(java.error()));
-  auto jar = of_cloud_sdk("platform/cloud-datastore-emulator/CloudDatastore.jar", "cloud-datastore-emulator");
+  auto jar = of_cloud_sdk("platform/cloud-firestore-emulator/cloud-firestore-emulator.jar", "cloud-firestore-emulator");
   if (!jar) return fail(std::move(jar.error()));
   const auto port = free_port();
   return alone({.name = "datastore",
                 .program = *java,
-                .words = {"java", "-XX:+UseSerialGC", "-cp", *jar, "com.google.cloud.datastore.emulator.CloudDatastore",
-                          "start", "--host=127.0.0.1", fmt::format("--port={}", port), "--consistency=1.0",
-                          "--store_on_disk=false", "@/data"},
+                .words = {"java", "-XX:+UseSerialGC", "-cp", *jar,
+                          "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=127.0.0.1",
+                          fmt::format("--port={}", port), "--database-mode=datastore-mode"},
                 .port = port,
-                .is_ready = answers_as_web},
+                .is_ready = answers_as_grpc},
                "datastore://project/contract", "DATASTORE_EMULATOR_HOST");
 }
 
