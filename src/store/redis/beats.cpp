@@ -9,7 +9,7 @@ namespace farheap::store::redis {
 namespace {
 
 constexpr std::string_view kSeconds = "604800";
-constexpr std::int64_t kOld = 6 * 24 * 3600;
+constexpr std::int64_t kOld = std::int64_t{6} * 24 * 3600;
 
 std::int64_t now_s() {
   using namespace std::chrono;

@@ -234,11 +234,12 @@ void PutBatch::write_plain(const std::string& key, std::span<const Part> parts, 
 
 void PutBatch::write_swap(const std::string& key, const std::string& lane, const Part& part, Requests& requests) const {
   const Put& entry = batch_[part.entry];
+  const Version expected = entry.expected.value_or(0);
   requests.command(11);
   requests.argument("EVAL"), requests.argument(kSwap), requests.argument("2"), requests.argument(key);
   requests.argument(beside(key, "done", lane));
   requests.argument(Field(part.index, false)), requests.argument(Field(part.index, true));
-  requests.argument(*entry.expected == 0 ? std::string_view() : stamp(*entry.expected));
+  requests.argument(expected == 0 ? std::string_view() : stamp(expected));
   requests.argument(stamp(stamps_[part.entry]));
   requests.argument(entry.from);
   requests.argument(std::uint64_t{note_seconds_});

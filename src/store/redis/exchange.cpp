@@ -263,7 +263,8 @@ void Exchange::send(Line& line, std::span<Command> commands) {
 void Exchange::receive(Line& line, std::span<Command> commands) {
   bool is_whole = true;
   for (const unsigned i : line.under_way) {
-    if (is_pending(commands[i]) && !(is_whole = answer(line, commands[i]))) break;
+    if (is_pending(commands[i])) is_whole = answer(line, commands[i]);
+    if (!is_whole) break;
   }
   if (is_whole && line.beat_number != 0) is_whole = receive_beat(line);
   if (!is_whole) {
@@ -333,7 +334,7 @@ void Exchange::redirect(Line& line, Command& command, std::string_view error) {
   const bool is_moved = error.starts_with("MOVED ");
   const auto to = parse_redirection(error.substr(is_moved ? 6 : 4), shared_.nodes.address(line.connection.node()));
   const unsigned node = to ? shared_.nodes.number_of(to->address) : Nodes::kNobody;
-  if (node == Nodes::kNobody) {
+  if (!to || node == Nodes::kNobody) {
     command.state = Command::State::kRefused;
     command.why = error;
     return;

@@ -13,7 +13,7 @@ namespace farheap::store::redis {
 namespace {
 
 constexpr char kWhat[] = "cannot open the store";
-constexpr std::int64_t kDay = 24 * 3600;
+constexpr std::int64_t kDay = std::int64_t{24} * 3600;
 
 constexpr std::string_view kMakeMeta =
     "if redis.call('EXISTS',KEYS[1])==0 then "

@@ -70,8 +70,9 @@ std::optional<Redirection> parse_redirection(std::string_view text, const Addres
   const auto space = text.find(' ');
   if (space == std::string_view::npos) return {};
   Redirection to;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + space, to.slot);
-  if (error != std::errc() || end != text.data() + space || to.slot >= kSlots) return {};
+  const auto slot = text.substr(0, space);
+  const auto [end, error] = std::from_chars(slot.data(), slot.data() + slot.size(), to.slot);
+  if (error != std::errc() || end != slot.data() + slot.size() || to.slot >= kSlots) return {};
   auto where = text.substr(space + 1);
   // An IPv6 address comes without its brackets: the port is behind the last colon.
   const auto colon = where.rfind(':');

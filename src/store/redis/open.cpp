@@ -124,7 +124,7 @@ StoreResult open_redis(const std::string& text, const Parameters& parameters, co
   }
   std::string name = place->name;
   if (options.lifetime == Lifetime::kScratch) name += fmt::format("~{:016x}", base::random_number());
-  auto store = std::make_unique<RedisStore>(std::move(*place), std::move(name), options);
+  auto store = std::make_unique<RedisStore>(std::move(*place), name, options);
   if (auto ok = store->open(); !ok) return fail(std::move(ok.error()));
   return store;
 }

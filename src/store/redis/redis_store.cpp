@@ -53,8 +53,8 @@ Status explain_batch(std::span<const Entry> batch, bool write, const Store& stor
 
 }  // namespace
 
-RedisStore::RedisStore(Place place, std::string name, const StoreOptions& options)
-    : shared_(std::move(place), std::move(name)), lanes_(shared_), options_(options) {
+RedisStore::RedisStore(Place place, const std::string& name, const StoreOptions& options)
+    : shared_(std::move(place), name), lanes_(shared_), options_(options) {
   limits_ = {.block_bytes = options.block_bytes,
              .largest_value_bytes = 4 * base::kMiB,
              .largest_batch_bytes = 16 * base::kMiB,

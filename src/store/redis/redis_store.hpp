@@ -29,7 +29,7 @@ namespace farheap::store::redis {
 class RedisStore final : public Store {
  public:
   // Requires: open() before anything else.
-  RedisStore(Place place, std::string name, const StoreOptions& options);
+  RedisStore(Place place, const std::string& name, const StoreOptions& options);
   ~RedisStore() override;
 
   [[nodiscard]] Status open();

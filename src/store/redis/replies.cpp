@@ -71,9 +71,8 @@ bool Replies::head(Head& head) {
   head.text = text.substr(1);
   if (head.kind == Kind::kStatus || head.kind == Kind::kError) return true;
   if (head.kind != Kind::kInteger && head.kind != Kind::kBulk && head.kind != Kind::kArray) return nonsense();
-  const char* const last = head.text.data() + head.text.size();
-  const auto [end, error] = std::from_chars(head.text.data(), last, head.number);
-  if (error != std::errc() || end != last) return nonsense();
+  const auto [end, error] = std::from_chars(head.text.data(), head.text.data() + head.text.size(), head.number);
+  if (error != std::errc() || end != head.text.data() + head.text.size()) return nonsense();
   head.text = {};
   if (head.kind == Kind::kInteger) return true;
   if (head.number == -1) head.kind = Kind::kNil;
@@ -103,7 +102,7 @@ bool Replies::bulk(std::span<std::byte> into) { return bytes(into) && line_end()
 
 // Grows with what comes, not with what is announced.
 bool Replies::text(std::size_t length, std::string& text) {
-  constexpr std::size_t kStep = 64 * 1024;
+  constexpr std::size_t kStep = std::size_t{64} * 1024;
   while (text.size() < length) {
     const std::size_t before = text.size();
     text.resize(std::min(length, before + kStep));

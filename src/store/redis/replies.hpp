@@ -60,7 +60,7 @@ class Replies {
   [[nodiscard]] bool is_nonsense() const { return is_nonsense_; }
 
  private:
-  static constexpr std::size_t kBuffer = 64 * 1024;
+  static constexpr std::size_t kBuffer = std::size_t{64} * 1024;
   static constexpr std::size_t kLongestLine = 4096;
   static constexpr std::int64_t kLongestBulk = 64 << 20;  // of those that are read whole
   static constexpr std::int64_t kMostElements = 1 << 20;

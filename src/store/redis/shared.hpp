@@ -55,7 +55,7 @@ class Suspects {
 };
 
 struct Shared {
-  Shared(Place where, std::string name)
+  Shared(Place where, const std::string& name)
       : place(std::move(where)), keys(name), client_name("farheap:" + name), nodes(place) {}
 
   const Place place;

@@ -55,7 +55,7 @@ std::vector<Found> look_up(const Address& address, std::string& why) {
   return found;
 }
 
-timeval timeval_of(int milliseconds) { return {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}; }
+timeval timeval_of(long milliseconds) { return {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}; }
 
 // A server whose machine is gone sends no word of it.
 void set_tcp(int file) {
