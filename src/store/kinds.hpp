@@ -55,8 +55,8 @@ using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 // process has. False if it is no store's URI.
 [[nodiscard]] bool allocates_through_a_library(std::string_view uri);
 
-// A scratch store there outlives a process that ends without closing it, until somebody opens another there. False if it
-// is no store's URI.
+// A scratch store there outlives a process that ends without closing it, until somebody opens another there. False if
+// it is no store's URI.
 [[nodiscard]] bool outlives_its_process(std::string_view uri);
 
 }  // namespace farheap::store
