@@ -5,7 +5,6 @@
 #include <farheap/far_heap.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "base/units.hpp"
@@ -55,7 +54,7 @@ struct FarHeap::State {
                options.books == FarHeapOptions::Books::kShared ? FarMemory::Users::kMany : FarMemory::Users::kOne,
                std::max<std::size_t>(options.cache_bytes / store->limits().block_bytes, 2)),
         space(std::move(range), memory) {
-    if (options.books == FarHeapOptions::Books::kLocal) local.emplace(space);
+    if (options.books == FarHeapOptions::Books::kLocal) local = std::make_unique<heap::Heap>(space);
   }
   [[nodiscard]] std::uint64_t offset_of(const void* at) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - space.base());
@@ -71,7 +70,7 @@ struct FarHeap::State {
   std::unique_ptr<Store> store;
   FarMemory memory;
   share::FarSpace space;
-  std::optional<heap::Heap> local;
+  std::unique_ptr<heap::Heap> local;             // kLocal
   std::mutex mutex;                              // guards what follows
   std::unordered_map<void*, std::size_t> sizes;  // kShared: of what this process allocated
 };

@@ -37,6 +37,7 @@ FarMemory::Block& FarMemory::block(std::uint64_t number) {
 Status FarMemory::put_back(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);  // neighbours go together
   std::vector<Put> puts;
+  puts.reserve(numbers.size());
   for (const std::uint64_t number : numbers) puts.push_back({.block = number, .from = blocks_[number].bytes});
   const Limits limits = store_.limits();
   const std::size_t at_once =

@@ -81,10 +81,10 @@ Status SegmentLeases::check_nobody_reads() {
 Status SegmentLeases::take_readers() {
   for (std::uint64_t reader = 0; reader < kMostReaders && mine_ == nullptr; ++reader) {
     auto lease = std::make_unique<StoreLease>(*store_, block_of(reader));
-    auto record = lease->look();
-    if (!record) return fail(std::move(record.error()));
-    const bool is_free =
-        !*record || (*record)->use == LeaseUse::kNone || os::presence_of((*record)->process) == os::Presence::kGone;
+    auto there = lease->look();
+    if (!there) return fail(std::move(there.error()));
+    const LeaseRecord& record = lease->record();
+    const bool is_free = record.use == LeaseUse::kNone || os::presence_of(record.process) == os::Presence::kGone;
     if (!is_free) continue;
     auto taken = lease->take(LeaseUse::kReads, kNobody);
     if (!taken) return fail(std::move(taken.error()));
@@ -95,9 +95,9 @@ Status SegmentLeases::take_readers() {
                 "close it in one of them");
   }
   StoreLease writers(*store_, kFirstLease);
-  auto record = writers.look();
-  if (!record) return fail(std::move(record.error()));
-  if (!*record || (*record)->use != LeaseUse::kAlone) return {};
+  auto there = writers.look();
+  if (!there) return fail(std::move(there.error()));
+  if (writers.record().use != LeaseUse::kAlone) return {};
   auto held = writers.is_held();
   if (!held) return fail(std::move(held.error()));
   if (!*held || writers.record().use != LeaseUse::kAlone) return {};
@@ -189,11 +189,11 @@ Status SegmentLeases::make_sure() {
 Result<std::uint64_t> SegmentLeases::blocks() {
   std::lock_guard lock(mutex_);
   StoreLease writers(*store_, kFirstLease);
-  auto record = writers.look();
-  if (!record) return fail(std::move(record.error()));
+  auto there = writers.look();
+  if (!there) return fail(std::move(there.error()));
   if (Status looked = look_at_readers(); !looked) return fail(std::move(looked.error()));
-  const auto there = std::ranges::count_if(readers_, [](const Reader& one) { return one.version != 0; });
-  return (*record ? 1 : 0) + static_cast<std::uint64_t>(there);
+  const auto readers = std::ranges::count_if(readers_, [](const Reader& one) { return one.version != 0; });
+  return (*there ? 1 : 0) + static_cast<std::uint64_t>(readers);
 }
 
 Status SegmentLeases::start_beating() {

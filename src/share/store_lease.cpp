@@ -31,29 +31,29 @@ std::string name_for_people() {
 void set_lease_term(std::chrono::milliseconds term) { term_ms = term.count(); }
 std::chrono::milliseconds lease_term() { return std::chrono::milliseconds(term_ms.load()); }
 
-Result<std::optional<LeaseRecord>> StoreLease::look() {
+Result<bool> StoreLease::look() {
   std::vector<std::byte> block(store_.limits().block_bytes);
   Get get{.block = block_, .into = block};
   if (Status status = store_.get({&get, 1}); !status) return fail(std::move(status.error()));
   seen_ = get.outcome == Outcome::kAbsent ? 0 : get.version;
   record_ = {};
-  if (seen_ == 0) return std::optional<LeaseRecord>();
-  auto record = decode(block);
+  if (seen_ == 0) return false;
+  const auto record = decode(block);
   if (!record) {
     return fail(ErrorCode::kCorrupt, kWhat, store_.describe(), fmt::format("block {} is no lease", block_),
                 "no heap of this Farheap lives there; choose another name");
   }
   record_ = *record;
-  return record;
+  return true;
 }
 
 Result<bool> StoreLease::is_held() {
   std::int64_t since = 0;
   for (Version first = 0;;) {
-    auto record = look();
-    if (!record) return fail(std::move(record.error()));
-    if (!*record || (*record)->use == LeaseUse::kNone) return false;
-    const os::Presence presence = os::presence_of((*record)->process);
+    auto there = look();
+    if (!there) return fail(std::move(there.error()));
+    if (record_.use == LeaseUse::kNone) return false;
+    const os::Presence presence = os::presence_of(record_.process);
     if (presence != os::Presence::kElsewhere) return presence == os::Presence::kHere;
     if (first != 0 && seen_ != first) return true;
     if (first == 0) first = seen_, since = boot_clock_ns();

@@ -15,7 +15,6 @@
 #include <chrono>
 #include <cstdint>
 #include <farheap/store.hpp>
-#include <optional>
 
 #include "share/lease_record.hpp"
 
@@ -29,8 +28,8 @@ class StoreLease {
  public:
   StoreLease(Store& store, std::uint64_t block) : store_(store), block_(block) {}
 
-  // What stands there; nothing if nothing does. kCorrupt if it is something else.
-  [[nodiscard]] Result<std::optional<LeaseRecord>> look();
+  // Whether a lease stands there, which record() is then. kCorrupt if it is something else.
+  [[nodiscard]] Result<bool> look();
   // Whether somebody has it who is there. Waits for a term where that cannot be told otherwise.
   [[nodiscard]] Result<bool> is_held();
 
@@ -47,7 +46,8 @@ class StoreLease {
   // That it is held, and will be for another half of a term.
   [[nodiscard]] bool is_sure() const;
   [[nodiscard]] bool is_taken() const { return taken_; }
-  [[nodiscard]] const LeaseRecord& record() const { return record_; }  // own or seen last
+  // Its own, or seen last; kNone if there was none.
+  [[nodiscard]] const LeaseRecord& record() const { return record_; }
 
  private:
   [[nodiscard]] Result<bool> write(const LeaseRecord& record);

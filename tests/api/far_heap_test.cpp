@@ -18,8 +18,8 @@
 namespace farheap::testing {
 namespace {
 
-constexpr FarHeapOptions kLocal{.capacity = 1_GiB, .cache_bytes = 64 << 10};
-constexpr FarHeapOptions kShared{.books = FarHeapOptions::Books::kShared, .capacity = 1_GiB, .cache_bytes = 64 << 10};
+const FarHeapOptions kLocal{.capacity = 1_GiB, .cache_bytes = 64 << 10};
+const FarHeapOptions kShared{.books = FarHeapOptions::Books::kShared, .capacity = 1_GiB, .cache_bytes = 64 << 10};
 
 FarHeap opened(const std::string& uri, const FarHeapOptions& options) {
   auto heap = FarHeap::open(uri, options);
