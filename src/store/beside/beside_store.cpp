@@ -227,7 +227,7 @@ Status BesideStore::ask_plainly(const PlainQuestion& question, bool may_repeat, 
         slot.entries = 0, slot.notify = 0;
         slot.first = question.first, slot.number = question.number;
         slot.text_bytes = static_cast<std::uint32_t>(question.text.size());
-        std::memcpy(slot.text, question.text.data(), question.text.size());
+        if (!question.text.empty()) std::memcpy(slot.text, question.text.data(), question.text.size());
       },
       [&](Connection& connection, std::uint32_t index) {
         const Slot& slot = connection.slot(index);

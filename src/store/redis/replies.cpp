@@ -83,7 +83,7 @@ bool Replies::head(Head& head) {
 // What the buffer has is copied; the rest goes where it belongs, and what follows into the buffer.
 bool Replies::bytes(std::span<std::byte> into) {
   const std::size_t there = std::min(into.size(), end_ - at_);
-  std::memcpy(into.data(), buffer_.get() + at_, there);
+  if (there != 0) std::memcpy(into.data(), buffer_.get() + at_, there);  // `into` may be nothing at all
   at_ += there;
   into = into.subspan(there);
   while (!into.empty()) {
