@@ -3,6 +3,7 @@
 // farheap heap check: whether a heap is whole, and with --repair, to make it so.
 #include <farheap/farheap.hpp>
 
+#include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "progress.hpp"
@@ -13,9 +14,10 @@ namespace {
 
 int print_sound(const HeapArguments& arguments) {
   if (arguments.json) {
-    print_out("{}\n", text_of(Json{{"format", kJsonFormat}, {"heap", arguments.uri}, {"sound", true}}));
+    print_out("{}\n",
+              text_of(Json{{"format", kJsonFormat}, {"heap", base::without_secrets(arguments.uri)}, {"sound", true}}));
   } else {
-    print_out("{}: sound\n", arguments.uri);
+    print_out("{}: sound\n", base::without_secrets(arguments.uri));
   }
   return kDone;
 }
@@ -35,13 +37,13 @@ int repair(const HeapArguments& arguments) {
   if (!report) return failed(report.error());
   if (report->was_sound) return print_sound(arguments);
   if (!arguments.json) {
-    print_report(arguments.uri, *report);
+    print_report(base::without_secrets(arguments.uri), *report);
     return kDone;
   }
   Json versions = Json::array();
   for (const VersionInfo& one : report->kept) versions.push_back(json_of(one));
   print_out("{}\n", text_of(Json{{"format", kJsonFormat},
-                                 {"heap", arguments.uri},
+                                 {"heap", base::without_secrets(arguments.uri)},
                                  {"sound", true},
                                  {"repaired", true},
                                  {"versions", std::move(versions)},

@@ -3,6 +3,8 @@
 // farheap heap copy|rollback|compact: what changes which versions there are, and where they lie.
 #include <farheap/farheap.hpp>
 
+#include "api/heap_place.hpp"
+#include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "progress.hpp"
@@ -20,14 +22,14 @@ int heap_copy(const HeapArguments& arguments) {
                          .progress = [&](auto done, auto total) { progress.show(done, total); }});
   }
   if (!status) return failed(status.error());
-  return tell_heap(arguments.other, arguments, Json{{"from", arguments.uri}});
+  return tell_heap(arguments.other, arguments, Json{{"from", base::without_secrets(arguments.uri)}});
 }
 
 int heap_roll_back(const HeapArguments& arguments) {
   if (const Status status = Heap::roll_back(arguments.uri); !status) return failed(status.error());
-  const std::size_t at = arguments.uri.rfind('@');
-  const bool names_snapshot = at != std::string::npos && arguments.uri.find('/', at) == std::string::npos;
-  return tell_heap(names_snapshot ? arguments.uri.substr(0, at) : arguments.uri, arguments);
+  const auto place = api::HeapPlace::parse(arguments.uri);
+  if (!place) return failed(place.error());
+  return tell_heap(place->uri, arguments);
 }
 
 int heap_compact(const HeapArguments& arguments) {

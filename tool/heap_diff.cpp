@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/units.hpp"
+#include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "terminal.hpp"
@@ -40,8 +41,8 @@ void print_difference(const HeapArguments& arguments, const HeapDifference& foun
     versions.push_back(
         {name, printable(uri), time_of(one.time_ns), fmt::format("{}", one.commit), fmt::format("{}", one.pages)});
   };
-  add("a", arguments.uri, found.a);
-  add("b", arguments.other, found.b);
+  add("a", base::without_secrets(arguments.uri), found.a);
+  add("b", base::without_secrets(arguments.other), found.b);
   print_out("{}\n", aligned(versions));
   if (found.is_none()) {
     print_out("no difference\n");
@@ -79,8 +80,8 @@ void print_json(const HeapArguments& arguments, const HeapDifference& found) {
     objects.push_back(std::move(row));
   }
   Json a = json_of(found.a), b = json_of(found.b);
-  a["heap"] = arguments.uri;
-  b["heap"] = arguments.other;
+  a["heap"] = base::without_secrets(arguments.uri);
+  b["heap"] = base::without_secrets(arguments.other);
   print_out("{}\n", text_of({{"format", kJsonFormat},
                              {"id", found.id},
                              {"a", std::move(a)},

@@ -2,6 +2,7 @@
 //
 // farheap heap stats: what a kept heap takes, and what each of its snapshots takes alone.
 #include "base/units.hpp"
+#include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "terminal.hpp"
@@ -17,7 +18,7 @@ void print_json(const HeapArguments& arguments, const HeapUsage& usage) {
     snapshots.push_back(std::move(row));
   }
   print_out("{}\n", text_of({{"format", kJsonFormat},
-                             {"heap", arguments.uri},
+                             {"heap", base::without_secrets(arguments.uri)},
                              {"version", json_of(usage.version)},
                              {"allocated_bytes", usage.allocated_bytes},
                              {"page_bytes", usage.page_bytes},

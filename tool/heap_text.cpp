@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/units.hpp"
+#include "base/without_secrets.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -93,7 +94,7 @@ int tell_heap(const std::string& uri, const HeapArguments& arguments, const Json
   if (!facts) return failed(facts.error());
   Json versions = Json::array();
   for (const VersionInfo& one : facts->versions) versions.push_back(json_of(one));
-  Json all{{"format", kJsonFormat}, {"heap", uri}, {"id", facts->id}};
+  Json all{{"format", kJsonFormat}, {"heap", base::without_secrets(uri)}, {"id", facts->id}};
   all.update(more);
   all["versions"] = std::move(versions);
   print_out("{}\n", text_of(all));

@@ -55,6 +55,16 @@ std::string_view hosts_of(std::string_view whole) {
   return hosts;
 }
 
+// "user:pass@wo/rd@host:1": a password with an '@' and a '/', which should be %40 and %2F. In "user:password@host/x@y"
+// the last one is a snapshot's, whose name does not look like a host with a port.
+bool has_another_end(std::string_view whole, std::size_t at, std::string_view hosts) {
+  if (whole.substr(0, at).find(':') == whole.npos) return false;
+  const auto word = whole.substr(0, whole.find_first_of(" \t\n'\""));
+  const auto last = word.rfind('@');
+  if (last == word.npos || last <= at) return false;
+  return !is_host_list(hosts.substr(at + 1)) || word.find_first_of(".:/[", last) != word.npos;
+}
+
 }  // namespace
 
 Authority take_authority(std::string_view text) {
@@ -66,6 +76,7 @@ Authority take_authority(std::string_view text) {
     at = whole.rfind('@');
     unclear = at != whole.npos;
   }
+  if (!unclear && at != whole.npos && has_another_end(whole, at, hosts)) at = whole.rfind('@'), unclear = true;
   if (at == whole.npos) return {.login = {}, .rest = text};
   return {.login = text.substr(0, at), .rest = text.substr(at + 1), .has_login = true, .unclear = unclear};
 }

@@ -35,9 +35,11 @@ TEST(WithoutSecrets, WhatHasNoneStaysAsItIs) {
 
 // More is left out than had to be, and not less.
 TEST(WithoutSecrets, PasswordsThatAreNotWrittenAsTheyShouldBe) {
-  for (const char* text : {"redis://:s/cret@h", "redis://user:s?cret@h/7", "redis://user:s#cret@h",
-                           "redis://u:s cret@h", "redis://:/secret@h", "redis://:1/secret@h", "redis://user:se'cret@h",
-                           "x://:s/cret@h@i", "cannot open: redis://u:s/cret@h: refused"}) {
+  for (const char* text :
+       {"redis://:s/cret@h", "redis://user:s?cret@h/7", "redis://user:s#cret@h", "redis://u:s cret@h",
+        "redis://:/secret@h", "redis://:1/secret@h", "redis://user:se'cret@h", "x://:s/cret@h@i",
+        "redis://default:p@s:s/cret?#d%x@127.0.0.1:17392", "redis://default:aa@cret/cc@h:1",
+        "etcd://root:top@se/cret@127.0.0.1", "cannot open: redis://u:s/cret@h: refused"}) {
     EXPECT_THAT(without_secrets(text), Not(HasSubstr("cret"))) << text;
     EXPECT_TRUE(take_authority(std::string_view(text).substr(std::string_view(text).find("//") + 2)).unclear) << text;
   }

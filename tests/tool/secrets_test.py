@@ -185,15 +185,28 @@ class WithAServer(unittest.TestCase):
             done = tool(*words)
             self.assertNotIn(SECRET, done.stdout + done.stderr, words)
 
+    def test_verbs_of_a_heap_that_is_there(self):
+        uri = f"redis://:{SECRET}@127.0.0.1:{self.server.port}/7/graph"
+        made = subprocess.run([WORDS, uri], input="a b a", capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        for words in (("ls", uri), ("check", uri), ("stats", uri), ("diff", uri, uri), ("show", uri, "words"),
+                      ("copy", uri, uri + "2"), ("compact", uri), ("check", uri, "--repair"), ("rm", uri + "2")):
+            for form in ([], ["--json"]):
+                done = tool("heap", *words, *form)
+                self.assertNotIn(SECRET, done.stdout + done.stderr, words)
+                if words[0] not in ("show", "copy", "rm"):
+                    self.assertEqual(done.returncode, 0, (words, done.stderr))
+
 
 def main():
-    global TOOL, RUNTIME, LIBRARY
+    global TOOL, RUNTIME, LIBRARY, WORDS
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--runtime", required=True)
     parser.add_argument("--library", required=True)
+    parser.add_argument("--words", required=True)
     known, rest = parser.parse_known_args()
-    TOOL, RUNTIME, LIBRARY = known.tool, known.runtime, known.library
+    TOOL, RUNTIME, LIBRARY, WORDS = known.tool, known.runtime, known.library, known.words
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 
