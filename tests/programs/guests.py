@@ -9,10 +9,12 @@ QUICK_MIB, FULL_MIB = 144, 288
 
 
 class Guest(programs.Program):
-    """`more`: further arguments. `plain_mib`: a part of its memory that is never far (docs/limits.md), by size."""
+    """`more`: further arguments. `plain_mib`: a part of its memory that is never far (docs/limits.md), by size.
+    `quick_mib`: more for one whose peak lasts so short that samples of it miss some."""
 
-    def __init__(self, name, more=(), plain_mib=None):
+    def __init__(self, name, more=(), plain_mib=None, quick_mib=QUICK_MIB):
         self.name = name
+        self._quick_mib = quick_mib
         self._more = more
         self._plain_mib = plain_mib or {}
 
@@ -23,7 +25,7 @@ class Guest(programs.Program):
         return self._plain_mib.get(size, 0) << 20
 
     def _command(self, size):
-        data = {"quick": QUICK_MIB, "full": FULL_MIB}[size]
+        data = {"quick": self._quick_mib, "full": FULL_MIB}[size]
         return [self._path("program_guests"), self.name, str(data), *self._more]
 
     def prepare(self, folder, size):
@@ -68,9 +70,10 @@ ALL = (
     *(Guest(name) for name in (
         "moves_its_mappings", "advises_everything", "locks_what_it_works_on", "files_in_memory",
         "files_over_parts_of_a_mapping", "threads_on_stacks_from_the_heap", "coroutines_by_the_hundred",
-        "jumps_over_frames", "storms_of_signals", "a_write_barrier_by_faults", "jumps_back_from_faults",
+        "storms_of_signals", "a_write_barrier_by_faults", "jumps_back_from_faults",
         "starts_programs_from_a_big_heap", "threads_by_the_thousand", "exceptions_through_far_frames", "openmp_sort",
         "openmp_stencil", "registers_across_faults", "vectors_to_files_and_back", "messages_between_threads",
         "sendfile_splice_and_copy", "io_uring_from_user_code", "io_uring_with_a_kernel_thread",
         "io_uring_with_registered_buffers")),
+    Guest("jumps_over_frames", quick_mib=192),
     Recursion("deep_recursion"), Recursion("deep_recursion_in_a_thread"), Plugins("opens_and_closes_plugins"))
