@@ -125,7 +125,7 @@ class FailedCommitTest : public HeapFaultsTest, public ::testing::WithParamInter
 // one needs no more calls.
 TEST_P(FailedCommitTest, WhereverItFailsTheFormerVersionStandsAndTheNextCommitTakesAllIn) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   FailingStore::Plan plan;
   plan.how = GetParam().how;
@@ -270,7 +270,7 @@ std::string go_on_when_full(const std::string& uri, const TableWork& work, Error
 
 TEST_F(HeapFaultsTest, OnAFullDiskItGoesOnInMemoryUntilThereIsRoom) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   const std::string disk = folder.file("disk");
   std::filesystem::create_directory(disk);
@@ -289,7 +289,7 @@ TEST_F(HeapFaultsTest, OnAFullDiskItGoesOnInMemoryUntilThereIsRoom) {
 
 TEST_F(HeapFaultsTest, AtTheLimitOfAFilesSizeItGoesOnInMemoryUntilThatIsRaised) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   EXPECT_EQ(in_a_child([&]() -> std::string {
               // SIGXFSZ stays as it is: it would end this.

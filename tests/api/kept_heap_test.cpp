@@ -224,7 +224,7 @@ TEST_F(KeptHeapTest, AFullHeapSaysSo) {
 
 TEST_F(KeptHeapTest, CapacityCostsNothing) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer leaves 8 GiB of addresses for a heap";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: ThreadSanitizer leaves 8 GiB of addresses for a heap";
 #endif
 #ifdef __SANITIZE_ADDRESS__
   constexpr std::size_t kQuarter = 2 * 1024_GiB;  // its own memory lies in the middle of the longest gap
@@ -264,7 +264,7 @@ TEST_F(KeptHeapTest, CapacityCostsNothing) {
 // It made 0.6 GiB of tables once.
 TEST_F(KeptHeapTest, FreeingWhatWasNeverTouchedTakesNoMemory) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer leaves 8 GiB of addresses for a heap";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: ThreadSanitizer leaves 8 GiB of addresses for a heap";
 #endif
   Heap heap = must(Heap::create(folder.uri(), {.memory = 32_MiB}));
   const auto resident_pages = [] {

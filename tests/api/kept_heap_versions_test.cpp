@@ -282,7 +282,7 @@ int status_of_child(const std::function<bool()>& work) {
 
 TEST_F(KeptHeapVersionsTest, AForkedChildReadsTheNewestCommitWhereThatIsAskedFor) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   HeapOptions options = kSmall;
   options.in_children = true;
@@ -321,7 +321,7 @@ TEST_F(KeptHeapVersionsTest, AForkedChildReadsTheNewestCommitWhereThatIsAskedFor
 
 TEST_F(KeptHeapVersionsTest, ANewCommitDoesNotDisturbAChildThatReads) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   HeapOptions options = kSmall;
   options.in_children = true;
@@ -422,7 +422,7 @@ TEST_F(KeptHeapVersionsTest, ACommitOfAThreadThatPausesIsRefused) {
 // What a commit had written before its program was killed stayed on the disk, whatever was done.
 TEST_F(KeptHeapVersionsTest, CompactGivesBackWhatAKilledCommitWrote) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child makes threads, which ThreadSanitizer does not allow";
+  GTEST_SKIP() << "SKIPPED, NOT TESTED: a forked child makes threads, which ThreadSanitizer does not allow";
 #endif
   {
     (void)must(Heap::create(folder.uri(), kSmall));
