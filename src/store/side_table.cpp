@@ -38,6 +38,13 @@ std::uint64_t this_boot() {
   return bytes > 0 ? XXH3_64bits(text, static_cast<std::size_t>(bytes)) : 0;
 }
 
+// Whoever made it was killed before the magic, which is written last: there has been no word in it yet.
+bool is_unfinished(int file, std::uint64_t bytes, std::uint64_t words_at) {
+  char magic[sizeof kMagic] = {};
+  constexpr char kNone[sizeof kMagic] = {};
+  return bytes <= words_at && pread(file, magic, sizeof magic, 0) >= 0 && std::memcmp(magic, kNone, sizeof magic) == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_bytes, std::string name) {
@@ -63,7 +70,7 @@ Status SideTable::set_up(std::size_t block_bytes) {
   Guard guard(*this, 0, true);
   struct stat status{};
   if (fstat(file_, &status) != 0) return fail(errno_error(errno, kWhat, name_));
-  const bool fresh = status.st_size == 0;
+  const bool fresh = is_unfinished(file_, static_cast<std::uint64_t>(status.st_size), kWordsAt);
   if (fresh && fallocate(file_, 0, 0, kWordsAt) != 0 && (errno != EOPNOTSUPP || ftruncate(file_, kWordsAt) != 0)) {
     return fail(errno_error(errno, kWhat, name_));
   }
@@ -78,6 +85,7 @@ Status SideTable::set_up(std::size_t block_bytes) {
     header_->format = kFormat;
     header_->block_bytes = static_cast<std::uint32_t>(block_bytes);
     header_->next_version.store(1);
+    std::atomic_thread_fence(std::memory_order_release);  // a process may be killed at any instant
     std::memcpy(header_->magic, kMagic, sizeof kMagic);
   }
   if (std::memcmp(header_->magic, kMagic, sizeof kMagic) != 0) {

@@ -34,8 +34,8 @@ class SideTable {
   static constexpr std::uint64_t kWords = kWordsPerChunk * kChunks;
   static constexpr std::size_t kStripes = 64;
 
-  // Takes the file over, and makes a fresh table if it is empty. kInvalidArgument if it was made for other blocks,
-  // kCorrupt if it is no such table or of a newer format.
+  // Takes the file over, and makes a fresh table if it is empty or was left before it was made. kInvalidArgument if it
+  // was made for other blocks, kCorrupt if it is no such table or of a newer format.
   [[nodiscard]] static Result<std::unique_ptr<SideTable>> open(int file, std::size_t block_bytes, std::string name);
   ~SideTable();
   SideTable(const SideTable&) = delete;

@@ -39,6 +39,27 @@ TEST(FileStore, ScratchHasNoName) {
   EXPECT_EQ(expect_blocks(*by_name, 0, 8), Outcome::kOk);
 }
 
+// A writer was killed between the room for its table and the table's magic: the store could not be opened again.
+TEST(FileStore, ATableThatWasLeftUnfinishedIsMadeAnew) {
+  TemporaryFolder folder;
+  const std::string file = folder.path() + "/blocks", table = file + ".versions";
+  constexpr int kRoom = 64 << 10;
+  for (const int bytes : {0, 1, 4096, kRoom}) {
+    for (const bool with_format : {false, true}) {
+      std::ofstream(file).close();
+      std::string left(static_cast<std::size_t>(bytes), '\0');
+      if (with_format && bytes >= 4096) left[8] = 1;
+      std::ofstream(table) << left;
+      put_blocks(*open_or_fail("file:" + file, kKept), 3, make_blocks(3, 2, 4096));
+      EXPECT_EQ(expect_blocks(*open_or_fail("file:" + file, kKept), 3, 2), Outcome::kOk) << bytes;
+      EXPECT_TRUE(remove_store("file:" + file));
+    }
+  }
+  std::ofstream(file).close();
+  std::ofstream(table) << std::string(kRoom + 8, '\0');  // there were words in it
+  EXPECT_EQ(open_store("file:" + file, kKept).error().code, ErrorCode::kCorrupt);
+}
+
 // A process that cannot open the file anew (it has gone to another root, or has no descriptor left) shares the file
 // description with its children; they had its locks.
 TEST(SideTableLocks, ChildrenThatCannotOpenTheFileAreExcludedAsAnyOther) {
