@@ -16,7 +16,7 @@ Answer<T> or_none(Answer<T> answer) {
 Answer<std::optional<About>> about_of(Registry& registry, const std::string& name) {
   const auto found = or_none(registry.find({name}));
   if (!found) return tl::unexpected(found.error());
-  return *found ? about_in((*found)->about) : std::nullopt;
+  return about_in(*found);
 }
 
 grpc::Status list_below(Registry& registry, const std::string& name, std::vector<StoreListing>& all) {
