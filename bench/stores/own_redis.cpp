@@ -111,6 +111,7 @@ class Redis final : public OwnClient {
   }
   void append_mget(std::uint64_t first, std::size_t count) {
     std::vector<Key> keys;
+    keys.reserve(count);
     std::vector<const char*> words{"MGET"};
     std::vector<std::size_t> lengths{4};
     for (std::size_t i = 0; i < count; ++i) keys.emplace_back(first + i);

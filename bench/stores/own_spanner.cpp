@@ -95,7 +95,7 @@ class Spanner final : public RpcClient {
     const auto admin = instances::InstanceAdmin::NewStub(channel_);
     Operation made;
     if (!carried_out("making the instance", made, [&](auto* context) {
-          const auto status = admin->CreateInstance(context, place, &made);
+          auto status = admin->CreateInstance(context, place, &made);
           if (status.error_code() != grpc::StatusCode::ALREADY_EXISTS) return status;
           made.set_done(true);  // of the round before
           return grpc::Status();
