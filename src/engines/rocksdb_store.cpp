@@ -55,7 +55,10 @@ Error error_of(const rocksdb::Status& status, std::string what, std::string subj
   const ErrorCode code = status.IsNoSpace()      ? ErrorCode::kNoSpace
                          : status.IsCorruption() ? ErrorCode::kCorrupt
                                                  : ErrorCode::kIo;
-  return {code, std::move(what), std::move(subject), status.ToString(), ""};
+  std::string why = status.ToString();
+  const bool few_files = why.find("Too many open files") != why.npos;
+  return {code, std::move(what), std::move(subject), std::move(why),
+          few_files ? "RocksDB opens many: raise the limit before the program starts, with `ulimit -n 4096`" : ""};
 }
 
 // What the database holds in memory counts against nobody's budget but the machine's: little.
