@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
+#include "store/heap_blocks.hpp"
 #include "store/unfinished.hpp"
 
 namespace farheap {
@@ -27,7 +28,6 @@ namespace store {
 namespace {
 
 constexpr char kWhat[] = "cannot copy the store";
-constexpr std::uint64_t kRoots = 2;
 
 class Copier {
  public:
@@ -49,7 +49,7 @@ class Copier {
     if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
     if (auto first = from_.runs_from(0); !first) return fail(std::move(first.error()));  // it cannot tell
     auto done = mark_unfinished(to_);
-    if (done) done = range(kRoots, kFirstLeaseBlock);
+    if (done) done = range(kRoots, kFirstLease);
     if (done) done = counters();
     if (done) done = to_.sync();
     if (done) done = range(1, kRoots);
@@ -93,7 +93,8 @@ class Copier {
   Status move() {
     if (waiting_.empty()) return {};
     if (stop_ && stop_()) {
-      return fail(ErrorCode::kUnavailable, "the store is not copied", from_.describe(), "it was broken off before the end");
+      return fail(ErrorCode::kUnavailable, "the store is not copied", from_.describe(),
+                  "it was broken off before the end");
     }
     std::vector<Get> gets;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {

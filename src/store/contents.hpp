@@ -12,9 +12,6 @@
 
 namespace farheap::store {
 
-// Blocks from here on say who has a heap open: they go with no copy.
-inline constexpr std::uint64_t kFirstLeaseBlock = std::uint64_t{1} << 60;
-
 struct Copied {
   std::uint64_t blocks = 0;
   std::uint64_t counters = 0;
@@ -24,10 +21,11 @@ using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 // Asked between two batches: true ends the work with kUnavailable.
 using CopyStop = std::function<bool()>;
 
-// Blocks 1 and 0 go last, when all others are durable: they are the roots of a heap, and without them there is none.
-// Until then block 0 of `to` says that it is not finished (unfinished.hpp); whoever breaks off removes it.
-// Requires: both have blocks of one size (kInvalidArgument), and `to` is empty. kUnavailable if the engine of `from`
-// cannot tell what it holds; kConflict if somebody else writes to `to`: it is left as it is.
+// Blocks from kFirstLease on go with no copy. Blocks 1 and 0 go last, when all others are durable: they are the roots
+// of a heap, and without them there is none. Until then block 0 of `to` says that it is not finished (unfinished.hpp);
+// whoever breaks off removes it. Requires: both have blocks of one size (kInvalidArgument), and `to` is empty.
+// kUnavailable if the engine of `from` cannot tell what it holds; kConflict if somebody else writes to `to`: it is left
+// as it is.
 [[nodiscard]] Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress = {},
                                            const CopyStop& stop = {});
 
