@@ -106,7 +106,8 @@ Result<std::vector<store::Measurement>> measure_ycsb(const std::string& uri, Sto
 Status check_plot(const std::string& file) {
   if (file.empty()) return {};
   const bool was_there = access(file.c_str(), F_OK) == 0;
-  if (!std::ofstream(file, std::ios::app)) return fail(errno_error(errno, kCannotDraw, file, "name a file that can be"));
+  if (!std::ofstream(file, std::ios::app))
+    return fail(errno_error(errno, kCannotDraw, file, "name a file that can be"));
   if (!was_there) (void)unlink(file.c_str());
   return {};
 }

@@ -73,7 +73,7 @@ std::size_t at_behind_blanks(std::string_view whole) {
   const auto login = whole.substr(0, at);
   const bool is_sentence = login.find_first_of("/\n'\"") != login.npos || login.find(": ") != login.npos ||
                            login.find("; ") != login.npos || login.find(", ") != login.npos;
-  return is_sentence ? whole.npos : at;
+  return is_sentence ? whole.npos : whole.rfind('@', whole.find_first_of(" \t\n'\"", at));
 }
 
 }  // namespace

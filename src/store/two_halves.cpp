@@ -29,18 +29,20 @@ Result<There> look(const SplitUri& parts, const StoreOptions& options) {
 Error half_error(const SplitUri& parts, bool pages_are_lost) {
   const std::string pages = without_secrets(parts.pages), sync = without_secrets(parts.sync);
   const std::string both = SplitUri{pages, sync}.text();
-  return {ErrorCode::kCorrupt, "one of two stores is missing", both,
-          pages_are_lost
-              ? fmt::format("pages={} is not there, and what sync={} refers to was in it", pages, sync)
-              : fmt::format("sync={} is not there, and only it knows what the blocks in pages={} are", sync, pages),
-          fmt::format("bring it back, or name the one that belongs to the other; if it is lost, `farheap store rm '{}'` "
-                      "removes what is left",
-                      both)};
+  return {
+      ErrorCode::kCorrupt, "one of two stores is missing", both,
+      pages_are_lost
+          ? fmt::format("pages={} is not there, and what sync={} refers to was in it", pages, sync)
+          : fmt::format("sync={} is not there, and only it knows what the blocks in pages={} are", sync, pages),
+      fmt::format("bring it back, or name the one that belongs to the other; if it is lost, `farheap store rm '{}'` "
+                  "removes what is left",
+                  both)};
 }
 
 }  // namespace
 
 StoreResult open_two(const SplitUri& parts, const StoreOptions& options) {
+  if (auto ok = check_split(parts); !ok) return fail(std::move(ok.error()));
   There there;
   if (options.lifetime == Lifetime::kKeep) {
     auto found = look(parts, options);

@@ -60,7 +60,8 @@ TEST_F(StorePassword, StandsInTheUri) {
 
 // They were taken for what they look like, and the server said that the password is wrong.
 TEST_F(StorePassword, WhatIsNoEscapeIsRefused) {
-  for (const char* uri : {"redis://u:hunter2%zz@h", "redis://u:hunter2%@h", "etcd://u:hunter2%4@h", "redis://u%g0:hunter2@h"}) {
+  for (const char* uri :
+       {"redis://u:hunter2%zz@h", "redis://u:hunter2%@h", "etcd://u:hunter2%4@h", "redis://u%g0:hunter2@h"}) {
     const auto login = login_of(uri);
     ASSERT_FALSE(login) << uri;
     EXPECT_EQ(login.error().code, ErrorCode::kInvalidArgument);
@@ -113,8 +114,9 @@ TEST_F(StorePassword, GoesAlongToWhereTheEnvironmentIsAnother) {
     EXPECT_EQ(taken(*inside).text(), taken(uri).text());
     EXPECT_EQ(taken(*inside).parameters.size(), taken(uri).parameters.size() - 1);
   }
-  EXPECT_THAT(store::password_variables("pages=redis://h?password_env=A&timeout_ms=1,sync=etcd://h?etcd.password_env=B"),
-              testing::ElementsAre("A", "B"));
+  EXPECT_THAT(
+      store::password_variables("pages=redis://h?password_env=A&timeout_ms=1,sync=etcd://h?etcd.password_env=B"),
+      testing::ElementsAre("A", "B"));
   EXPECT_THAT(store::password_variables("redis://h?password_file=A"), testing::IsEmpty());
   EXPECT_EQ(store::with_login_inside("redis://:own@h").value(), "redis://:own@h");
   EXPECT_EQ(store::with_login_inside("file:/a?b").value(), "file:/a?b");
@@ -125,14 +127,27 @@ TEST_F(StorePassword, GoesAlongToWhereTheEnvironmentIsAnother) {
 
 // Whatever is wrong with the URI, the message that says so does not repeat the password.
 TEST(StoreMessages, NeverHoldAPassword) {
-  for (const char* uri :
-       {"rdis://u:hunter2@h", "redis://u:hunt/er2@h", "redis://u:hunt?er2@h", "redis:u:hunter2@h", "redis:/u:hunter2@h",
-        "redis+redis://u:hunter2@h", "checksum+checksum+redis://u:hunter2@h", "redis://u:hunter2@h?nothing=1",
-        "redis://u:hunter2@h?timeout_ms=soon", "redis://u:hunter2@h?timeout_ms", "redis://u:hunter2@h:port/7",
-        "redis://h?password=hunter2", "redis://h?pasword_file", "encrypt+checksum+redis://u:hunter2@h",
-        "spanner://u:hunter2@h", "pages=redis://u:hunter2@h", "pages=redis://u:hunter2@h,sync=nowhere://u:hunter2@h",
-        "checksum+pages=redis://u:hunter2@h,sync=mem:", "mem://u:hunter2@h?x=1", "redis://my user:hunter2@h/7",
-        "redis://u:hunt er2@h:1/7"}) {
+  for (const char* uri : {"rdis://u:hunter2@h",
+                          "redis://u:hunt/er2@h",
+                          "redis://u:hunt?er2@h",
+                          "redis:u:hunter2@h",
+                          "redis:/u:hunter2@h",
+                          "redis+redis://u:hunter2@h",
+                          "checksum+checksum+redis://u:hunter2@h",
+                          "redis://u:hunter2@h?nothing=1",
+                          "redis://u:hunter2@h?timeout_ms=soon",
+                          "redis://u:hunter2@h?timeout_ms",
+                          "redis://u:hunter2@h:port/7",
+                          "redis://h?password=hunter2",
+                          "redis://h?pasword_file",
+                          "encrypt+checksum+redis://u:hunter2@h",
+                          "spanner://u:hunter2@h",
+                          "pages=redis://u:hunter2@h",
+                          "pages=redis://u:hunter2@h,sync=nowhere://u:hunter2@h",
+                          "checksum+pages=redis://u:hunter2@h,sync=mem:",
+                          "mem://u:hunter2@h?x=1",
+                          "redis://my user:hunter2@h/7",
+                          "redis://u:hunt er2@h:1/7"}) {
     const auto opened = open_store(uri);
     ASSERT_FALSE(opened) << uri;
     const Error& error = opened.error();

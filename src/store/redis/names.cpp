@@ -71,8 +71,7 @@ bool is_of_a_store(const Keys& keys, std::string_view key) {
   constexpr std::size_t kIdentity = 16;
   if (!key.starts_with(keys.prefix())) return false;
   key.remove_prefix(keys.prefix().size());
-  return key.size() > kIdentity && key[kIdentity] == ':' &&
-         key.find_first_not_of("0123456789abcdef") == kIdentity;
+  return key.size() > kIdentity && key[kIdentity] == ':' && key.find_first_not_of("0123456789abcdef") == kIdentity;
 }
 
 // A namespace without the record that says what it is was not made here, or has lost it.
