@@ -37,10 +37,13 @@ def on_a_terminal(answer, *words):
     ours, theirs = pty.openpty()
     os.write(ours, answer)
     done = subprocess.run([TOOL, *words], stdin=theirs, stderr=theirs, check=False, timeout=60)
-    asked = os.read(ours, 4096).decode()
-    os.close(ours)
     os.close(theirs)
-    return done.returncode, asked
+    said = b""
+    with contextlib.suppress(OSError):  # the end: all others have closed it. The echo of the answer comes by itself
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    return done.returncode, said.decode()
 
 
 def wait_until(condition, what):
