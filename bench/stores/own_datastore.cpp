@@ -15,7 +15,7 @@ namespace api = google::datastore::v1;
 
 constexpr char kProject[] = "project";  // Farheap's: a project of an emulator may cost it memory
 constexpr char kNamespace[] = "own";
-constexpr std::size_t kPagesARequest = 256;  // 400 and more upserts were not faster; 500 is the limit
+constexpr std::size_t kPagesARequest = 256;  // 500 is the limit of a commit
 
 void set_key(api::Key& key, std::uint64_t page) {
   key.mutable_partition_id()->set_project_id(kProject);

@@ -16,7 +16,7 @@
 
 namespace farheap::bench {
 
-// How an engine is asked best: found by trying.
+// How an engine is asked; docs/benchmarks/stores.md says of which other shapes were tried.
 struct RpcShape {
   std::size_t pages_a_write = 0;
   std::size_t pages_a_read = 0;
