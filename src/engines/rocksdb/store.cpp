@@ -57,11 +57,22 @@ Outcome outcome_of(const rocksdb::Status& status) {
   return Outcome::kFailed;
 }
 
+Error with_remedy(Error error) {
+  if (error.why.find("Too many open files") != error.why.npos) {
+    error.remedy = "RocksDB opens many: raise the limit before the program starts, with `ulimit -n 4096`";
+  }
+  return error;
+}
+Status with_remedy(Status status) {
+  if (status) return status;
+  return fail(with_remedy(std::move(status.error())));
+}
+
 Error error_of(const rocksdb::Status& status, std::string what, std::string subject) {
   const ErrorCode code = status.IsNoSpace()      ? ErrorCode::kNoSpace
                          : status.IsCorruption() ? ErrorCode::kCorrupt
                                                  : ErrorCode::kIo;
-  return {code, std::move(what), std::move(subject), status.ToString(), ""};
+  return with_remedy({code, std::move(what), std::move(subject), status.ToString(), ""});
 }
 
 // What the database holds in memory counts against nobody's budget but the machine's: little.
@@ -211,7 +222,7 @@ Status RocksDbStore::get(std::span<Get> batch) {
       if (store::is_error(entry.outcome) && why.empty() && !statuses[at].ok()) why = statuses[at].ToString();
     }
   }
-  return store::summary(batch, *this, why);
+  return with_remedy(store::summary(batch, *this, why));
 }
 
 rocksdb::Status RocksDbStore::read_version(std::uint64_t block, Version& version) {
@@ -262,7 +273,7 @@ Status RocksDbStore::put(std::span<Put> batch) {
   if (status.ok()) status = database_->Write(write_, &together);
   if (status.ok()) return {};
   for (Put& entry : batch) entry.outcome = outcome_of(status), entry.version = 0;
-  return store::summary(batch, *this, status.ToString());
+  return with_remedy(store::summary(batch, *this, status.ToString()));
 }
 
 // A range that is deleted costs every later read a look: few blocks are deleted one by one.

@@ -115,11 +115,11 @@ Result<Connection*> BesideStore::renew(Connection* seen) {
 Result<std::unique_ptr<Connection>> BesideStore::start_again() {
   constexpr char kWhat[] = "the store is gone";
   if (getpid() != starter_) {
-    return fail(ErrorCode::kIo, kWhat, description_, kNoAnswer,
+    return fail(ErrorCode::kUnavailable, kWhat, description_, kNoAnswer,
                 "only the process that opened the store can start another");
   }
   if (opening_.options.lifetime == Lifetime::kScratch) {
-    return fail(ErrorCode::kIo, kWhat, description_,
+    return fail(ErrorCode::kUnavailable, kWhat, description_,  // asking again is of no use
                 fmt::format("{}, and what a scratch store held is lost with it", kNoAnswer),
                 "look in the system's log for what ended it, and start again");
   }
