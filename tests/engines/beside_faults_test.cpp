@@ -24,7 +24,7 @@ class BesideFaults : public testing::Test {
   TemporaryFolder folder_;
 };
 
-constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+const StoreOptions kKept{.lifetime = Lifetime::kKeep};
 
 TEST_F(BesideFaults, AKeptStoreIsOpenedAgain) {
   auto store = open_beside("file", folder_.path(), kKept).value();

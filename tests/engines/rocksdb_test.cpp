@@ -13,7 +13,7 @@
 namespace farheap::test {
 namespace {
 
-constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+const StoreOptions kKept{.lifetime = Lifetime::kKeep};
 
 store::StoreResult open_here(const std::string& place, const StoreOptions& options = {}, const std::string& sync = {}) {
   store::StoreUri uri{.engine = "rocksdb", .place = place};

@@ -32,12 +32,12 @@ Result<std::unique_ptr<Client>> Client::open(const std::string& place, const sto
   if (!data) return fail(std::move(data.error()));
   auto tables = google_channel(kEmulator, "bigtableadmin.googleapis.com", subject);
   if (!tables) return fail(std::move(tables.error()));
-  return std::make_unique<Client>(std::move(*where), parameters.word("app_profile", ""), *patience, std::move(*data),
-                                  std::move(tables->channel));
+  return std::make_unique<Client>(std::move(*where), parameters.word("app_profile", ""), *patience, *data,
+                                  tables->channel);
 }
 
-Client::Client(GooglePlace place, std::string app_profile, ServerPatience patience, GoogleChannel data,
-               std::shared_ptr<grpc::Channel> admin_channel)
+Client::Client(GooglePlace place, std::string app_profile, ServerPatience patience, const GoogleChannel& data,
+               const std::shared_ptr<grpc::Channel>& admin_channel)
     : ServerClient(place.describe(), patience, data.is_emulator, data.channel),
       place_(std::move(place)),
       table_path_(place_.instance_path() + "/tables/" + place_.table),
@@ -134,7 +134,7 @@ grpc::Status Client::create_table() {
   table.set_table_id(place_.table);
   (*table.mutable_table()->mutable_column_families())[kFamily];
   auto attempts = this->attempts();
-  const auto created = ask(attempts, [&](grpc::ClientContext& context) {
+  auto created = ask(attempts, [&](grpc::ClientContext& context) {
     admin::Table response;
     return admin_->CreateTable(&context, table, &response);
   });

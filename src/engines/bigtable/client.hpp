@@ -27,8 +27,8 @@ class Client final : public ServerClient {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&,
                                                             const StoreOptions&);
-  Client(GooglePlace place, std::string app_profile, ServerPatience patience, GoogleChannel data,
-         std::shared_ptr<grpc::Channel> admin);
+  Client(GooglePlace place, std::string app_profile, ServerPatience patience, const GoogleChannel& data,
+         const std::shared_ptr<grpc::Channel>& admin);
 
   [[nodiscard]] const GooglePlace& place() const { return place_; }
   [[nodiscard]] api::Bigtable::Stub& stub() { return *data_; }

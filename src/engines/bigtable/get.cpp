@@ -145,6 +145,7 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
   std::vector<BlockTaker> takers;
   std::vector<ChunkReader> readers;
   takers.reserve(parts.size());
+  readers.reserve(parts.size());
   for (const auto part : parts) takers.emplace_back(part, space.keys(), block_bytes);
   for (auto& taker : takers) readers.emplace_back(taker);
   api::ReadRowsRequest request;

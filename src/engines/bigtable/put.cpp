@@ -155,7 +155,7 @@ void Writer::fill(api::CheckAndMutateRowRequest& request, const Put& entry, Vers
 
 grpc::Status Writer::swap(std::span<Put*> entries) {
   for (auto* entry : entries) {
-    space_.clock().has_seen(*entry->expected);
+    space_.clock().has_seen(entry->expected.value_or(0));
     entry->version = space_.clock().next();
   }
   // The first attempts together; what is not settled by them, one by one.
@@ -164,7 +164,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
   const auto statuses = run_calls(responses, kInFlight, attempts.deadline(),
                                   [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
                                     api::CheckAndMutateRowRequest request;
-                                    fill(request, *entries[i], *entries[i]->expected);
+                                    fill(request, *entries[i], entries[i]->expected.value_or(0));
                                     return space_.client().stub().AsyncCheckAndMutateRow(&context, request, queue);
                                   });
   grpc::Status worst;
@@ -176,7 +176,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
     if (was_unclear) was_unclear_ = true, space_.client().watch()->doubt();
     if (is_passing(reply_of(status))) {
       api::CheckAndMutateRowRequest request;
-      fill(request, entry, *entry.expected);
+      fill(request, entry, entry.expected.value_or(0));
       const auto again = space_.client().check_and_mutate(std::move(request));
       status = again ? grpc::Status() : again.error();
       matched = again && again->matched;
@@ -194,7 +194,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
 
 // Settles an entry whose request was answered.
 grpc::Status Writer::swap_one(Put& entry, bool matched, bool was_unclear) {
-  for (Version expected = *entry.expected;;) {
+  for (Version expected = entry.expected.value_or(0);;) {
     if (matched == (expected != 0)) {
       entry.outcome = Outcome::kOk;
       return {};
@@ -206,7 +206,7 @@ grpc::Status Writer::swap_one(Put& entry, bool matched, bool was_unclear) {
       return {};
     }
     const Version present = found->is_erased ? 0 : found->version;
-    if (present != *entry.expected) {
+    if (present != entry.expected.value_or(0)) {
       entry.outcome = Outcome::kConflict;
       entry.version = present;
       return {};

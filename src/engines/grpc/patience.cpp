@@ -32,7 +32,7 @@ std::string words_of(const grpc::Status& status) {
 }  // namespace
 
 Result<ServerPatience> server_patience(const store::Parameters& parameters) {
-  constexpr std::uint64_t kDay = 24 * 60 * 60;
+  constexpr std::uint64_t kDay = std::uint64_t{24} * 60 * 60;
   const ServerPatience usual;
   const auto attempt = parameters.number("timeout_ms", static_cast<std::uint64_t>(usual.attempt.count()));
   if (!attempt) return fail(attempt.error());

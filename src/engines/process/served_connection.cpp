@@ -129,7 +129,8 @@ std::optional<std::uint32_t> ServedConnection::next_question() {
     head.asleep.fetch_add(1);
     while (!stopping_.load()) {
       const std::uint32_t rung = head.doorbell.load();
-      if ((found = claim())) break;
+      found = claim();
+      if (found) break;
       futex_wait(head.doorbell, rung, -1);
     }
     head.asleep.fetch_sub(1);

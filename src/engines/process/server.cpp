@@ -80,6 +80,7 @@ void Server::run(int socket) {
   connections_.push_back(std::make_unique<ServedConnection>(socket));
   while (!connections_.empty()) {
     std::vector<pollfd> waited;
+    waited.reserve(connections_.size());
     for (const auto& one : connections_) waited.push_back({one->socket(), POLLIN, 0});
     if (poll(waited.data(), waited.size(), patience_ms()) < 0) continue;
     let_overdue_go();

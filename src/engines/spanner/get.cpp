@@ -77,6 +77,7 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
                      [part = parts[i], block_bytes](const Row& row) { take_row(row, part, block_bytes); });
   };
   std::vector<decltype(reader_of(0))> readers;
+  readers.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) readers.push_back(reader_of(i));
   const auto statuses = run_streams<api::PartialResultSet>(
       parts.size(), kInFlight, attempts.deadline(),
@@ -107,7 +108,7 @@ grpc::Status read_all(Space& space, std::vector<Wanted>& wanted, std::size_t blo
     const auto settled =
         std::ranges::stable_partition(wanted, [](auto& one) { return one.outcome != Outcome::kPending; });
     if (settled.empty()) return {};
-    const auto status = read_round(space, {settled.begin(), settled.end()}, block_bytes, with_pages, attempts);
+    auto status = read_round(space, {settled.begin(), settled.end()}, block_bytes, with_pages, attempts);
     if (status.ok() && !with_pages) return {};
     if (!status.ok() && !attempts.again(status)) return status;
   }

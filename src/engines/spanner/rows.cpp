@@ -53,8 +53,9 @@ bool from_base64(std::string_view text, std::span<std::byte> into) {
 
 std::optional<std::int64_t> number_in(std::string_view text) {
   std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
+  const auto* const begin = text.data();
+  const auto* const end = begin + text.size();
+  const auto read = std::from_chars(begin, end, number);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return number;
 }
