@@ -11,7 +11,7 @@
 #include <cstdio>
 
 #include "engines/engine_table.hpp"
-#include "engines/server.hpp"
+#include "engines/process/server.hpp"
 
 namespace {
 

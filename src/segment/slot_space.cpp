@@ -43,10 +43,13 @@ void SlotSpace::hold(std::uint64_t slot, bool on) {
   held_count_ = on ? held_count_ + 1 : held_count_ - 1;
 }
 
+bool SlotSpace::is_worth_searching() const {
+  return end_ - kSuperblocks - taken_ - held_count_ > end_ / kWorthSearching;
+}
+
 Result<SlotSpace::Run> SlotSpace::take(std::uint64_t wanted) {
   const std::uint64_t least = std::min(wanted, kLeastRun);
-  const std::uint64_t free = end_ - kSuperblocks - taken_ - held_count_;
-  if (may_reuse_ && free > end_ / kWorthSearching && !(no_long_runs_ && least > 1)) {
+  if (may_reuse_ && is_worth_searching() && !(no_long_runs_ && least > 1)) {
     auto found = find(wanted, least);
     if (!found) return found;
     if (found->count != 0) {
@@ -157,7 +160,7 @@ std::vector<SlotSpace::Run> SlotSpace::finish(std::uint64_t commit, std::uint64_
     waiting_.pop_front();
   }
   if (!runs.empty()) no_long_runs_ = false;
-  may_reuse_ = may_reuse_ || oldest_read >= opened_at_;
+  settle(oldest_read);
   return runs;
 }
 

@@ -8,9 +8,9 @@
 // (version_leases.hpp). A slot that no version ever referred to is free at once.
 //
 // Free slots are taken in rising order, so that what is written together lies together, and long runs are preferred;
-// where too few are free to be worth the search, the store grows. Leaves are read when their turn comes. After it was
-// opened nothing is reused before the first commit, nor while somebody reads an older one: what was held then is not
-// known any more.
+// where too few are free to be worth the search, the store grows. Leaves are read when their turn comes. What was held
+// when it was opened is not known any more: nothing is reused before both superblocks lead to what was opened or to
+// something newer (the owner sees to that when is_waiting()), nor while somebody reads an older commit.
 //
 // Thread-safety: none; the owner locks.
 #pragma once
@@ -53,8 +53,13 @@ class SlotSpace {
   // commit that is being read, as it was asked for after this one was safe.
   [[nodiscard]] std::vector<Run> finish(std::uint64_t commit, std::uint64_t oldest_read);
 
+  // Free slots would be worth a search, if only one knew that no superblock and no reader has them.
+  [[nodiscard]] bool is_waiting() const { return !may_reuse_ && is_worth_searching(); }
+  // Both superblocks lead to what was opened. `oldest_read` was asked for after that.
+  void settle(std::uint64_t oldest_read) { may_reuse_ = may_reuse_ || oldest_read >= opened_at_; }
+
   // What the store need not keep, in runs: slots that neither this state nor one that may be read refers to, and all
-  // behind the end. None before the first commit of this opening.
+  // behind the end. None before the first commit of this opening, or settle().
   [[nodiscard]] Result<std::vector<Run>> free_runs();
 
   [[nodiscard]] std::uint64_t end_slot() const { return end_; }
@@ -67,6 +72,7 @@ class SlotSpace {
   // Shorter runs are left for the books, which take single slots.
   static constexpr std::uint64_t kLeastRun = 32;
 
+  [[nodiscard]] bool is_worth_searching() const;
   [[nodiscard]] Status mark(std::uint64_t slot, bool taken);
   [[nodiscard]] Status mark(Run run);
   // count 0: none.

@@ -101,6 +101,7 @@ bool Versions::is_fresh(Page page) const {
 Status Versions::write(std::span<const Backing::Write> runs) {
   std::lock_guard writing(writing_);
   Lock lock(mutex_);
+  settle(lock);
   std::vector<Placed> pages;
   for (const Backing::Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {

@@ -152,6 +152,9 @@ class Versions {
   // Returns what has become free by it.
   [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read);
   [[nodiscard]] std::uint64_t oldest_read();
+  [[nodiscard]] std::uint64_t next_commit() const;
+  // Before the first write of an opening, where the store has free slots: a commit of what was opened.
+  void settle(Lock& lock);
 
   // versions_snapshots.cpp
   [[nodiscard]] Status load_snapshots();
@@ -176,6 +179,7 @@ class Versions {
   // have a lease on it. 0: none.
   std::uint64_t doubtful_commit_ = 0;
   std::array<Version, kSuperblocks> versions_;
+  bool is_settled_ = false;  // it was tried, or there was a commit
   BlockTree map_;
   SlotSpace space_;
   SlotList dead_;

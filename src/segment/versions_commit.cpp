@@ -66,6 +66,7 @@ Status Versions::commit_changes(Lock& lock) {
 
 // Trees that are sealed do not change before they are finished, so their blocks can be written without the mutex.
 Status Versions::commit(Attempt& attempt, Lock& lock) {
+  settle(lock);
   Status status = place_and_seal(attempt);
   lock.unlock();
   if (status) status = put_books(attempt);
@@ -87,6 +88,33 @@ Status Versions::commit(Attempt& attempt, Lock& lock) {
   }
   lock.lock();
   return {};
+}
+
+// The superblock of two commits ago is written over, whatever the number: the next one of the same parity.
+std::uint64_t Versions::next_commit() const {
+  return doubtful_commit_ > content_.commit ? doubtful_commit_ + 2 : content_.commit + 1;
+}
+
+// What the older superblock leads to may be in slots that the newer state calls free, and there is no telling which. So
+// it is written over, as any commit does; only that this one says what the last one said, time included. If that fails,
+// the store grows as if nothing were free, and the next commit tells why.
+void Versions::settle(Lock& lock) {
+  if (is_settled_ || !space_.is_waiting()) return;
+  is_settled_ = true;
+  Superblock same = content_;
+  same.writer = writer_;
+  same.commit = next_commit();
+  lock.unlock();
+  const Status status = write_superblock(store_, same, versions_);
+  const std::uint64_t oldest = status ? oldest_read() : 0;
+  lock.lock();
+  if (!status) {
+    doubtful_commit_ = same.commit;
+    base::log(base::LogLevel::kInfo, "free space is not used before the next commit: {}", status.error().message());
+    return;
+  }
+  content_ = same;
+  space_.settle(oldest);
 }
 
 SlotList& Versions::dead_after(Attempt& attempt) {
@@ -122,8 +150,7 @@ Status Versions::place_and_seal(Attempt& attempt) {
     snapshot.dead = {std::exchange(next.dead, {}), std::exchange(next.dead_count, 0)};
   }
   next.writer = writer_;
-  // The one of two commits ago is written over, whatever the number: the next one of the same parity.
-  next.commit += doubtful_commit_ > content_.commit ? doubtful_commit_ - content_.commit + 2 : 1;
+  next.commit = next_commit();
   next.time_ns = now_ns();
   next.pages = attempt.pages;
   next.epoch = attempt.is_snapshot ? attempt.epoch + 1 : attempt.epoch;
@@ -206,6 +233,7 @@ std::vector<SlotSpace::Run> Versions::finish(Attempt& attempt, std::uint64_t old
   if (attempt.is_snapshot) dead_ = SlotList(store_, {});
   snapshots_ = std::move(attempt.snapshots);
   content_ = attempt.content;
+  is_settled_ = true;
   epoch_ = content_.epoch;
   pages_ = content_.pages;
   newly_dead_.clear();

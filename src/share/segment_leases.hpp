@@ -28,10 +28,11 @@
 
 #include "segment/version_leases.hpp"
 #include "share/store_lease.hpp"
+#include "store/heap_blocks.hpp"
 
 namespace farheap::share {
 
-inline constexpr std::uint64_t kFirstLease = std::uint64_t{1} << 60;
+using store::kFirstLease;
 inline constexpr std::uint64_t kMostReaders = 64;
 
 class SegmentLeases final : public segment::VersionLeases {

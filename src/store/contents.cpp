@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
+#include "store/heap_blocks.hpp"
 
 namespace farheap {
 
@@ -26,7 +27,6 @@ namespace store {
 namespace {
 
 constexpr char kWhat[] = "cannot copy the store";
-constexpr std::uint64_t kRoots = 2;
 
 class Copier {
  public:
@@ -46,7 +46,7 @@ class Copier {
     if (auto usage = from_.usage()) total_ = usage->blocks * block_bytes_;
     buffer_.emplace(pieces_ * piece_blocks_ * block_bytes_);
     if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
-    if (auto done = range(kRoots, kFirstLeaseBlock); !done) return fail(std::move(done.error()));
+    if (auto done = range(kRoots, kFirstLease); !done) return fail(std::move(done.error()));
     if (auto done = counters(); !done) return fail(std::move(done.error()));
     if (auto done = to_.sync(); !done) return fail(std::move(done.error()));
     if (auto done = range(0, kRoots); !done) return fail(std::move(done.error()));

@@ -12,9 +12,6 @@
 
 namespace farheap::store {
 
-// Blocks from here on say who has a heap open: they go with no copy.
-inline constexpr std::uint64_t kFirstLeaseBlock = std::uint64_t{1} << 60;
-
 struct Copied {
   std::uint64_t blocks = 0;
   std::uint64_t counters = 0;
@@ -22,9 +19,9 @@ struct Copied {
 // `progress` gets bytes done, and all there are to do (0: nobody knows).
 using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-// Blocks 0 and 1 go last, when all others are durable: they are the roots of a heap, and without them there is none.
-// Requires: both have blocks of one size (kInvalidArgument), and `to` is empty. kUnavailable if the engine of `from`
-// cannot tell what it holds.
+// Blocks from kFirstLease on go with no copy. Blocks 0 and 1 go last, when all others are durable: they are the roots
+// of a heap, and without them there is none. Requires: both have blocks of one size (kInvalidArgument), and `to` is
+// empty. kUnavailable if the engine of `from` cannot tell what it holds.
 [[nodiscard]] Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress = {});
 
 // Requires: `block` is not before the end of the last run.

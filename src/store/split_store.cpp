@@ -9,18 +9,18 @@
 
 #include "store/batch.hpp"
 #include "store/contents.hpp"
+#include "store/heap_blocks.hpp"
 
 namespace farheap::store {
 namespace {
 
-constexpr std::uint64_t kRoots = 2;
 constexpr char kForm[] = "write it as pages=URI,sync=URI, for example pages=redis://h1,sync=etcd://h2";
 
-bool is_for_sync(std::uint64_t block) { return block < kRoots || block >= kFirstLeaseBlock; }
+bool is_for_sync(std::uint64_t block) { return block < kRoots || block >= kFirstLease; }
 
 // Blocks of `sync` are neighbours there: some engines take no numbers as large as those of leases.
-std::uint64_t in_sync(std::uint64_t block) { return block < kRoots ? block : block - kFirstLeaseBlock + kRoots; }
-std::uint64_t out_of_sync(std::uint64_t block) { return block < kRoots ? block : block - kRoots + kFirstLeaseBlock; }
+std::uint64_t in_sync(std::uint64_t block) { return block < kRoots ? block : block - kFirstLease + kRoots; }
+std::uint64_t out_of_sync(std::uint64_t block) { return block < kRoots ? block : block - kRoots + kFirstLease; }
 
 std::size_t bytes_of(const Get& entry) { return entry.into.size(); }
 std::size_t bytes_of(const Put& entry) { return entry.from.size(); }
@@ -136,11 +136,11 @@ class SplitStore final : public Store {
       for (BlockRun& run : *roots) run.count = std::min(run.count, kRoots - run.first);
       if (!roots->empty()) return roots;
     }
-    if (first < kFirstLeaseBlock) {
+    if (first < kFirstLease) {
       auto pages = pages_->runs_from(std::max(first, kRoots));
       if (!pages || !pages->empty()) return pages;
     }
-    auto leases = sync_->runs_from(in_sync(std::max(first, kFirstLeaseBlock)));
+    auto leases = sync_->runs_from(in_sync(std::max(first, kFirstLease)));
     if (!leases) return leases;
     for (BlockRun& run : *leases) run.first = out_of_sync(run.first);
     return leases;
@@ -152,7 +152,7 @@ class SplitStore final : public Store {
   template <class Visit>
   static void each_part(std::uint64_t first, std::uint64_t count, Visit visit) {
     while (count != 0) {
-      const std::uint64_t end = first < kRoots ? kRoots : first < kFirstLeaseBlock ? kFirstLeaseBlock : 0;
+      const std::uint64_t end = first < kRoots ? kRoots : first < kFirstLease ? kFirstLease : 0;
       const std::uint64_t here = std::min(count, end - first);  // 0 - first: what is left of all numbers
       visit(is_for_sync(first), first, here);
       first += here, count -= here;

@@ -56,6 +56,20 @@ TEST_F(KeptHeapVersionsTest, SnapshotsAreReadAndRemoved) {
   EXPECT_NE(gone.error().message().find("tuesday"), std::string::npos) << gone.error().message();
 }
 
+// A program that opens its heap, changes all of it, commits once and ends, again and again.
+TEST_F(KeptHeapVersionsTest, OneCommitAnOpeningDoesNotLetTheFileGrow) {
+  constexpr std::size_t kWords = 1'000'000;
+  struct stat file{};
+  for (std::uint64_t run = 1; run <= 12; ++run) {
+    Heap heap = must(Heap::open_or_create(folder.uri(), kSmall));
+    auto* const words = heap.find_or_construct<std::uint64_t>("words")[kWords](0u);
+    std::fill_n(words, kWords, run);
+    ASSERT_TRUE(heap.commit());
+    ASSERT_EQ(stat(folder.file().c_str(), &file), 0);
+    ASSERT_LE(static_cast<std::uint64_t>(file.st_blocks) * 512, 4 * kWords * sizeof(std::uint64_t)) << "in run " << run;
+  }
+}
+
 TEST_F(KeptHeapVersionsTest, RollBackReturnsToTheNewestSnapshot) {
   {
     Heap heap = must(Heap::create(folder.uri(), kSmall));

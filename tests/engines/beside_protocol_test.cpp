@@ -10,8 +10,8 @@
 #include <random>
 #include <thread>
 
-#include "engines/server.hpp"
-#include "engines/slot_answer.hpp"
+#include "engines/process/server.hpp"
+#include "engines/process/slot_answer.hpp"
 #include "store/beside/connection.hpp"
 #include "tests/store/store_fixture.hpp"
 

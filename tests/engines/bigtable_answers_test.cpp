@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "engines/bigtable_client.hpp"
-#include "engines/version_clock.hpp"
+#include "engines/bigtable/client.hpp"
+#include "engines/space/version_clock.hpp"
 #include "tests/engines/engine_fixture.hpp"
 
 namespace farheap::test {

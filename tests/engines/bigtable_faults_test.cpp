@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "engines/bigtable_client.hpp"
-#include "engines/version_clock.hpp"
+#include "engines/bigtable/client.hpp"
+#include "engines/space/version_clock.hpp"
 #include "tests/engines/cutting_proxy.hpp"
 #include "tests/engines/engine_fixture.hpp"
 #include "tests/store/servers.hpp"

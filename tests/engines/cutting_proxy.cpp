@@ -1,46 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/engines/cutting_proxy.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <stdexcept>
+#include "tests/store/loopback.hpp"
 
 namespace farheap::test {
-namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-bool send_all(int socket, const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const auto sent = send(socket, bytes, count, MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes += sent, count -= static_cast<std::size_t>(sent);
-  }
-  return true;
-}
-
-}  // namespace
 
 CuttingProxy::CuttingProxy(std::uint16_t server_port) : server_port_(server_port) {
-  listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  if (bind(listening_, raw, size) != 0 || listen(listening_, 64) != 0 || getsockname(listening_, raw, &size) != 0) {
-    throw std::runtime_error("cannot listen on 127.0.0.1");
-  }
-  port_ = ntohs(address.sin_port);
+  listening_ = listen_on_any(port_);
   accepting_ = std::thread([this] { accept_all(); });
 }
 
@@ -61,11 +33,10 @@ void CuttingProxy::accept_all() {
 }
 
 void CuttingProxy::pass(int client) {
-  const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const auto address = loopback(server_port_);
+  const int server = connect_to(server_port_);
   const int at_once = 1;
-  for (const int one : {client, server}) setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-  bool open = connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+  bool open = server >= 0;
   char buffer[16384];
   while (open && !stopping_) {
     pollfd both[] = {{.fd = client, .events = POLLIN, .revents = 0}, {.fd = server, .events = POLLIN, .revents = 0}};
@@ -88,7 +59,7 @@ void CuttingProxy::pass(int client) {
     }
   }
   close(client);
-  close(server);
+  if (server >= 0) close(server);
 }
 
 }  // namespace farheap::test

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engines/datastore_space.hpp"
+#include "engines/datastore/space.hpp"
 #include "tests/engines/cutting_proxy.hpp"
 #include "tests/engines/engine_fixture.hpp"
 #include "tests/store/servers.hpp"

@@ -3,7 +3,7 @@
 // farheap-engines with engines that need no library of their own, as tests want it.
 #include <fcntl.h>
 
-#include "engines/server.hpp"
+#include "engines/process/server.hpp"
 
 namespace {
 

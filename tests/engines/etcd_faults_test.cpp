@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "engines/etcd_client.hpp"
+#include "engines/etcd/client.hpp"
 #include "tests/engines/cutting_proxy.hpp"
 #include "tests/engines/engine_fixture.hpp"
 #include "tests/store/servers.hpp"

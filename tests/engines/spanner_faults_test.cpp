@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engines/spanner_space.hpp"
+#include "engines/spanner/space.hpp"
 #include "tests/engines/cutting_proxy.hpp"
 #include "tests/engines/engine_fixture.hpp"
 #include "tests/store/servers.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engines/slot_answer.hpp"
+#include "engines/process/slot_answer.hpp"
 #include "store/beside/protocol.hpp"
 #include "store/kinds.hpp"
 

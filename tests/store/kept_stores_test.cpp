@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "store/contents.hpp"
+#include "store/heap_blocks.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {
@@ -150,10 +151,10 @@ TEST(CopyOfStores, IsRefusedWhereItCannotBeWhole) {
 TEST(CopyOfStores, LeavesOutWhoHasItOpen) {
   const auto from = open_or_fail("mem:");
   const auto to = open_or_fail("mem:");
-  put_blocks(*from, store::kFirstLeaseBlock, make_blocks(1, 1, 4096));
+  put_blocks(*from, store::kFirstLease, make_blocks(1, 1, 4096));
   put_blocks(*from, 5, make_blocks(5, 1, 4096));
   EXPECT_EQ(store::copy_contents(*from, *to)->blocks, 1u);
-  EXPECT_EQ(expect_blocks(*to, store::kFirstLeaseBlock, 1), Outcome::kAbsent);
+  EXPECT_EQ(expect_blocks(*to, store::kFirstLease, 1), Outcome::kAbsent);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, KeptStores, testing::Values("file", "lmdb"),

@@ -1,56 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/store/reply_proxy.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <stdexcept>
 
+#include "tests/store/loopback.hpp"
+
 namespace farheap::test {
-namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-int connect_to(std::uint16_t port) {
-  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const auto address = loopback(port);
-  const int on = 1;
-  setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return file;
-  close(file);
-  return -1;
-}
-
-bool send_all(int file, const char* bytes, ssize_t count) {
-  while (count > 0) {
-    const ssize_t sent = send(file, bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes += sent, count -= sent;
-  }
-  return true;
-}
-
-}  // namespace
 
 ReplyProxy::ReplyProxy(std::uint16_t server) : server_(server) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto address = loopback(0);
-  socklen_t length = sizeof address;
-  if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 || listen(listener_, 64) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length) != 0 || pipe(wake_) != 0) {
-    throw std::runtime_error("no socket for a proxy");
-  }
-  port_ = ntohs(address.sin_port);
+  listener_ = listen_on_any(port_);
+  if (pipe(wake_) != 0) throw std::runtime_error("no pipe for a proxy");
   server_thread_ = std::thread([this] { serve(); });
 }
 
@@ -124,7 +87,7 @@ void ReplyProxy::carry(int client, int server) {
     if (waiting[0].revents != 0) {
       const ssize_t got = recv(client, buffer.data(), buffer.size(), 0);
       if (got > 0) wait_if_held();
-      is_up = got > 0 && send_all(server, buffer.data(), got);
+      is_up = got > 0 && send_all(server, buffer.data(), static_cast<std::size_t>(got));
     }
     if (is_up && waiting[1].revents != 0) {
       const ssize_t got = recv(server, buffer.data(), buffer.size(), 0);
@@ -139,7 +102,7 @@ void ReplyProxy::carry(int client, int server) {
           is_swallowing = true;  // what follows would answer another question
         }
       }
-      is_up = is_swallowing || send_all(client, buffer.data(), got);
+      is_up = is_swallowing || send_all(client, buffer.data(), static_cast<std::size_t>(got));
     }
   }
   close(client);

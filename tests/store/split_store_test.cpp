@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "store/contents.hpp"
+#include "store/heap_blocks.hpp"
 #include "store/decorator.hpp"
 #include "tests/store/store_fixture.hpp"
 
@@ -52,7 +53,7 @@ struct Split {
 
 TEST(SplitStore, RootsLeasesAndCountersAreInSync) {
   Split split;
-  constexpr std::uint64_t kLease = store::kFirstLeaseBlock;
+  constexpr std::uint64_t kLease = store::kFirstLease;
   for (std::uint64_t block : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, kLease - 1, kLease, kLease + 7}) {
     put_blocks(*split.whole, block, make_blocks(block, 1, 4096));
     EXPECT_EQ(expect_blocks(*split.whole, block, 1), Outcome::kOk);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A store's part of an etcd cluster (its keys are in docs/formats.md), and what makes sure of two things:
+//
+// - It is still the store that was opened. Every transaction compares the revision at which its description was made,
+//   and every answer's revision must not be below one that was seen before.
+// - No request is carried out late. Each handle has a fence, a key that only it writes; every transaction that writes
+//   compares the fence's revision. When a request got no answer, the fence is moved first: then that request has
+//   happened, or never will. What must not happen twice writes a stamp into a slot beside the fence, in the same
+//   transaction, so that it can be told.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engines/etcd/client.hpp"
+
+namespace farheap::engines::etcd {
+
+struct Keys {
+  std::string prefix;  // "farheap/NAME/"
+  [[nodiscard]] std::string about() const { return prefix + "m"; }
+  [[nodiscard]] std::string blocks() const { return prefix + "b/"; }
+  [[nodiscard]] std::string block(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t number_of(std::string_view block_key) const;
+  [[nodiscard]] std::string counter(std::string_view name) const { return prefix + "c/" + std::string(name); }
+  [[nodiscard]] std::string scratch_stores() const { return prefix + "s/"; }
+};
+[[nodiscard]] Keys keys_of(const std::string& store_name);
+
+// What a store's description says.
+struct About {
+  std::uint64_t format = 0;
+  std::uint64_t block_bytes = 0;
+};
+[[nodiscard]] std::optional<About> about_in(std::string_view text);
+
+class Space {
+ public:
+  // Makes the store where it is missing.
+  [[nodiscard]] static Result<std::unique_ptr<Space>> open(std::unique_ptr<Client> client, const StoreOptions& options);
+  ~Space();
+
+  [[nodiscard]] Client& client() { return *client_; }
+  [[nodiscard]] const Keys& keys() const { return keys_; }
+  [[nodiscard]] bool is_kept() const { return kept_; }
+  [[nodiscard]] std::int64_t lease() const { return kept_ ? 0 : lease_.load(); }  // of blocks and counters
+
+  // ---- guards
+
+  // The store is still there. In front of a transaction's own compares; failed transactions then answer with what
+  // told_by() reads, and after that with the caller's own failure branch.
+  void guard(api::TxnRequest& request) const;
+  // The same, and the fence has not moved.
+  void guard(api::TxnRequest& request, std::int64_t fence) const;
+  [[nodiscard]] std::int64_t fence() const { return fence_; }
+
+  enum class Told {
+    kOwn,         // the guards held: it was a compare of the caller's own
+    kFenceMoved,  // do it again, with fence()
+    kLost,
+  };
+  // Why a guarded transaction failed; kLost stays so.
+  [[nodiscard]] Told told_by(const api::TxnResponse& failed, std::int64_t fence);
+  // How many answers of the failure branch belong to the guards.
+  static constexpr int kGuardAnswers = 2;
+  // Every answer that was asked for after revision() was `before`.
+  [[nodiscard]] bool believe(const api::ResponseHeader& header, std::int64_t before);
+  [[nodiscard]] std::int64_t revision() const { return revision_; }
+
+  // Afterwards nothing that was sent with this fence will happen any more.
+  [[nodiscard]] grpc::Status move_fence(std::int64_t from, Attempts& attempts);
+
+  // ---- once and only once
+
+  struct Once {
+    bool done = false;          // false: the caller's compares did not hold
+    std::int64_t revision = 0;  // at which it was done
+    api::TxnResponse response;  // of the transaction; empty if it had been done by an attempt without answer
+    [[nodiscard]] const api::RangeResponse& found(int i) const {  // of the caller's failure branch
+      return response.responses(kGuardAnswers + 1 + i).response_range();
+    }
+  };
+  // `wanted` has compares, success and failure branch of the caller. An unclear end is UNKNOWN.
+  [[nodiscard]] Answer<Once> once(const api::TxnRequest& wanted);
+
+  // So many bytes were written: what etcd keeps of the past is bounded by them.
+  void has_written(std::size_t bytes);
+
+  [[nodiscard]] bool is_lost() const { return is_lost_; }
+  [[nodiscard]] Error lost_error() const;
+
+ private:
+  Space(std::unique_ptr<Client> client, const StoreOptions& options);
+  [[nodiscard]] Status set_up();
+  [[nodiscard]] Status check(const About& about) const;
+  [[nodiscard]] Result<api::TxnResponse> make_or_find();
+  void lost(std::string why);
+  [[nodiscard]] grpc::Status grant_lease();
+  [[nodiscard]] grpc::Status keep_lease();
+  void work(const std::stop_token& stop);
+  std::string slot_key(std::size_t slot) const;
+  [[nodiscard]] std::size_t take_slot();
+  void give_slot(std::size_t slot);
+
+  std::unique_ptr<Client> client_;
+  bool kept_;
+  std::size_t block_bytes_;
+  Keys keys_;
+  std::string fence_key_;
+  std::int64_t lease_seconds_;
+  std::atomic<std::int64_t> lease_{0};
+  std::int64_t made_at_ = 0;  // the revision at which the description was made
+  std::atomic<std::int64_t> fence_{0};
+  std::mutex fence_mutex_;
+  std::uint64_t cluster_ = 0;
+  std::atomic<std::int64_t> revision_{0};
+  std::atomic<std::uint64_t> stamp_{1};
+  std::mutex slots_mutex_;
+  std::vector<std::size_t> free_slots_;
+  std::size_t slots_ = 0;
+
+  mutable std::mutex lost_mutex_;
+  std::string lost_;
+  std::atomic<bool> is_lost_{false};
+
+  std::mutex work_mutex_;
+  std::condition_variable_any work_now_;
+  std::size_t written_ = 0;      // since the mark
+  std::int64_t mark_ = 0;        // a revision of the past
+  std::int64_t compact_to_ = 0;  // 0: nothing to do
+  std::jthread working_;         // keeps the lease, compacts
+};
+
+}  // namespace farheap::engines::etcd

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engines/grpc/channel.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace farheap::engines {
+
+std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
+                                            const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  constexpr int kLargestMessage = 256 << 20;
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  arguments.SetMaxSendMessageSize(kLargestMessage);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // What is asked again is decided in one place, which also knows that the connection is another one then.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // Otherwise two stores of a process share a connection, and one of them may take it for unbroken.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+Result<GoogleChannel> google_channel(const char* emulator_variable, const std::string& address,
+                                     const std::string& subject) {
+  if (const char* host = std::getenv(emulator_variable); host != nullptr && *host != '\0') {
+    std::string_view emulator = host;
+    if (const auto at = emulator.find("://"); at != std::string_view::npos) emulator.remove_prefix(at + 3);
+    return GoogleChannel{make_channel(std::string(emulator), grpc::InsecureChannelCredentials()), true};
+  }
+  auto credentials = grpc::GoogleDefaultCredentials();
+  if (credentials == nullptr) {
+    return fail(
+        ErrorCode::kPermission, "cannot open the store", subject, "there are no credentials for Google's services",
+        "name a key file in GOOGLE_APPLICATION_CREDENTIALS or run `gcloud auth application-default login`; for an "
+        "emulator, set " +
+            std::string(emulator_variable));
+  }
+  return GoogleChannel{make_channel(address, credentials), false};
+}
+
+}  // namespace farheap::engines

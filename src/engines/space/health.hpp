@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether the store behind a connection is still the one that was opened, and has all that it had; and the thread that
+// gives a scratch store's signs of life.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <farheap/result.hpp>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "engines/grpc/channel.hpp"
+
+namespace farheap::engines {
+
+class ServerHealth {
+ public:
+  ServerHealth(std::string subject, ConnectionWatch& watch) : subject_(std::move(subject)), watch_(watch) {}
+
+  // Before the answers of a call are believed. `verify` looks at the store's identity, after every break of the
+  // connection once; it says what it finds wrong through lost().
+  [[nodiscard]] Status check(const std::function<Status()>& verify);
+  // From now on every call fails with this.
+  [[nodiscard]] Status lost(std::string what);
+
+ private:
+  std::string subject_;
+  ConnectionWatch& watch_;
+  std::mutex verify_mutex_;
+  std::mutex lost_mutex_;
+  std::string lost_;  // empty while all is well
+  std::atomic<bool> is_lost_{false};
+};
+
+class Heartbeat {
+ public:
+  ~Heartbeat() { stop(); }
+  void start(std::chrono::milliseconds every, std::function<void()> beat);
+  void stop();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any now_;
+  std::jthread thread_;
+};
+
+}  // namespace farheap::engines

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One database of Spanner, asked with patience: sessions, which the server may forget and which are then made again,
+// strong reads, and transactions that are carried out once whatever gets lost.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <google/spanner/v1/spanner.grpc.pb.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engines/grpc/channel.hpp"
+#include "engines/grpc/google_place.hpp"
+#include "engines/grpc/patience.hpp"
+#include "engines/spanner/rows.hpp"
+
+namespace farheap::engines::spanner {
+
+template <class T>
+using Answer = tl::expected<T, grpc::Status>;
+
+// A session serves one request at a time.
+class Sessions {
+ public:
+  Sessions(api::Spanner::Stub& stub, std::string database) : stub_(stub), database_(std::move(database)) {}
+  ~Sessions();
+
+  // Given back when it goes.
+  class Lease {
+   public:
+    Lease(Sessions& sessions, std::string name, std::uint64_t age)
+        : sessions_(&sessions), name_(std::move(name)), age_(age) {}
+    Lease(Lease&& other) noexcept : sessions_(other.sessions_), name_(std::move(other.name_)), age_(other.age_) {
+      other.sessions_ = nullptr;
+    }
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (sessions_ != nullptr) sessions_->give_back(std::move(name_), age_);
+    }
+    [[nodiscard]] const std::string& name() const { return name_; }
+
+   private:
+    Sessions* sessions_;
+    std::string name_;
+    std::uint64_t age_;
+  };
+  [[nodiscard]] Answer<Lease> take(std::chrono::system_clock::time_point deadline);
+  // The server does not know them any more.
+  void forget_all();
+
+ private:
+  void give_back(std::string name, std::uint64_t age);
+  api::Spanner::Stub& stub_;
+  std::string database_;
+  std::mutex mutex_;
+  std::vector<std::string> free_;
+  std::uint64_t age_ = 0;  // counts forget_all()
+};
+
+// A read-write transaction that is under way.
+class Transaction {
+ public:
+  Transaction(api::Spanner::Stub& stub, std::string session, std::string id,
+              std::chrono::system_clock::time_point deadline)
+      : stub_(stub), session_(std::move(session)), id_(std::move(id)), deadline_(deadline) {}
+  [[nodiscard]] Answer<std::vector<Row>> read(api::ReadRequest request);
+  // To be done together, if all goes well.
+  google::protobuf::RepeatedPtrField<api::Mutation> mutations;
+
+ private:
+  api::Spanner::Stub& stub_;
+  std::string session_;
+  std::string id_;
+  std::chrono::system_clock::time_point deadline_;
+};
+
+class Client {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&);
+  Client(GooglePlace place, ServerPatience patience, const GoogleChannel& channel);
+
+  [[nodiscard]] const GooglePlace& place() const { return place_; }
+  [[nodiscard]] std::string database_path() const { return place_.instance_path() + "/databases/" + place_.table; }
+  [[nodiscard]] bool is_emulator() const { return is_emulator_; }
+  [[nodiscard]] api::Spanner::Stub& stub() { return *stub_; }
+  [[nodiscard]] Sessions& sessions() { return *sessions_; }
+  [[nodiscard]] ConnectionWatch& watch() { return watch_; }
+  // Of what only reads; and of what writes, which must not go on in a store that was made anew.
+  [[nodiscard]] Attempts attempts() { return Attempts(patience_, &watch_); }
+  [[nodiscard]] Attempts writing_attempts() { return Attempts(patience_, &watch_, &may_write_); }
+  void ask_before_writing_again(std::function<bool()> may_write) { may_write_ = std::move(may_write); }
+  // For the end, when there is nothing to lose: a server that is gone is not waited for.
+  void hurry() { patience_.all = std::min<std::chrono::milliseconds>(patience_.all, std::chrono::seconds(3)); }
+  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
+  // What a lost session makes of an attempt: it did not happen, and is worth another one.
+  [[nodiscard]] grpc::Status noticed(grpc::Status status);
+
+  // ---- each asks again where that does no harm
+
+  // Whole rows, few of them, as they are now.
+  [[nodiscard]] Answer<std::vector<Row>> read(api::ReadRequest request);
+  [[nodiscard]] Answer<std::vector<Row>> query(api::ExecuteSqlRequest request);
+  // `fill` reads, and says what is to be done. It is called again when the transaction has to be done again; then it
+  // may find that an earlier one was carried out, though its answer was lost. kUnclear only when patience is over.
+  using Fill = std::function<grpc::Status(Transaction&)>;
+  [[nodiscard]] grpc::Status transact(const Fill& fill);
+
+ private:
+  [[nodiscard]] grpc::Status try_transaction(const Fill& fill, Attempts& attempts);
+
+  GooglePlace place_;
+  ServerPatience patience_;
+  bool is_emulator_;
+  ConnectionWatch watch_;
+  std::function<bool()> may_write_;
+  std::mutex turn_;  // an emulator carries out one transaction at a time, and refuses the others
+  std::unique_ptr<api::Spanner::Stub> stub_;
+  std::unique_ptr<Sessions> sessions_;
+};
+
+// Makes what is missing: the database and its tables; in an emulator the instance, too.
+[[nodiscard]] Status make_database(Client& client);
+
+}  // namespace farheap::engines::spanner
