@@ -37,7 +37,7 @@ struct Login {
 
 // The URI with what password_env= names in its place, for a process that may find another environment later.
 [[nodiscard]] Result<std::string> with_login_inside(std::string_view uri);
-// The URI with the whole path of what password_file= and ca_file= name.
+// The URI with the whole path of what password_file=, ca_file=, cert_file= and key_file= name.
 [[nodiscard]] std::string with_whole_paths(std::string_view uri, const std::string& folder);
 
 }  // namespace farheap::store
