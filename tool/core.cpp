@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "environment.hpp"
+#include "interruption.hpp"
 #include "live_core.hpp"
 #include "store/kinds.hpp"
 #include "store/uri.hpp"
@@ -96,6 +97,18 @@ Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const bas
   return open_store(notes.store, how);
 }
 
+Status broken_off() { return fail(ErrorCode::kUnavailable, kWhat, "", "it was broken off before the end"); }
+
+Status read_on(Store& store, std::span<Get> batch) {
+  return Interruption::noted() != 0 ? broken_off() : store.get(batch);
+}
+
+Result<Filled> finish(Result<Filled> filled, NewFile& out) {
+  if (Interruption::noted() != 0) return fail(broken_off().error());
+  if (filled) out.keep();
+  return filled;
+}
+
 Result<Filled> make_whole(const CoreArguments& arguments, const base::Options& options) {
   const int from = open(arguments.core.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return fail(errno_error(errno, "cannot read the core", arguments.core));
@@ -110,9 +123,7 @@ Result<Filled> make_whole(const CoreArguments& arguments, const base::Options& o
   if (auto copied = copy_with_holes(from, out->file(), arguments.core); !copied) return fail(copied.error());
   auto whole = CoreFile::take(out->take_file(), arguments.out);
   if (!whole) return fail(whole.error());
-  auto filled = fill_in(*whole, *notes, [&](std::span<Get> batch) { return (*store)->get(batch); });
-  if (filled) out->keep();
-  return filled;
+  return finish(fill_in(*whole, *notes, [&](std::span<Get> batch) { return read_on(**store, batch); }), *out);
 }
 
 // Of a process that goes on afterwards. The store is opened before it stops: it may stop in the middle of anything.
@@ -135,9 +146,7 @@ Result<Filled> make_live(const CoreArguments& arguments, const base::Options& op
   auto core = CoreFile::take(out->take_file(), arguments.out);
   if (!core) return fail(core.error());
   if (auto copied = copy_from_memory(arguments.process, *notes, *core); !copied) return fail(copied.error());
-  auto filled = fill_in(*core, *notes, [&](std::span<Get> batch) { return (*store)->get(batch); });
-  if (filled) out->keep();
-  return filled;
+  return finish(fill_in(*core, *notes, [&](std::span<Get> batch) { return read_on(**store, batch); }), *out);
 }
 
 void print(const CoreArguments& arguments, const Filled& filled) {
@@ -164,6 +173,7 @@ int core(const CoreArguments& arguments) {
     return wrong_usage({ErrorCode::kInvalidArgument, "which core", "", "", "name a core, or a process with --pid"});
   }
   const bool live = arguments.process != 0;
+  const Interruption ends_cleanly;  // a process that was stopped for it goes on
   const auto filled = live ? make_live(arguments, loaded->options) : make_whole(arguments, loaded->options);
   if (!filled) {
     complain(filled.error());

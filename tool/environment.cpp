@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "base/without_secrets.hpp"
 #include "os/uffd_abi.hpp"
 #include "store/uri.hpp"
 #include "terminal.hpp"
@@ -18,6 +20,12 @@ namespace {
 
 constexpr char kLibraryName[] = "libfarheap-preload.so";
 
+// "NAME=value" becomes "NAME=".
+void overwrite_value(char* line) {
+  char* const value = std::strchr(line, '=');
+  if (value != nullptr) explicit_bzero(value + 1, std::strlen(value + 1));
+}
+
 std::string readable(const std::filesystem::path& path) {
   std::error_code error;
   const auto whole = std::filesystem::canonical(path, error);
@@ -25,6 +33,25 @@ std::string readable(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+void hide_passwords_in_environment() {
+  std::vector<std::pair<std::string, std::string>> secret;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view line = *at;
+    if (!line.starts_with("FARHEAP_") || base::without_secrets(line) == line) continue;
+    const auto equals = line.find('=');
+    secret.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+    overwrite_value(*at);
+  }
+  for (const auto& [name, value] : secret) setenv(name.c_str(), value.c_str(), 1);
+}
+
+void take_from_environment(const std::string& name) {
+  for (char** at = environ; *at != nullptr; ++at) {
+    if (std::string_view(*at).starts_with(name + "=")) overwrite_value(*at);
+  }
+  unsetenv(name.c_str());
+}
 
 Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& settings) {
   auto loaded = base::load_options(environ, settings);

@@ -19,6 +19,12 @@ namespace farheap::tool {
 // The options of the environment and `settings`; unknown variables are reported on standard error.
 [[nodiscard]] Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& settings);
 
+// From what /proc shows of this process and those it forks: passwords in FARHEAP_ variables. The variables stay.
+// Requires: environ is as the kernel gave it.
+void hide_passwords_in_environment();
+// The same of this variable, which is unset.
+void take_from_environment(const std::string& name);
+
 // The preload library: where the option says, else beside the installed tool, else in the build tree.
 [[nodiscard]] Result<std::string> find_preload_library(const base::Options& options);
 

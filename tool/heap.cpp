@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // farheap heap snapshot|rm, and which file has the other verbs.
+#include <fmt/format.h>
+
 #include <farheap/farheap.hpp>
 
+#include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "terminal.hpp"
@@ -21,11 +24,13 @@ int snapshot(const HeapArguments& arguments) {
 
 // The whole heap, or the snapshot behind the last '@'.
 int remove(const HeapArguments& arguments) {
+  const std::string shown = base::without_secrets(arguments.uri);
+  if (!arguments.yes && !is_wanted(fmt::format("remove {}", shown))) return kFailed;
   const std::size_t at = arguments.uri.rfind('@');
   if (at == std::string::npos || arguments.uri.find('/', at) != std::string::npos) {
     if (const Status status = Heap::remove(arguments.uri); !status) return failed(status.error());
     if (arguments.json) {
-      print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", arguments.uri}, {"removed", true}}));
+      print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", shown}, {"removed", true}}));
     }
     return kDone;
   }

@@ -7,6 +7,7 @@
 #include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
+#include "interruption.hpp"
 #include "progress.hpp"
 #include "terminal.hpp"
 
@@ -15,11 +16,13 @@ namespace farheap::tool {
 int heap_copy(const HeapArguments& arguments) {
   Status status;
   {
+    const Interruption ends_cleanly;
     Progress progress("copying");
     status = Heap::copy(arguments.uri, arguments.other,
                         {.newest_only = arguments.newest_only,
                          .share_bytes = !arguments.own_bytes,
-                         .progress = [&](auto done, auto total) { progress.show(done, total); }});
+                         .progress = [&](auto done, auto total) { progress.show(done, total); },
+                         .stop = [] { return Interruption::noted() != 0; }});
   }
   if (!status) return failed(status.error());
   return tell_heap(arguments.other, arguments, Json{{"from", base::without_secrets(arguments.uri)}});

@@ -15,6 +15,7 @@
 #include "api/heap_reader.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
+#include "interruption.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -53,6 +54,7 @@ class Output {
   }
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) {
+    if (Interruption::noted() != 0) return fail(ErrorCode::kUnavailable, kWhat, path_, "it was broken off");
     if (path_.empty()) {
       put({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       return {};
@@ -147,6 +149,7 @@ Status export_bytes(const HeapArguments& arguments, Output& output) {
 
 int heap_export(const HeapArguments& arguments) {
   if (const Status possible = check_output(arguments); !possible) return failed(possible.error());
+  const Interruption ends_cleanly;
   auto output = Output::open(arguments.out);
   if (!output) return failed(output.error());
   Status status = arguments.name.empty() ? export_objects(arguments, *output) : export_bytes(arguments, *output);

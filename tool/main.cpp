@@ -2,12 +2,16 @@
 //
 // The command line: takes it apart, and calls the verb. CLI11 is known in this file only.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/without_secrets.hpp"
+#include "environment.hpp"
+#include "interruption.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -89,6 +93,7 @@ class CommandLine {
         app_.exit(error);
         return kDone;
       }
+      if (const auto unknown = unknown_verb()) return wrong_usage(*unknown);
       return wrong_usage(Error{ErrorCode::kInvalidArgument, "wrong command line", "", error.what(),
                                "`farheap --help` lists the verbs, `farheap VERB --help` what each takes"});
     }
@@ -99,6 +104,27 @@ class CommandLine {
   }
 
  private:
+  // "farheap frob", "farheap store frob".
+  std::optional<Error> unknown_verb() const {
+    const CLI::App* above = &app_;
+    std::string full_name;
+    for (const auto& word : words_.ours) {
+      if (word.starts_with("-")) return std::nullopt;
+      const auto below = above->get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+      if (below.empty()) return std::nullopt;  // a verb's own word
+      const auto found = std::ranges::find(below, word, [](const CLI::App* one) { return one->get_name(); });
+      if (found != below.end()) {
+        above = *found, full_name += word + " ";
+        continue;
+      }
+      std::vector<std::string> names;
+      for (const CLI::App* one : below) names.push_back(one->get_name());
+      return Error{ErrorCode::kInvalidArgument, "unknown verb", full_name + word, "",
+                   fmt::format("there are {}; `farheap {}--help` says more", fmt::join(names, ", "), full_name)};
+    }
+    return std::nullopt;
+  }
+
   CLI::App* add_verb(CLI::App* above, const char* name, const char* full_name) {
     return above->add_subcommand(name, examples_of(verb(full_name)))->formatter(std::make_shared<CLI::Formatter>());
   }
@@ -268,7 +294,6 @@ class CommandLine {
         {"stats", "heap stats", HeapArguments::kStats, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", true},
         {"compact", "heap compact", HeapArguments::kCompact, nullptr, true},
-        {"rm", "heap rm", HeapArguments::kRemove, nullptr, true},
         {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, true},
     };
     for (const HeapVerb& one : kVerbs) {
@@ -278,10 +303,20 @@ class CommandLine {
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
       verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
+    add_heap_remove(heap);
     add_heap_diff(heap);
     add_heap_export(heap);
     add_heap_check(heap);
     add_heap_copy(heap);
+  }
+
+  void add_heap_remove(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "rm", "heap rm");
+    verb->add_option("URI", heap_.uri, "The heap, which nobody may have open; or URI@SNAPSHOT")->required();
+    verb->add_flag("--yes", heap_.yes, "Do not ask, which is done on a terminal only");
+    verb->add_flag("--json", heap_.json, "For machines");
+    verb->footer("\nThe exit status is 1 if there is none, or if it is open.");
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kRemove); });
   }
 
   void add_heap_check(CLI::App* heap) {
@@ -359,9 +394,11 @@ int main(int count, char** values) {
   open_standard_descriptors();
   CommandLine line(split_words(count, values));
   hide_passwords(count, values);
+  hide_passwords_in_environment();
   const int status = line.execute();
   const auto written = finish_output();
+  if (!written) complain(written.error());
+  if (status != kDone && Interruption::noted() != 0) Interruption::end();
   if (written) return status;
-  complain(written.error());
   return status == kDone ? kFailed : status;
 }

@@ -66,7 +66,11 @@ std::string variable_or_empty(const char* name) {
 }
 
 int start_plainly(const std::string& path, const RunArguments& arguments) {
-  const auto end = run_child(path, arguments.command, own_environment(), -1);
+  Variables variables = own_environment();
+  for (auto& line : variables) {
+    if (line.starts_with("FARHEAP_")) line = store::without_secrets(line);
+  }
+  const auto end = run_child(path, arguments.command, variables, -1);
   if (end) return end->exit_status;
   complain(end.error());
   return shell_status(end.error());
@@ -276,7 +280,12 @@ int run(const RunArguments& arguments) {
   }
   options.store = store::with_whole_paths(absolute_store(options.store, folder.string()), folder.string());
   const auto whole_store = store::with_login_inside(options.store);
-  if (!whole_store) return wrong_usage(whole_store.error());
+  if (!whole_store) {
+    complain(whole_store.error());
+    return whole_store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
+  }
+  // The run page has it: neither the program nor what it starts needs the variable.
+  for (const auto& name : store::password_variables(options.store)) take_from_environment(name);
   options.store = store::without_secrets(options.store);  // as it is from here on, and in what the program inherits
   const std::string secret_store = *whole_store != options.store ? *whole_store : "";
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());

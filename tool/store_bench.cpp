@@ -2,6 +2,7 @@
 //
 // farheap store bench URI: what a store itself can do, so that users know the bound of their runs; and YCSB.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,6 +32,8 @@ void print_json(const Store& store, const std::vector<store::Measurement>& measu
       {"format", kJsonFormat}, {"store", store.describe()}, {"results", std::move(rows)}};
   print_out("{}\n", whole.dump(2));
 }
+
+constexpr char kCannotDraw[] = "cannot write the picture";
 
 // Three digits that matter.
 std::string readable(double value) {
@@ -99,6 +102,16 @@ Result<std::vector<store::Measurement>> measure_ycsb(const std::string& uri, Sto
   return rounds.measurements();
 }
 
+// Whether the picture can be written; a file that is there stays as it is.
+Status check_plot(const std::string& file) {
+  if (file.empty()) return {};
+  const bool was_there = access(file.c_str(), F_OK) == 0;
+  if (!std::ofstream(file, std::ios::app))
+    return fail(errno_error(errno, kCannotDraw, file, "name a file that can be"));
+  if (!was_there) (void)unlink(file.c_str());
+  return {};
+}
+
 Status plot(const std::string& file, const std::string& store, const std::vector<store::Measurement>& ycsb) {
   BarPanel latency{.title = "latency, us (median of each round; bars: least and greatest)"};
   BarPanel throughput{.title = "throughput, operations/s"};
@@ -111,7 +124,7 @@ Status plot(const std::string& file, const std::string& store, const std::vector
   out << bars_svg("YCSB on " + store, {latency, throughput});
   out.close();
   if (out) return {};
-  return fail(errno_error(errno, "cannot write the picture", file));
+  return fail(errno_error(errno, kCannotDraw, file));
 }
 
 }  // namespace
@@ -121,6 +134,10 @@ int store_bench(const StoreBenchArguments& arguments) {
   if (!loaded) return wrong_usage(loaded.error());
   const StoreOptions options{.encrypt_key_file = loaded->options.encrypt_key_file,
                              .password_file = loaded->options.store_password_file};
+  if (const Status writable = check_plot(arguments.plot); !writable) {  // before all the measuring
+    complain(writable.error());
+    return kFailed;
+  }
   const auto opened = open_store(arguments.uri, options);
   if (!opened) {
     complain(opened.error());

@@ -3,29 +3,19 @@
 // farheap store check URI: the contract of stores, put to a user's own server. Ctrl-C ends it, and leaves nothing
 // behind on the server either.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <farheap/store.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
 #include "environment.hpp"
+#include "interruption.hpp"
 #include "store/contract_run.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
 namespace {
-
-volatile std::sig_atomic_t g_stop = 0;
-
-void note_signals() {
-  struct sigaction noted{};
-  noted.sa_handler = [](int) { g_stop = 1; };  // without SA_RESTART: who waits, wakes up
-  sigaction(SIGINT, &noted, nullptr);
-  sigaction(SIGTERM, &noted, nullptr);
-  sigaction(SIGHUP, &noted, nullptr);
-}
 
 std::string_view lifetime_of(const store::ContractLine& line) {
   return line.options.lifetime == Lifetime::kKeep ? "kept" : "scratch";
@@ -87,7 +77,7 @@ int store_check(const StoreCheckArguments& arguments) {
                          .options = {.encrypt_key_file = loaded->options.encrypt_key_file,
                                      .password_file = loaded->options.store_password_file},
                          .only = arguments.only,
-                         .stop = &g_stop};
+                         .stop = &Interruption::word()};
   run.report = [&](const store::ContractLine& line) {
     if (arguments.json) {
       rows.push_back(row_of(line));
@@ -102,7 +92,7 @@ int store_check(const StoreCheckArguments& arguments) {
     if (!size) return wrong_usage(size.error());
     run.block_bytes.push_back(*size);
   }
-  note_signals();
+  const Interruption ends_cleanly;
   const auto summary = store::run_contract(run);
   if (summary) return finish(*summary, arguments.json, std::move(rows));
   complain(summary.error());

@@ -2,10 +2,8 @@
 //
 // farheap store ls|copy|rm: kept stores, whatever is in them. A heap is a store; who has one open is asked first.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <farheap/store.hpp>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +11,10 @@
 #include "base/units.hpp"
 #include "base/without_secrets.hpp"
 #include "environment.hpp"
+#include "interruption.hpp"
 #include "progress.hpp"
 #include "store/contents.hpp"
+#include "store/uri.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -22,6 +22,8 @@ namespace farheap::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr char kCannotCopy[] = "cannot copy the store";
 
 int ended_by(const Error& error) {
   complain(error);
@@ -109,28 +111,54 @@ Result<store::Copied> copy_all(const StoreArguments& arguments, const StoreOptio
   if (!from) return fail(std::move(from.error()));
   auto to = open_store(arguments.other, options);
   if (!to) return fail(std::move(to.error()));
-  Progress progress("copying");
-  auto copied = store::copy_contents(**from, **to, [&](auto done, auto total) { progress.show(done, total); });
-  if (copied) return copied;
+  auto copied = [&] {
+    Progress progress("copying");
+    return store::copy_contents(
+        **from, **to, [&](auto done, auto total) { progress.show(done, total); },
+        [] { return Interruption::noted() != 0; });
+  }();
   to->reset();
-  if (const auto removed = remove_store(arguments.other, options); !removed) complain(removed.error());
+  if (copied || copied.error().code == ErrorCode::kConflict) return copied;  // it is somebody else's
+  if (const auto removed = remove_store(arguments.other, options); !removed) {
+    complain(removed.error());
+    say(fmt::format("what was begun of the copy is left: `farheap store rm {}` removes it",
+                    shell_word(base::without_secrets(arguments.other))));
+  }
   return copied;
 }
 
+// By whatever name, and through whatever decorators.
+bool is_same_place(const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const auto a = api::HeapPlace::parse(one), b = api::HeapPlace::parse(other);
+  return a && b && !a->is_on_server() && a->locked == b->locked;
+}
+
+// Why nothing can be copied there: what there is, and what to do about it.
+Error taken_error(const StoreArguments& arguments, StoreOptions options) {
+  if (is_same_place(arguments.uri, arguments.other)) {
+    return {ErrorCode::kInvalidArgument, kCannotCopy, arguments.uri, "it would be copied to itself",
+            "name another place to copy to"};
+  }
+  options.block_bytes = block_bytes_of(arguments.other, options);
+  options.lifetime = Lifetime::kKeep;
+  const auto opened = open_store(arguments.other, options);
+  if (!opened && opened.error().code == ErrorCode::kCorrupt) return opened.error();  // it is not finished
+  return {ErrorCode::kConflict, kCannotCopy, arguments.other, "there is a store already",
+          "name another place; `farheap store rm` removes what is there, if nobody needs it"};
+}
+
 int copy(const StoreArguments& arguments, StoreOptions options) {
-  constexpr char kWhat[] = "cannot copy the store";
+  const Interruption ends_cleanly;
   const auto there = is_store_there(arguments.uri, options);
   if (!there) return ended_by(there.error());
   if (!*there) {
-    return ended_by(Error{ErrorCode::kNotFound, kWhat, arguments.uri, "there is none",
+    return ended_by(Error{ErrorCode::kNotFound, kCannotCopy, arguments.uri, "there is none",
                           "`farheap store ls URI` lists those of a server, database, table or folder"});
   }
   const auto taken = is_store_there(arguments.other, options);
   if (!taken) return ended_by(taken.error());
-  if (*taken) {
-    return ended_by(Error{ErrorCode::kConflict, kWhat, arguments.other, "there is a store already",
-                          "name another place, or remove it with `farheap store rm`"});
-  }
+  if (*taken) return ended_by(taken_error(arguments, options));
   const auto alone = NobodyElse::make(arguments.uri, options);
   if (!alone) {
     Error error = alone.error();
@@ -155,16 +183,20 @@ int copy(const StoreArguments& arguments, StoreOptions options) {
   return kDone;
 }
 
-bool is_wanted(const StoreArguments& arguments) {
-  if (arguments.yes || isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return true;
-  put_error(fmt::format("remove {} with all that is in it? [y/N] ", base::without_secrets(arguments.uri)));
-  const int answer = std::getchar();
-  return answer == 'y' || answer == 'Y';
+// Of two stores that are used as one, where only one is there: which one is not. Empty: both, or neither.
+std::string missing_half(const StoreArguments& arguments, const StoreOptions& options) {
+  const auto parts = store::split_uri(arguments.uri);
+  if (!parts) return {};
+  const auto pages = is_store_there(parts->pages, options), sync = is_store_there(parts->sync, options);
+  if (!pages || !sync || *pages == *sync) return {};
+  return base::without_secrets(*pages ? "sync=" + parts->sync : "pages=" + parts->pages);
 }
 
 int remove(const StoreArguments& arguments, const StoreOptions& options) {
-  if (!is_wanted(arguments)) {
-    say("nothing is removed");
+  const std::string missing = missing_half(arguments, options);
+  if (!missing.empty()) say(fmt::format("{} is not there; the other one is what is left to remove", missing));
+  if (!arguments.yes &&
+      !is_wanted(fmt::format("remove {} with all that is in it", base::without_secrets(arguments.uri)))) {
     return kFailed;
   }
   {

@@ -47,6 +47,15 @@ int wrong_usage(const Error& error) {
   return kUsage;
 }
 
+bool is_wanted(const std::string& what) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return true;
+  put_error(fmt::format("{}? [y/N] ", what));
+  const int answer = std::getchar();
+  if (answer == 'y' || answer == 'Y') return true;
+  say("nothing is removed");
+  return false;
+}
+
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   if (!word.empty() && word.find_first_not_of(kHarmless) == std::string::npos) return word;

@@ -39,6 +39,9 @@ void complain(const Error& error);
 // Says what is wrong and that the settings were not understood; for the exit status 2.
 int wrong_usage(const Error& error);
 
+// Whether to do what cannot be undone: asked on a terminal; elsewhere nobody can be. "remove X" -> "remove X? [y/N]".
+[[nodiscard]] bool is_wanted(const std::string& what);
+
 // As a shell reads it back. A word that needs no quotes stays as it is.
 [[nodiscard]] std::string shell_word(const std::string& word);
 

@@ -78,7 +78,7 @@ std::span<const Verb> verbs() {
        {"farheap heap compact file:/data/graph"}},
       {"heap rm",
        "Remove a kept heap with its files, or one of its snapshots",
-       "heap rm URI[@SNAPSHOT] [--json]",
+       "heap rm URI[@SNAPSHOT] [--yes] [--json]",
        {"farheap heap rm file:/data/graph@monday", "farheap heap rm file:/data/graph"}},
       {"heap rollback",
        "Go back to a snapshot, the newest one if none is named: what came after it is lost",

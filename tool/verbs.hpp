@@ -110,6 +110,7 @@ struct HeapArguments {
   bool own_bytes = false;    // copy
   bool data = false;         // check
   bool repair = false;       // check
+  bool yes = false;          // rm: do not ask
 };
 int heap(const HeapArguments& arguments);
 

@@ -127,6 +127,8 @@ struct CopyOptions {
   // time. It has the same versions then, and lies as the heap does; a copy of bytes lies in the order of addresses.
   bool share_bytes = true;
   HeapProgress progress = {};
+  // Asked between two pieces: true ends the copy with kUnavailable, and what was begun of it is removed.
+  std::function<bool()> stop = {};
 };
 
 struct CheckOptions {

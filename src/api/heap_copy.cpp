@@ -30,6 +30,11 @@ std::array<std::byte, 16> new_id() {
   return id;
 }
 
+Status go_on(const HeapPlace& from, const CopyOptions& options) {
+  if (!options.stop || !options.stop()) return {};
+  return fail(ErrorCode::kUnavailable, "the heap is not copied", from.uri, "it was broken off before the end");
+}
+
 bool is_plain_file(const HeapPlace& place) { return place.uri.starts_with("file:"); }
 
 // The last superblock under another id, twice: until then the clone is no heap.
@@ -45,7 +50,7 @@ Status make_clone_a_heap(const NewPlace& to, const Superblock& last) {
 }
 
 // False: it has to be copied. An error: so it would be, too.
-Result<bool> share_bytes(const HeapPlace& from, const NewPlace& to, const HeapProgress& progress) {
+Result<bool> share_bytes(const HeapPlace& from, const NewPlace& to, const CopyOptions& options) {
   Superblock last;
   {
     auto lock = HeapLock::take(from, HeapLock::For::kWriting);
@@ -58,9 +63,10 @@ Result<bool> share_bytes(const HeapPlace& from, const NewPlace& to, const HeapPr
     if (last.is_unfinished()) return false;
     if (!store::clone_kept_file(from.file, to.place().file, segment::kSuperblocks)) return false;
   }
+  if (Status on = go_on(from, options); !on) return fail(std::move(on.error()));
   if (Status made = make_clone_a_heap(to, last); !made) return fail(std::move(made.error()));
   const std::uint64_t bytes = last.taken_slots * base::kPageBytes;
-  if (progress) progress(bytes, bytes);
+  if (options.progress) options.progress(bytes, bytes);
   return true;
 }
 
@@ -111,6 +117,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
   const std::uint64_t all = wanted->pages * base::kPageBytes;
   const auto tell = [&](std::uint64_t pages) {
     if (options.progress) options.progress(std::min(pages * base::kPageBytes, all), all);
+    return go_on(from, options);
   };
   auto copy = segment::VersionsCopy::begin(**source, (*versions)->last_commit(), **target, tell);
   if (!copy) return fail(std::move(copy.error()));
@@ -118,7 +125,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
     if (Status status = (*copy)->add(one); !status) return status;
   }
   if (Status status = (*copy)->finish(wanted->newest); !status) return status;
-  tell(wanted->pages);
+  if (options.progress) options.progress(all, all);
   return {};
 }
 
@@ -133,7 +140,7 @@ Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions&
   bool shared = false;
   if (options.share_bytes && !options.newest_only && source->snapshot.empty() && is_plain_file(*source) &&
       is_plain_file(target->place())) {
-    auto done = share_bytes(*source, *target, options.progress);
+    auto done = share_bytes(*source, *target, options);
     if (!done) return fail(std::move(done.error()));
     shared = *done;
   }

@@ -163,6 +163,7 @@ class Repair {
       if (!target) return fail(std::move(target.error()));
       auto salvaged = segment::salvage(source, **target, without_, [&](std::uint64_t pages) {
         if (progress_) progress_(std::min(pages * base::kPageBytes, all_), all_);
+        return Status{};
       });
       if (!salvaged) {
         if (!lost_.empty()) salvaged.error().why += ": " + lost_.back();

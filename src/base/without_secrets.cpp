@@ -65,6 +65,17 @@ bool has_another_end(std::string_view whole, std::size_t at, std::string_view ho
   return !is_host_list(hosts.substr(at + 1)) || word.find_first_of(".:/[", last) != word.npos;
 }
 
+// "my user:password@host": blanks, which should be %20. In a sentence, what is behind a blank is not of the URI, and a
+// blank follows its punctuation.
+std::size_t at_behind_blanks(std::string_view whole) {
+  const auto at = whole.find('@');
+  if (at == whole.npos) return at;
+  const auto login = whole.substr(0, at);
+  const bool is_sentence = login.find_first_of("/\n'\"") != login.npos || login.find(": ") != login.npos ||
+                           login.find("; ") != login.npos || login.find(", ") != login.npos;
+  return is_sentence ? whole.npos : whole.rfind('@', whole.find_first_of(" \t\n'\"", at));
+}
+
 }  // namespace
 
 Authority take_authority(std::string_view text) {
@@ -72,7 +83,11 @@ Authority take_authority(std::string_view text) {
   const auto hosts = hosts_of(whole);
   auto at = hosts.rfind('@');
   bool unclear = false;
-  if (at == hosts.npos && !is_host_list(hosts)) {
+  if (at == hosts.npos && hosts.size() < whole.size() && whole[hosts.size()] == ' ') {
+    at = at_behind_blanks(whole);
+    unclear = at != whole.npos;
+  }
+  if (!unclear && at == hosts.npos && !is_host_list(hosts)) {
     at = whole.rfind('@');
     unclear = at != whole.npos;
   }

@@ -271,7 +271,7 @@ class Pager {
   void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
   // one only takes the processor from the first, and from who makes room.
-  [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ * 2 > showing_ns_ ? options_.readers : 1; }
+  [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
   void carry_out_next(Lock& lock, std::byte* buffer);
   bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer);
 

@@ -28,7 +28,9 @@ constexpr unsigned kReaders = 2;
 // What cannot be read, or written to make room, ends the program: there is no one to tell.
 [[noreturn]] void give_up(const Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message());
-  base::log(base::LogLevel::kError, "the program is ended; its heap opens at the last commit");
+  const bool is_lost = error.code == ErrorCode::kCorrupt;
+  base::log(base::LogLevel::kError, "the program is ended; {}",
+            is_lost ? "`farheap heap check` tells what is left of its heap" : "its heap opens at the last commit");
   _exit(base::kStatusNotKept);
 }
 

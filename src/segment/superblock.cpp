@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -62,6 +63,20 @@ void encode(const Superblock& from, Block& block) {
 
 Error damaged(const Store& store, std::string why) {
   return {ErrorCode::kCorrupt, "cannot open the heap", store.describe(), std::move(why), ""};
+}
+
+// Who looks below a decorator sees what that has made of the blocks.
+bool is_below_decorator(Store& store, Error& error) {
+  const auto counters = store.counters();  // not every engine tells
+  if (!counters || error.code != ErrorCode::kCorrupt) return false;
+  for (const std::string_view decorator : {"checksum", "encrypt"}) {
+    const auto is_its = [&](const NamedCounter& one) { return one.name == std::string(decorator) + ".groups"; };
+    if (std::ranges::none_of(*counters, is_its)) continue;
+    error.why = fmt::format("it was made through {}+, and is opened without", decorator);
+    error.remedy = fmt::format("write {}+{}", decorator, store.describe());
+    return true;
+  }
+  return false;
 }
 
 // What one of the two blocks says; an error tells why it does not count.
@@ -124,7 +139,7 @@ Result<FoundSuperblock> read_superblock(Store& store) {
     }
     if (content && (!newest || content->commit > newest->commit)) newest = *content;
   }
-  if (!newest && why_not) return fail(std::move(*why_not));
+  if (why_not && (is_below_decorator(store, *why_not) || !newest)) return fail(std::move(*why_not));
   if (!newest) {
     return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "there is none", "create it first");
   }

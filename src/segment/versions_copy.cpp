@@ -171,8 +171,7 @@ Status VersionsCopy::copy_leaf(Blocks& blocks) {
     blocks.made[i] = SlotRef(*slot, snapshots_.size()).word();
     ++copied_;
   }
-  if (progress_) progress_(copied_);
-  return {};
+  return progress_ ? progress_(copied_) : Status{};
 }
 
 Status VersionsCopy::copy_entries(const Three& branches, Blocks& blocks, std::uint64_t level) {

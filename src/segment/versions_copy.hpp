@@ -24,8 +24,8 @@ namespace farheap::segment {
 
 class VersionsCopy {
  public:
-  // Of all that is copied, in pages; called between two batches.
-  using Progress = std::function<void(std::uint64_t pages)>;
+  // Of all that is copied, in pages; called between two batches. What it fails with ends the copy.
+  using Progress = std::function<Status(std::uint64_t pages)>;
 
   // Makes the target unfinished. kConflict if there is a segment in it. `like`: a superblock of the source. Both stores
   // outlive the copy.

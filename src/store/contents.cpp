@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
 #include "store/heap_blocks.hpp"
+#include "store/unfinished.hpp"
 
 namespace farheap {
 
@@ -30,8 +31,8 @@ constexpr char kWhat[] = "cannot copy the store";
 
 class Copier {
  public:
-  Copier(Store& from, Store& to, const CopyProgress& progress)
-      : from_(from), to_(to), progress_(progress), block_bytes_(from.limits().block_bytes) {
+  Copier(Store& from, Store& to, const CopyProgress& progress, const CopyStop& stop)
+      : from_(from), to_(to), progress_(progress), stop_(stop), block_bytes_(from.limits().block_bytes) {
     const Limits one = from.limits();
     const Limits two = to.limits();
     const auto least = [](std::size_t a, std::size_t b, std::size_t most) { return std::min({a, b, most}); };
@@ -46,16 +47,28 @@ class Copier {
     if (auto usage = from_.usage()) total_ = usage->blocks * block_bytes_;
     buffer_.emplace(pieces_ * piece_blocks_ * block_bytes_);
     if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
-    if (auto done = range(kRoots, kFirstLease); !done) return fail(std::move(done.error()));
-    if (auto done = counters(); !done) return fail(std::move(done.error()));
-    if (auto done = to_.sync(); !done) return fail(std::move(done.error()));
-    if (auto done = range(0, kRoots); !done) return fail(std::move(done.error()));
-    if (auto done = to_.sync(); !done) return fail(std::move(done.error()));
+    if (auto first = from_.runs_from(0); !first) return fail(std::move(first.error()));  // it cannot tell
+    auto done = mark_unfinished(to_);
+    if (done) done = range(kRoots, kFirstLease);
+    if (done) done = counters();
+    if (done) done = to_.sync();
+    if (done) done = range(1, kRoots);
+    if (done) done = to_.sync();
+    if (done) done = unmark();
+    if (done) done = to_.sync();
+    if (!done) return fail(std::move(done.error()));
     return copied_;
   }
 
  private:
   static constexpr std::size_t kMostPieces = 256;
+
+  // Block 0 as it is to be, over the mark.
+  Status unmark() {
+    const auto before = copied_.blocks;
+    if (auto done = range(0, 1); !done || copied_.blocks != before) return done;
+    return to_.erase(0, 1);
+  }
 
   Status range(std::uint64_t first, std::uint64_t end) {
     while (first < end) {
@@ -79,6 +92,10 @@ class Copier {
   // What waits.
   Status move() {
     if (waiting_.empty()) return {};
+    if (stop_ && stop_()) {
+      return fail(ErrorCode::kUnavailable, "the store is not copied", from_.describe(),
+                  "it was broken off before the end");
+    }
     std::vector<Get> gets;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       gets.push_back({.block = waiting_[i].first,
@@ -88,7 +105,7 @@ class Copier {
     std::vector<Put> puts;
     for (const Get& get : gets) {
       if (get.outcome != Outcome::kOk) {
-        return fail(ErrorCode::kConflict, kWhat, from_.describe(),
+        return fail(ErrorCode::kNotFound, kWhat, from_.describe(),
                     fmt::format("block {} went away meanwhile", get.block), "copy it when nobody writes to it");
       }
       puts.push_back({.block = get.block, .from = get.into});
@@ -114,6 +131,7 @@ class Copier {
   Store& from_;
   Store& to_;
   const CopyProgress& progress_;
+  const CopyStop& stop_;
   std::size_t block_bytes_;
   std::size_t piece_blocks_ = 1;
   std::size_t pieces_ = 1;
@@ -125,7 +143,7 @@ class Copier {
 
 }  // namespace
 
-Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress) {
+Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress, const CopyStop& stop) {
   if (from.limits().block_bytes != to.limits().block_bytes) {
     return fail(ErrorCode::kInvalidArgument, kWhat, from.describe(),
                 fmt::format("it has blocks of {} bytes, and {} of {}", from.limits().block_bytes, to.describe(),
@@ -134,7 +152,7 @@ Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progres
   if (auto there = to.usage(); there && there->blocks != 0) {
     return fail(ErrorCode::kConflict, kWhat, to.describe(), "it is not empty", "name a store that is not there yet");
   }
-  return Copier(from, to, progress).run();
+  return Copier(from, to, progress, stop).run();
 }
 
 }  // namespace store

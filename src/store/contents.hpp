@@ -18,11 +18,16 @@ struct Copied {
 };
 // `progress` gets bytes done, and all there are to do (0: nobody knows).
 using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+// Asked between two batches: true ends the work with kUnavailable.
+using CopyStop = std::function<bool()>;
 
-// Blocks from kFirstLease on go with no copy. Blocks 0 and 1 go last, when all others are durable: they are the roots
-// of a heap, and without them there is none. Requires: both have blocks of one size (kInvalidArgument), and `to` is
-// empty. kUnavailable if the engine of `from` cannot tell what it holds.
-[[nodiscard]] Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress = {});
+// Blocks from kFirstLease on go with no copy. Blocks 1 and 0 go last, when all others are durable: they are the roots
+// of a heap, and without them there is none. Until then block 0 of `to` says that it is not finished (unfinished.hpp);
+// whoever breaks off removes it. Requires: both have blocks of one size (kInvalidArgument), and `to` is empty.
+// kUnavailable if the engine of `from` cannot tell what it holds; kConflict if somebody else writes to `to`: it is left
+// as it is.
+[[nodiscard]] Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress = {},
+                                           const CopyStop& stop = {});
 
 // Requires: `block` is not before the end of the last run.
 inline void add_block(std::vector<BlockRun>& runs, std::uint64_t block) {

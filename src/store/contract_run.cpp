@@ -37,6 +37,7 @@ class Runner {
 
   Result<ContractSummary> all() {
     if (auto ok = plan(); !ok) return fail(std::move(ok.error()));
+    if (auto ok = reach(); !ok) return fail(std::move(ok.error()));
     for (std::size_t at = 0; at < works_.size() && !summary_.broken_off;) at = run_from(at);
     if (!left_.empty()) {
       return fail(ErrorCode::kIo, "cannot clean up", left_.front(), why_left_, "remove it with `farheap store rm`");
@@ -75,6 +76,13 @@ class Runner {
     return {};
   }
 
+  // Who does not answer, or does not let anybody in, breaks no promise.
+  Status reach() const {
+    auto there = is_store_there(works_.front().uri, run_.options);
+    if (there || there.error().code == ErrorCode::kInvalidArgument) return {};  // what it is for is found out later
+    return fail(std::move(there.error()));
+  }
+
   bool is_stopped() const { return run_.stop != nullptr && *run_.stop != 0; }
 
   // Starts a child at this trial; the first one that was not tried.
@@ -87,8 +95,7 @@ class Runner {
       close(ends[0]);
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       setpgid(0, 0);  // with the processes it makes, a group that ends together
-      signal(SIGINT, SIG_DFL);
-      signal(SIGTERM, SIG_DFL);
+      for (const int one : {SIGHUP, SIGINT, SIGTERM}) signal(one, SIG_DFL);
       if (getppid() == parent) work_through(first, ends[1]);
       _exit(0);
     }

@@ -52,6 +52,7 @@ Result<std::vector<StoreListing>> list(const std::string& place, const Parameter
     if (const auto block_bytes = look(file)) all.push_back({.uri = "file:" + file, .block_bytes = *block_bytes});
   };
   if (!is_folder(place)) {
+    if (!exists(place)) return fail(errno_error(ENOENT, "cannot look for stores", "file:" + place));
     consider(place);
     return all;
   }
@@ -81,7 +82,7 @@ Status remove(const std::string& place, const Parameters&, const StoreOptions&) 
       return fail(errno_error(errno, kWhat, table, "its folder has to be writable"));
     }
   } else if (!half_removed) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + file,
+    return fail(ErrorCode::kConflict, kWhat, "file:" + file,
                 fmt::format("it has no {}, so it is not a store of Farheap", table), "rm removes files of any kind");
   }
   if (auto gone = unlink_if_there(file); !gone) return gone;

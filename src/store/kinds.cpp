@@ -9,7 +9,10 @@
 #include <cstdlib>
 #include <vector>
 
+#include "store/secrets.hpp"
 #include "store/split_store.hpp"
+#include "store/two_halves.hpp"
+#include "store/unfinished.hpp"
 
 namespace farheap {
 namespace store {
@@ -240,21 +243,23 @@ bool outlives_its_process(std::string_view uri) {
   return parsed && find(parsed->engine).keeper != nullptr;
 }
 
+namespace {
+
+StoreResult open_whole(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = split_uri(uri)) return open_two(*parts, options);
+  auto parsed = parse_uri(uri, vocabulary());
+  if (!parsed) return fail(std::move(parsed.error()));
+  if (auto ok = check_company_of_encrypt(*parsed); !ok) return fail(std::move(ok.error()));
+  return open_level(*parsed, 0, options);
+}
+
+}  // namespace
 }  // namespace store
 
 Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {
-  if (const auto parts = store::split_uri(uri)) {
-    if (auto ok = store::check_split(*parts); !ok) return fail(std::move(ok.error()));
-    auto pages = open_store(parts->pages, options);
-    if (!pages) return pages;
-    auto sync = open_store(parts->sync, options);
-    if (!sync) return sync;
-    return store::join_stores(std::move(*pages), std::move(*sync));
-  }
-  auto parsed = store::parse_uri(uri, store::vocabulary());
-  if (!parsed) return fail(std::move(parsed.error()));
-  if (auto ok = store::check_company_of_encrypt(*parsed); !ok) return fail(std::move(ok.error()));
-  return store::open_level(*parsed, 0, options);
+  auto opened = store::open_whole(uri, options);
+  if (!opened || options.lifetime != Lifetime::kKeep || !store::is_unfinished(**opened)) return opened;
+  return fail(store::unfinished_error(store::without_secrets(uri)));
 }
 
 namespace {
@@ -275,13 +280,8 @@ Wanted ask_keeper(std::string_view uri, Ask ask) {
 
 }  // namespace
 
-// Of two: what is left of one that was half removed is none, and can still be removed.
 Result<bool> is_store_there(std::string_view uri, const StoreOptions& options) {
-  if (const auto parts = store::split_uri(uri)) {
-    if (auto ok = store::check_split(*parts); !ok) return fail(std::move(ok.error()));
-    auto sync = is_store_there(parts->sync, options);
-    return sync && *sync ? is_store_there(parts->pages, options) : sync;
-  }
+  if (const auto parts = store::split_uri(uri)) return store::are_both_there(*parts, options);
   return ask_keeper<Result<bool>>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
     return keeper.is_there(parsed.place, parameters, options);
   });

@@ -93,6 +93,7 @@ Result<std::vector<StoreListing>> list(const std::string& place, const Parameter
     if (const auto block_bytes = look(file)) all.push_back({.uri = "lmdb:" + file, .block_bytes = *block_bytes});
   };
   if (!is_folder(place)) {
+    if (access(place.c_str(), F_OK) != 0) return fail(errno_error(errno, "cannot look for stores", "lmdb:" + place));
     consider(place);
     return all;
   }

@@ -23,16 +23,15 @@ int digit_of(char c) {
   return -1;
 }
 
-// What is no escape stands for itself.
-std::string unescaped(std::string_view text) {
+// Nothing if a '%' is not followed by two digits: then nobody knows what was meant.
+std::optional<std::string> unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape =
-        text[i] == '%' && i + 2 < text.size() && digit_of(text[i + 1]) >= 0 && digit_of(text[i + 2]) >= 0;
-    if (!escape) {
+    if (text[i] != '%') {
       plain += text[i];
       continue;
     }
+    if (i + 2 >= text.size() || digit_of(text[i + 1]) < 0 || digit_of(text[i + 2]) < 0) return std::nullopt;
     plain += static_cast<char>(digit_of(text[i + 1]) * 16 + digit_of(text[i + 2]));
     i += 2;
   }
@@ -67,7 +66,7 @@ Result<std::string> read_password(const std::string& file) {
 Result<std::string> password_in_environment(const std::string& name) {
   const char* const value = std::getenv(name.c_str());
   if (value != nullptr && *value != '\0') return std::string(value);
-  return fail(ErrorCode::kInvalidArgument, kWhat, fmt::format("password_env={}", name), "this variable is not set",
+  return fail(ErrorCode::kNotFound, kWhat, fmt::format("password_env={}", name), "this variable is not set",
               fmt::format("export {}=..., or name a file with ?password_file=", name));
 }
 
@@ -112,8 +111,14 @@ Result<Login> find_login(std::string_view place, const Parameters& parameters, c
   if (place.starts_with(kStrokes)) {
     const auto authority = base::take_authority(place.substr(kStrokes.size()));
     const auto colon = authority.login.find(':');
-    login.user = unescaped(authority.login.substr(0, colon));
-    if (colon != authority.login.npos) login.password = unescaped(authority.login.substr(colon + 1));
+    const auto user = unescaped(authority.login.substr(0, colon));
+    const auto password = unescaped(colon == authority.login.npos ? "" : authority.login.substr(colon + 1));
+    if (!user || !password) {
+      return fail(ErrorCode::kInvalidArgument, "not a store", fmt::format("{}:{}", parameters.kind(), place),
+                  fmt::format("a '%' in the {} is not followed by two hexadecimal digits", user ? "password" : "user"),
+                  "write %25 for a '%'");
+    }
+    login.user = *user, login.password = *password;
   }
   if (login.user.empty()) login.user = parameters.word("user", "");
   if (!login.password.empty()) return login;
@@ -140,6 +145,16 @@ Result<std::string> with_login_inside(std::string_view uri) {
     return SplitUri{std::move(*pages), std::move(*sync)}.text();
   }
   return one_with_login_inside(std::string(uri));
+}
+
+std::vector<std::string> password_variables(std::string_view uri) {
+  std::vector<std::string> names;
+  const auto parts = split_uri(uri);
+  for (const auto one : {parts ? std::string_view(parts->pages) : uri, parts ? std::string_view(parts->sync) : ""}) {
+    const auto found = find_parameter(one, "password_env");
+    if (found) names.emplace_back(one.substr(found->value, found->end - found->value));
+  }
+  return names;
 }
 
 std::string with_whole_paths(std::string_view uri, const std::string& folder) {

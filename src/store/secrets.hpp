@@ -15,6 +15,7 @@
 #include <farheap/store.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/without_secrets.hpp"
 #include "store/uri.hpp"
@@ -28,8 +29,8 @@ struct Login {
   std::string password;  // empty: none
 };
 
-// `place` is an engine's, as open_...() gets it. kPermission, kNotFound for the file; kInvalidArgument for a variable
-// that is not set.
+// `place` is an engine's, as open_...() gets it. kPermission, kNotFound for the file; kNotFound for a variable that is
+// not set; kInvalidArgument for a '%' that is no escape, and for blanks in the user's name.
 [[nodiscard]] Result<Login> find_login(std::string_view place, const Parameters& parameters,
                                        const StoreOptions& options);
 // "//user:secret@host:6379/7": "//host:6379/7".
@@ -37,6 +38,8 @@ struct Login {
 
 // The URI with what password_env= names in its place, for a process that may find another environment later.
 [[nodiscard]] Result<std::string> with_login_inside(std::string_view uri);
+// The variables that password_env= names in it.
+[[nodiscard]] std::vector<std::string> password_variables(std::string_view uri);
 // The URI with the whole path of what password_file=, ca_file=, cert_file= and key_file= name.
 [[nodiscard]] std::string with_whole_paths(std::string_view uri, const std::string& folder);
 

@@ -155,12 +155,13 @@ struct Parser {
     const std::string_view form = find(result.engine, false)->form;
     if (form.find(kStrokes) == form.npos) return {};
     if (!rest.starts_with(kStrokes)) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, result.engine + ":", "two strokes must follow it",
-                  fmt::format("write it as {}", form));
+      return fail(ErrorCode::kInvalidArgument, kWhat, result.engine + ":...",
+                  fmt::format("'//' must stand behind '{}:'", result.engine), fmt::format("write it as {}", form));
     }
     if (!base::take_authority(rest.substr(kStrokes.size())).unclear) return {};
     return wrong("it cannot be told where the password ends",
-                 "write %2F for a '/' in it, %3F for '?', %23 for '#', or name a file with ?password_file=");
+                 "write %2F for a '/' in it, %3F for '?', %23 for '#', %20 for a blank, or name a file with "
+                 "?password_file=");
   }
 
   Result<StoreUri> parse() {

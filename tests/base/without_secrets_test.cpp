@@ -28,18 +28,19 @@ TEST(WithoutSecrets, WhatHasNoneStaysAsItIs) {
        {"", "mem:", "file:/a@b", "lmdb:/a:b@c", "redis://h", "redis://user@h", "redis:///run/redis.sock/7",
         "redis://h/7/graph@monday", "redis://h:6379/7/graph@monday", "etcd://h1:1,h2:2/x@y", "redis://[::1]:6379/1/g@s",
         "bigtable://project/instance/table", "redis://h?password_file=/a&password_env=NAME", "no password=needed",
-        "cannot reach redis://h:6379: refused; ask root@example", "pages=redis://h,sync=etcd://a,b/x@y"}) {
+        "cannot reach redis://h:6379: refused; ask root@example", "cannot reach redis://h: refused by root@example",
+        "pages=redis://h,sync=etcd://a,b/x@y"}) {
     EXPECT_EQ(without_secrets(text), text);
   }
 }
 
 // More is left out than had to be, and not less.
 TEST(WithoutSecrets, PasswordsThatAreNotWrittenAsTheyShouldBe) {
-  for (const char* text :
-       {"redis://:s/cret@h", "redis://user:s?cret@h/7", "redis://user:s#cret@h", "redis://u:s cret@h",
-        "redis://:/secret@h", "redis://:1/secret@h", "redis://user:se'cret@h", "x://:s/cret@h@i",
-        "redis://default:p@s:s/cret?#d%x@127.0.0.1:17392", "redis://default:aa@cret/cc@h:1",
-        "etcd://root:top@se/cret@127.0.0.1", "cannot open: redis://u:s/cret@h: refused"}) {
+  for (const char* text : {"redis://:s/cret@h", "redis://user:s?cret@h/7", "redis://user:s#cret@h",
+                           "redis://u:s cret@h", "redis://my user:secret@h/7", "redis://my user@secret:cret@h:1",
+                           "redis://:/secret@h", "redis://:1/secret@h", "redis://user:se'cret@h", "x://:s/cret@h@i",
+                           "redis://default:p@s:s/cret?#d%x@127.0.0.1:17392", "redis://default:aa@cret/cc@h:1",
+                           "etcd://root:top@se/cret@127.0.0.1", "cannot open: redis://u:s/cret@h: refused"}) {
     EXPECT_THAT(without_secrets(text), Not(HasSubstr("cret"))) << text;
     EXPECT_TRUE(take_authority(std::string_view(text).substr(std::string_view(text).find("//") + 2)).unclear) << text;
   }

@@ -42,6 +42,30 @@ class BesideStoreTest : public testing::Test {
   ServedBy served_{FARHEAP_ENGINES_GUEST};
 };
 
+// More than a slot's data area has room for.
+TEST_F(BesideStoreTest, WhatAStoreHoldsComesInAsManyAnswersAsItTakes) {
+  constexpr std::int64_t kCounters = 700;
+  auto store = open_beside("mem", "").value();
+  for (std::int64_t i = 0; i < kCounters; ++i) {
+    const std::string name = std::to_string(i) + std::string(4000, 'x');
+    ASSERT_TRUE(store->add(name, i + 1));
+  }
+  const auto counters = store->counters();
+  ASSERT_TRUE(counters) << counters.error().message();
+  std::vector<bool> seen(kCounters);
+  for (const auto& counter : *counters) {
+    EXPECT_EQ(std::stoll(counter.name) + 1, counter.value);
+    seen[static_cast<std::size_t>(counter.value - 1)] = true;
+  }
+  EXPECT_EQ(counters->size(), seen.size());
+  EXPECT_EQ(std::ranges::count(seen, true), kCounters);
+  (void)put_blocks(*store, 5, make_blocks(5, 3, 4096));
+  const auto runs = store->runs_from(6);
+  ASSERT_TRUE(runs && runs->size() == 1);
+  EXPECT_EQ(runs->front().first, 6u);
+  EXPECT_EQ(runs->front().count, 2u);
+}
+
 TEST_F(BesideStoreTest, GetsInFlightComeBackInAnyOrder) {
   constexpr unsigned kMost = 8;
   auto store = open_beside("mem", "").value();

@@ -62,7 +62,7 @@ TEST(BigtableAnswers, RefusalsSayWhatToDo) {
 TEST(BigtableAnswers, WhatIsRefusedForTheTimeBeingIsAskedAgain) {
   const RefusingService service({grpc::StatusCode::RESOURCE_EXHAUSTED, "later"}, 3);
   const auto parsed = store::parse_uri("bigtable://p/i/t", store::vocabulary());
-  const auto client = bt::Client::open(parsed->place, store::Parameters(*parsed, "bigtable"));
+  const auto client = bt::Client::open(parsed->place, store::Parameters(*parsed, "bigtable"), {});
   const auto rows = (*client)->read(bt::row_of("any"));
   EXPECT_TRUE(rows && rows->empty());
 }

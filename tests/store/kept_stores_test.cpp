@@ -70,7 +70,7 @@ TEST_P(KeptStores, WhatIsNoStoreIsNotRemoved) {
     EXPECT_TRUE(std::filesystem::exists(path(name))) << name;
   }
   EXPECT_THAT(*list_stores(GetParam() + ":" + folder_.path()), IsEmpty());
-  EXPECT_FALSE(list_stores(uri("nowhere/at/all/")).value_or(std::vector<StoreListing>()).size());
+  EXPECT_EQ(list_stores(uri("nowhere/at/all/")).error().code, ErrorCode::kNotFound);
 }
 
 struct CopyCase {
@@ -145,6 +145,73 @@ TEST(CopyOfStores, IsRefusedWhereItCannotBeWhole) {
   EXPECT_EQ(open_or_fail("compress+mem:")->runs_from(0).error().code, ErrorCode::kUnavailable);
   const auto other = open_or_fail("mem:", {.block_bytes = 512});
   EXPECT_EQ(store::copy_contents(*other, *to).error().code, ErrorCode::kInvalidArgument);
+}
+
+// Whatever ends it before: what is left is not taken for a whole one.
+TEST(CopyOfStores, ThatIsBrokenOffIsRefusedInWords) {
+  for (const std::string engine : {"file", "lmdb", "checksum+file"}) {
+    if (!is_in_build(engine)) continue;
+    const TemporaryFolder folder;
+    const auto from = open_or_fail("mem:");
+    for (std::uint64_t block = 0; block < 9; ++block) put_blocks(*from, block * 1000, make_blocks(block, 1, 4096));
+    const std::string uri = engine + ":" + folder.path() + "/copy";
+    const auto stopped = store::copy_contents(*from, *open_or_fail(uri, kKept), {}, [] { return true; });
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, ErrorCode::kUnavailable);
+    const auto opened = open_store(uri, kKept);
+    ASSERT_FALSE(opened) << uri;
+    EXPECT_EQ(opened.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(opened.error().message(), HasSubstr("a copy that was broken off"));
+    EXPECT_THAT(opened.error().remedy, HasSubstr("farheap store rm"));
+    EXPECT_TRUE(remove_store(uri));
+    EXPECT_TRUE(store::copy_contents(*from, *open_or_fail(uri, kKept)));
+    EXPECT_EQ(open_or_fail(uri, kKept)->usage()->blocks, 9u);
+  }
+}
+
+TEST(CopyOfStores, WithoutARootLeavesNoMark) {
+  const TemporaryFolder folder;
+  const auto from = open_or_fail("mem:");
+  put_blocks(*from, 7, make_blocks(7, 1, 4096));
+  ASSERT_TRUE(store::copy_contents(*from, *open_or_fail("file:" + folder.path() + "/copy", kKept)));
+  const auto copy = open_or_fail("file:" + folder.path() + "/copy", kKept);
+  EXPECT_EQ(copy->usage()->blocks, 1u);
+  EXPECT_EQ(expect_blocks(*copy, 7, 1), Outcome::kOk);
+}
+
+// One said that there was nothing of that name, and the other that there was something already.
+TEST(TwoStores, OfWhichOneIsLostSayWhich) {
+  const TemporaryFolder folder;
+  const std::string pages = "file:" + folder.path() + "/pages", sync = "file:" + folder.path() + "/sync";
+  const std::string both = "pages=" + pages + ",sync=" + sync;
+  const auto expect_lost = [&](const std::string& lost) {
+    const auto there = is_store_there(both);
+    const auto opened = open_store(both, kKept);
+    ASSERT_FALSE(there);
+    ASSERT_FALSE(opened);
+    for (const Error& error : {there.error(), opened.error()}) {
+      EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+      EXPECT_THAT(error.message(), HasSubstr(lost + " is not there"));
+      EXPECT_THAT(error.remedy, HasSubstr("farheap store rm '" + both + "'"));
+    }
+    EXPECT_TRUE(remove_store(both));
+    EXPECT_FALSE(*is_store_there(both));
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  };
+  const auto make = [&] {
+    const auto store = open_or_fail(both, kKept);
+    put_blocks(*store, 0, make_blocks(0, 5, 4096));
+  };
+  make();
+  ASSERT_TRUE(remove_store(pages));
+  expect_lost("pages=" + pages);
+  make();
+  ASSERT_TRUE(remove_store(sync));
+  expect_lost("sync=" + sync);
+  (void)open_or_fail(pages, kKept);  // whoever began to make both was stopped
+  EXPECT_FALSE(*is_store_there(both));
+  make();
+  EXPECT_TRUE(*is_store_there(both));
 }
 
 // Who has a heap open has it open in one place.

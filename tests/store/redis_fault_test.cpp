@@ -369,7 +369,7 @@ TEST(RedisFaults, AUserWithTheRightsThatAreListedIsEnough) {
 TEST(RedisFaults, ADatabaseThatTheServerHasNotIsRefused) {
   const auto opened = open_store(uri_on(shared_port(), "/99/x"), kKeep);
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(opened.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(opened.error().message(), HasSubstr("it has no database 99"));
 }
 
@@ -403,6 +403,29 @@ TEST(RedisFaults, ForeignKeysAreRefusedAndNotOverwritten) {
   EXPECT_FALSE(store->get({&odd, 1}));
   EXPECT_EQ(odd.outcome, Outcome::kCorrupt);
   EXPECT_EQ(tell(port, {"GET", keys.group(1)}).text, "mine");
+}
+
+// A writer that does not know it yet writes once more into the emptied database: nobody could remove that.
+TEST(RedisFaults, WhatAWriterLeavesInAServerThatWasEmptiedCanBeRemoved) {
+  auto servers = redis_or_throw();
+  const auto port = servers.members.front()->port();
+  const auto uri = uri_on(port, "/0/h");
+  auto store = open_or_fail(uri, kKeep);
+  (void)put_blocks(*store, 0, make_blocks(0, 1, 4096));
+  (void)tell(port, {"FLUSHDB"});
+  const auto page = make_blocks(1, 1, 4096);
+  Put put{.block = 1, .from = page};
+  EXPECT_THAT(message_of(store->put({&put, 1})), HasSubstr("the server emptied"));
+  ASSERT_NE(tell(port, {"DBSIZE"}).number, 0);
+  const auto refused = open_store(uri, kKeep);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("farheap store rm"));
+  (void)tell(port, {"SET", "farheap:{h:mine}", "mine"});
+  EXPECT_TRUE(remove_store(uri));
+  EXPECT_EQ(tell(port, {"DBSIZE"}).number, 1);
+  EXPECT_EQ(remove_store(uri).error().code, ErrorCode::kNotFound);
+  (void)tell(port, {"DEL", "farheap:{h:mine}"});
+  EXPECT_TRUE(open_store(uri, kKeep));
 }
 
 TEST(RedisFaults, ANewerFormatAndOtherBlocksAreRefused) {

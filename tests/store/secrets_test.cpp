@@ -47,7 +47,7 @@ class StorePassword : public testing::Test {
 };
 
 TEST_F(StorePassword, StandsInTheUri) {
-  const auto login = login_of("redis://user:p%40%2Fw%zz@h:6379/7");
+  const auto login = login_of("redis://user:p%40%2Fw%25zz@h:6379/7");
   ASSERT_TRUE(login);
   EXPECT_EQ(login->user, "user");
   EXPECT_EQ(login->password, "p@/w%zz");
@@ -56,6 +56,18 @@ TEST_F(StorePassword, StandsInTheUri) {
   EXPECT_EQ(store::place_without_login("/folder/a@b"), "/folder/a@b");
   EXPECT_EQ(password_of("redis://user@h"), "");
   EXPECT_EQ(login_of("redis://h?user=other")->user, "other");
+}
+
+// They were taken for what they look like, and the server said that the password is wrong.
+TEST_F(StorePassword, WhatIsNoEscapeIsRefused) {
+  for (const char* uri :
+       {"redis://u:hunter2%zz@h", "redis://u:hunter2%@h", "etcd://u:hunter2%4@h", "redis://u%g0:hunter2@h"}) {
+    const auto login = login_of(uri);
+    ASSERT_FALSE(login) << uri;
+    EXPECT_EQ(login.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(login.error().message(), HasSubstr("%25"));
+    EXPECT_THAT(login.error().message(), Not(HasSubstr("hunter2")));
+  }
 }
 
 TEST_F(StorePassword, StandsInAFileOrAVariable) {
@@ -102,6 +114,10 @@ TEST_F(StorePassword, GoesAlongToWhereTheEnvironmentIsAnother) {
     EXPECT_EQ(taken(*inside).text(), taken(uri).text());
     EXPECT_EQ(taken(*inside).parameters.size(), taken(uri).parameters.size() - 1);
   }
+  EXPECT_THAT(
+      store::password_variables("pages=redis://h?password_env=A&timeout_ms=1,sync=etcd://h?etcd.password_env=B"),
+      testing::ElementsAre("A", "B"));
+  EXPECT_THAT(store::password_variables("redis://h?password_file=A"), testing::IsEmpty());
   EXPECT_EQ(store::with_login_inside("redis://:own@h").value(), "redis://:own@h");
   EXPECT_EQ(store::with_login_inside("file:/a?b").value(), "file:/a?b");
   EXPECT_FALSE(store::with_login_inside("redis://h?password_env=FARHEAPTEST_PASSWORD"));
@@ -111,13 +127,27 @@ TEST_F(StorePassword, GoesAlongToWhereTheEnvironmentIsAnother) {
 
 // Whatever is wrong with the URI, the message that says so does not repeat the password.
 TEST(StoreMessages, NeverHoldAPassword) {
-  for (const char* uri :
-       {"rdis://u:hunter2@h", "redis://u:hunt/er2@h", "redis://u:hunt?er2@h", "redis:u:hunter2@h", "redis:/u:hunter2@h",
-        "redis+redis://u:hunter2@h", "checksum+checksum+redis://u:hunter2@h", "redis://u:hunter2@h?nothing=1",
-        "redis://u:hunter2@h?timeout_ms=soon", "redis://u:hunter2@h?timeout_ms", "redis://u:hunter2@h:port/7",
-        "redis://h?password=hunter2", "redis://h?pasword_file", "encrypt+checksum+redis://u:hunter2@h",
-        "spanner://u:hunter2@h", "pages=redis://u:hunter2@h", "pages=redis://u:hunter2@h,sync=nowhere://u:hunter2@h",
-        "checksum+pages=redis://u:hunter2@h,sync=mem:", "mem://u:hunter2@h?x=1"}) {
+  for (const char* uri : {"rdis://u:hunter2@h",
+                          "redis://u:hunt/er2@h",
+                          "redis://u:hunt?er2@h",
+                          "redis:u:hunter2@h",
+                          "redis:/u:hunter2@h",
+                          "redis+redis://u:hunter2@h",
+                          "checksum+checksum+redis://u:hunter2@h",
+                          "redis://u:hunter2@h?nothing=1",
+                          "redis://u:hunter2@h?timeout_ms=soon",
+                          "redis://u:hunter2@h?timeout_ms",
+                          "redis://u:hunter2@h:port/7",
+                          "redis://h?password=hunter2",
+                          "redis://h?pasword_file",
+                          "encrypt+checksum+redis://u:hunter2@h",
+                          "spanner://u:hunter2@h",
+                          "pages=redis://u:hunter2@h",
+                          "pages=redis://u:hunter2@h,sync=nowhere://u:hunter2@h",
+                          "checksum+pages=redis://u:hunter2@h,sync=mem:",
+                          "mem://u:hunter2@h?x=1",
+                          "redis://my user:hunter2@h/7",
+                          "redis://u:hunt er2@h:1/7"}) {
     const auto opened = open_store(uri);
     ASSERT_FALSE(opened) << uri;
     const Error& error = opened.error();

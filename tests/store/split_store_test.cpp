@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "store/contents.hpp"
-#include "store/heap_blocks.hpp"
 #include "store/decorator.hpp"
+#include "store/heap_blocks.hpp"
 #include "tests/store/store_fixture.hpp"
 
 namespace farheap::test {

@@ -85,6 +85,26 @@ class Overview(unittest.TestCase):
             self.assertEqual(done.stdout, "", words)
             self.assertNotEqual(done.stderr, "", words)
 
+    def test_an_unknown_verb_is_named(self):
+        for words, shown in ((("frob",), "frob"), (("store", "frob"), "store frob"), (("heap", "frob", "x"), "heap frob"),
+                             (("store", "frob", "--json"), "store frob")):
+            done = tool(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(f"unknown verb: {shown}; there are ", done.stderr)
+
+    def test_what_is_no_wrong_usage_is_1(self):
+        for words in (("store", "ls", "redis://127.0.0.1:1/7?password_env=FARHEAPTEST_NOT_SET"),
+                      ("run", "--store", "redis://127.0.0.1:1/7?password_env=FARHEAPTEST_NOT_SET", "--", "true")):
+            done = tool(*words)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("this variable is not set", done.stderr)
+
+    def test_a_server_without_its_strokes_reads_well(self):
+        done = tool("store", "ls", "redis:127.0.0.1")
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("::", done.stderr)
+        self.assertIn("'//' must stand behind 'redis:'", done.stderr)
+
     def test_manual_and_completion_know_every_option(self):
         keys = [row["key"] for row in json.loads(tool("options", "--json").stdout)["options"]]
         manual, completion = tool("manual").stdout, tool("completion").stdout

@@ -93,8 +93,14 @@ class StoreCheck(unittest.TestCase):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = self.start()
             process.send_signal(number)
-            self.assertEqual(process.wait(timeout=60), 1)
+            self.assertEqual(process.wait(timeout=60), -number)
             self.assertEqual(self.what_is_left(), [])
+
+    def test_a_server_that_does_not_answer_is_one_sentence(self):
+        done = check("redis://127.0.0.1:1/7?patience_s=0")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("see that the server runs there", done.stderr)
 
     def test_a_check_that_ends_its_process_is_broken_and_the_others_go_on(self):
         process = self.start()
@@ -104,7 +110,7 @@ class StoreCheck(unittest.TestCase):
         self.assertTrue(any("the process that ran it ended" in line for line in lines))
         self.assertIn("holds", next(line for line in lines if "holds" in line))
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
         self.assertEqual(self.what_is_left(), [])
 
 

@@ -20,7 +20,8 @@ api::ReadRowsRequest row_of(const std::string& key) {
   return request;
 }
 
-Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters) {
+Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters,
+                                             const StoreOptions& /*options*/) {
   auto where = google_place("bigtable", place, "TABLE");
   if (!where) return fail(std::move(where.error()));
   const auto patience = server_patience(parameters);
@@ -37,18 +38,12 @@ Result<std::unique_ptr<Client>> Client::open(const std::string& place, const sto
 
 Client::Client(GooglePlace place, std::string app_profile, ServerPatience patience, GoogleChannel data,
                std::shared_ptr<grpc::Channel> admin_channel)
-    : place_(std::move(place)),
+    : ServerClient(place.describe(), patience, data.is_emulator, data.channel),
+      place_(std::move(place)),
       table_path_(place_.instance_path() + "/tables/" + place_.table),
       app_profile_(std::move(app_profile)),
-      patience_(patience),
-      is_emulator_(data.is_emulator),
-      watch_(data.channel),
       data_(api::Bigtable::NewStub(data.channel)),
       admin_(admin::BigtableTableAdmin::NewStub(admin_channel)) {}
-
-Error Client::error(const grpc::Status& status, std::string what) const {
-  return grpc_error(status, std::move(what), place_.describe(), patience_);
-}
 
 Answer<std::vector<Row>> Client::read(api::ReadRowsRequest request) {
   address(request);
@@ -111,7 +106,7 @@ Answer<std::int64_t> Client::add(const std::string& key, std::string_view column
       return tl::unexpected(grpc::Status(grpc::StatusCode::DATA_LOSS, "the counter came back without its value"));
     }
     const bool is_unclear = reply_of(status) == Reply::kUnclear;
-    if (is_unclear) watch_.doubt();
+    if (is_unclear) watch()->doubt();
     if (is_unclear || !attempts.again(status)) return tl::unexpected(status);
   }
 }

@@ -8,45 +8,30 @@
 #include <google/bigtable/admin/v2/bigtable_table_admin.grpc.pb.h>
 #include <google/bigtable/v2/bigtable.grpc.pb.h>
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engines/bigtable/rows.hpp"
-#include "engines/grpc/channel.hpp"
 #include "engines/grpc/google_place.hpp"
-#include "engines/grpc/patience.hpp"
+#include "engines/grpc/server_client.hpp"
 
 namespace farheap::engines::bigtable {
-
-template <class T>
-using Answer = tl::expected<T, grpc::Status>;
 
 // Of rows that begin with `prefix`, or of one row.
 [[nodiscard]] api::ReadRowsRequest rows_with(const std::string& prefix);
 [[nodiscard]] api::ReadRowsRequest row_of(const std::string& key);
 
-class Client {
+class Client final : public ServerClient {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&);
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&,
+                                                            const StoreOptions&);
   Client(GooglePlace place, std::string app_profile, ServerPatience patience, GoogleChannel data,
          std::shared_ptr<grpc::Channel> admin);
 
   [[nodiscard]] const GooglePlace& place() const { return place_; }
-  [[nodiscard]] const ServerPatience& patience() const { return patience_; }
-  [[nodiscard]] bool is_emulator() const { return is_emulator_; }
   [[nodiscard]] api::Bigtable::Stub& stub() { return *data_; }
-  [[nodiscard]] ConnectionWatch& watch() { return watch_; }
-  // Of what only reads; and of what writes, which must not go on in a store that was made anew.
-  [[nodiscard]] Attempts attempts() { return Attempts(patience_, &watch_); }
-  [[nodiscard]] Attempts writing_attempts() { return Attempts(patience_, &watch_, &may_write_); }
-  void ask_before_writing_again(std::function<bool()> may_write) { may_write_ = std::move(may_write); }
-  // For the end, when there is nothing to lose: a server that is gone is not waited for.
-  void hurry() { patience_.all = std::min<std::chrono::milliseconds>(patience_.all, std::chrono::seconds(3)); }
-  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
 
   // Every request names the table and the profile.
   template <class Request>
@@ -81,10 +66,6 @@ class Client {
   GooglePlace place_;
   std::string table_path_;
   std::string app_profile_;
-  ServerPatience patience_;
-  bool is_emulator_;
-  ConnectionWatch watch_;
-  std::function<bool()> may_write_;
   std::unique_ptr<api::Bigtable::Stub> data_;
   std::unique_ptr<google::bigtable::admin::v2::BigtableTableAdmin::Stub> admin_;
 };

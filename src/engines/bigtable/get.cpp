@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engines/grpc/streams.hpp"
+#include "engines/space/wanted.hpp"
 
 namespace farheap::engines::bigtable {
 namespace {
@@ -13,14 +14,7 @@ constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostKnown = 64;  // versions in the filter of one request
 constexpr std::size_t kInFlight = 4;
 
-// One block of an entry.
-struct Wanted {
-  std::uint64_t block = 0;
-  std::byte* to = nullptr;
-  Version known = 0;
-  std::size_t entry = 0;
-  Outcome outcome = Outcome::kPending;
-  Version version = 0;
+struct Wanted : WantedBlock {
   bool again = false;  // it is there, but not as one that was known
 };
 
@@ -178,32 +172,11 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
   return worst;
 }
 
-// The worst of its blocks; absent if any is.
-void settle(Get& entry, const Wanted& wanted, bool is_single) {
-  const auto rank = [](Outcome outcome) {
-    return outcome == Outcome::kCorrupt ? 4 : outcome == Outcome::kPending ? 3 : outcome == Outcome::kAbsent ? 2 : 1;
-  };
-  if (entry.outcome == Outcome::kPending || rank(wanted.outcome) > rank(entry.outcome)) entry.outcome = wanted.outcome;
-  entry.version = is_single ? wanted.version : 0;
-}
-
-std::vector<Wanted> blocks_of(std::span<Get> batch, std::size_t block_bytes) {
-  std::vector<Wanted> wanted;
-  for (std::size_t e = 0; e < batch.size(); ++e) {
-    const auto& entry = batch[e];
-    for (std::size_t at = 0; at < entry.into.size(); at += block_bytes) {
-      wanted.push_back(
-          {.block = entry.block + at / block_bytes, .to = entry.into.data() + at, .known = entry.known, .entry = e});
-    }
-  }
-  std::ranges::stable_sort(wanted, {}, &Wanted::block);
-  return wanted;
-}
-
 }  // namespace
 
-grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> batch) {
-  auto wanted = blocks_of(batch, block_bytes);
+grpc::Status get_blocks(Space& space, std::span<Get> batch) {
+  const auto block_bytes = space.block_bytes();
+  auto wanted = blocks_of<Wanted>(batch, block_bytes);
   auto attempts = space.client().attempts();
   std::span<Wanted> pending = wanted;
   grpc::Status status;
@@ -219,24 +192,20 @@ grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> ba
     if (pending.empty() || !goes_on) break;
   }
   settled.insert(settled.end(), rest.begin(), rest.end());
-  for (auto& entry : batch) entry.outcome = Outcome::kPending;
-  for (const auto& one : settled) settle(batch[one.entry], one, batch[one.entry].into.size() == block_bytes);
-  for (auto& entry : batch) {
-    if (entry.outcome == Outcome::kPending) entry.outcome = Outcome::kFailed;
-    space.clock().has_seen(entry.version);
-  }
+  for (const auto& one : settled) space.clock().has_seen(one.version);
+  settle_entries(std::span<const Wanted>(settled), block_bytes, batch);
   return pending.empty() ? grpc::Status() : status;
 }
 
-Answer<Found> find_version(Space& space, std::uint64_t block) {
+Answer<FoundVersion> find_version(Space& space, std::uint64_t block) {
   auto rows = space.client().read(row_of(space.keys().block(block)));
   if (!rows) return tl::unexpected(rows.error());
-  if (rows->empty()) return Found{};
+  if (rows->empty()) return FoundVersion{};
   const auto& value = rows->front().cells.front().value;
   if (value.size() < kVersionBytes) {
     return tl::unexpected(grpc::Status(grpc::StatusCode::DATA_LOSS, "a block's cell is too short"));
   }
-  const Found found{number_in(value), value.size() == kVersionBytes};
+  const FoundVersion found{number_in(value), value.size() == kVersionBytes};
   space.clock().has_seen(found.version);
   return found;
 }

@@ -15,13 +15,13 @@ namespace farheap::engines::bigtable {
 
 // Sets the outcome of every entry, and the version of single blocks. An entry that could not be read is kFailed, and
 // the status says why. Requires: the batch has passed store::check().
-[[nodiscard]] grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> batch);
+[[nodiscard]] grpc::Status get_blocks(Space& space, std::span<Get> batch);
 
 // The newest version of one block; 0: it is not there.
-struct Found {
+struct FoundVersion {
   Version version = 0;
   bool is_erased = false;  // the version is that of its erasing
 };
-[[nodiscard]] Answer<Found> find_version(Space& space, std::uint64_t block);
+[[nodiscard]] Answer<FoundVersion> find_version(Space& space, std::uint64_t block);
 
 }  // namespace farheap::engines::bigtable

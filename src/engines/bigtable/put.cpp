@@ -173,7 +173,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
     grpc::Status status = statuses[i];
     bool matched = responses[i].predicate_matched();
     bool was_unclear = reply_of(status) == Reply::kUnclear;
-    if (was_unclear) was_unclear_ = true, space_.client().watch().doubt();
+    if (was_unclear) was_unclear_ = true, space_.client().watch()->doubt();
     if (is_passing(reply_of(status))) {
       api::CheckAndMutateRowRequest request;
       fill(request, entry, *entry.expected);

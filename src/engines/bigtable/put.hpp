@@ -18,7 +18,7 @@ namespace farheap::engines::bigtable {
 
 class Writer {
  public:
-  Writer(Space& space, std::size_t block_bytes) : space_(space), block_bytes_(block_bytes) {}
+  explicit Writer(Space& space) : space_(space), block_bytes_(space.block_bytes()) {}
 
   // Sets the outcome of every entry, and the version of single blocks. Requires: the batch has passed store::check().
   [[nodiscard]] grpc::Status put(std::span<Put> batch);

@@ -21,7 +21,7 @@ namespace api = google::bigtable::v2;
 
 inline constexpr char kFamily[] = "f";
 inline constexpr char kPage[] = "p";       // of a block's row: its version, 8 bytes, then its bytes
-inline constexpr char kCount[] = "n";      // of a counter's row
+inline constexpr char kCount[] = "n";      // of a counter's row (counter.hpp)
 inline constexpr char kAbout[] = "about";  // of the row that says what the store is
 inline constexpr char kEpoch[] = "epoch";
 inline constexpr char kBeat[] = "beat";

@@ -7,156 +7,74 @@
 // those of handles that have seen each other's versions. Puts of handles that have not are ordered by their clocks,
 // which are put right by the server's where they are off by more than 50 ms. Compare-and-swap needs no clock.
 // An erasure holds against puts of the same handle that are still under way somewhere.
-//
-// A failed add() is never tried again unless it cannot have been carried out: Bigtable has no place for a stamp beside
-// a counter that it adds to.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <atomic>
-
+#include "engines/bigtable/counter.hpp"
 #include "engines/bigtable/get.hpp"
 #include "engines/bigtable/put.hpp"
 #include "engines/engine_table.hpp"
-#include "store/batch.hpp"
+#include "engines/space/keeper.hpp"
+#include "engines/space/server_store.hpp"
+#include "store/contents.hpp"
 
 namespace farheap::engines {
 namespace bigtable {
 namespace {
 
-class BigtableStore final : public Store {
+class Blocks final : public ServerBlocks {
  public:
-  BigtableStore(std::unique_ptr<Space> space, std::size_t block_bytes)
-      : space_(std::move(space)), writer_(*space_, block_bytes) {
-    limits_.block_bytes = block_bytes;
-    limits_.largest_value_bytes = std::size_t{4} << 20;
-    limits_.largest_batch_bytes = std::size_t{32} << 20;
-    limits_.largest_batch_operations = 8192;
-    limits_.best_run_bytes = std::size_t{512} << 10;
+  explicit Blocks(Space& space) : space_(space), writer_(space), counters_(space) {}
+
+  Limits limits() const override {
+    return {.block_bytes = space_.block_bytes(),
+            .largest_value_bytes = std::size_t{4} << 20,
+            .largest_batch_bytes = std::size_t{32} << 20,
+            .largest_batch_operations = 8192,
+            .best_run_bytes = std::size_t{512} << 10};
+  }
+  grpc::Status get(std::span<Get> batch) override { return get_blocks(space_, batch); }
+  grpc::Status put(std::span<Put> batch) override { return writer_.put(batch); }
+  grpc::Status erase(std::uint64_t first, std::uint64_t last) override { return writer_.erase(first, last); }
+  Answer<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
+    return counters_.add(counter, delta);
   }
 
-  std::string describe() const override { return space_->client().place().describe(); }
-  Limits limits() const override { return limits_; }
-  Capabilities capabilities() const override {
-    auto all = static_cast<Capabilities>(Capability::kVersions) | static_cast<Capabilities>(Capability::kCounters) |
-               static_cast<Capabilities>(Capability::kLinearisable) | static_cast<Capabilities>(Capability::kSparse);
-    if (space_->is_kept()) {
-      all |=
-          static_cast<Capabilities>(Capability::kManyProcesses) | static_cast<Capabilities>(Capability::kManyMachines);
-      if (!space_->client().is_emulator()) all |= static_cast<Capabilities>(Capability::kDurable);
-    }
-    return all;
+  Answer<std::uint64_t> count() override {
+    std::uint64_t count = 0;
+    const auto status = each_block(0, [&](std::span<const std::string> keys) {
+      count += keys.size();
+      return true;
+    });
+    if (!status.ok()) return tl::unexpected(status);
+    return count;
   }
-
-  Status get(std::span<Get> batch) override {
-    if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
-    if (batch.empty()) return {};
-    space_->client().watch().look();
-    const auto status = get_blocks(*space_, limits_.block_bytes, batch);
-    // Seldom asked for, and the first that a server would say that lost everything.
-    const bool any_absent = std::ranges::any_of(batch, [](auto& entry) { return entry.outcome == Outcome::kAbsent; });
-    if (any_absent) space_->client().watch().doubt();
-    return settle(batch, status, "cannot read blocks");
+  Answer<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
+    std::vector<BlockRun> runs;
+    const auto status = each_block(first, [&](std::span<const std::string> keys) {
+      for (const auto& key : keys) {
+        if (const auto number = space_.keys().number_of(key)) store::add_block(runs, *number);
+      }
+      return runs.empty();
+    });
+    if (!status.ok()) return tl::unexpected(status);
+    return runs;
   }
+  Answer<std::vector<NamedCounter>> counters() override { return counters_.all(); }
+  std::size_t overhead_bytes() const override { return space_.keys().block(0).size() + kVersionBytes; }
 
-  Status put(std::span<Put> batch) override {
-    if (auto ok = store::check(batch, limits_, capabilities(), *this); !ok) return ok;
-    if (batch.empty()) return {};
-    if (auto ok = space_->still_there(); !ok) return none_done(batch, std::move(ok));
-    const auto status = writer_.put(batch);
-    return settle(batch, status, "cannot write blocks");
-  }
-
-  Status erase(std::uint64_t first, std::uint64_t count) override {
-    if (count == 0) return still_there({}, "");
-    if (auto ok = space_->still_there(); !ok) return ok;
-    const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
-    return still_there(writer_.erase(first, last), "cannot erase blocks");
-  }
-
-  Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
-    // A connection that rested may be a dead one, which would leave it open whether this was done: a read finds out.
-    if (rested()) space_->client().watch().doubt();
-    if (auto ok = space_->still_there(); !ok) return fail(std::move(ok.error()));
-    const auto key = space_->keys().counter(counter);
-    Answer<std::int64_t> value = 0;
-    if (delta != 0) {
-      value = space_->client().add(key, kCount, delta);
-    } else if (const auto rows = space_->client().read(row_of(key)); !rows) {
-      value = tl::unexpected(rows.error());
-    } else if (!rows->empty()) {
-      value = static_cast<std::int64_t>(number_in(rows->front().cells.front().value));
-    }
-    const auto status = value ? grpc::Status() : value.error();
-    const auto ok = still_there(status, "cannot count");
-    if (!ok && delta != 0 && reply_of(status) == Reply::kUnclear && ok.error().code != ErrorCode::kCorrupt) {
-      return fail(ErrorCode::kUnknown, "cannot count", describe(), "no answer came: it may or may not have happened",
-                  "read it back to know");
-    }
-    if (!ok) return fail(ok.error());
-    return *value;
-  }
-
-  // Bigtable acknowledges what is durable.
-  Status sync() override { return still_there({}, ""); }
-
-  Result<StoreUsage> usage() override {
-    StoreUsage usage;
-    auto request = rows_with(space_->keys().blocks());
+ private:
+  template <class Visit>
+  grpc::Status each_block(std::uint64_t first, Visit visit) {
+    auto request = rows_with(space_.keys().blocks());
+    request.mutable_rows()->mutable_row_ranges(0)->set_start_key_closed(space_.keys().block(first));
     // Longer than a version: erased blocks may have left a cell.
     auto& filters = *request.mutable_filter()->mutable_chain();
     filters.add_filters()->set_cells_per_column_limit_filter(1);
     filters.add_filters()->set_value_regex_filter("\\C{9}\\C*");
-    const auto status = space_->client().each_key(std::move(request), [&](std::span<const std::string> keys) {
-      usage.blocks += keys.size();
-      return true;
-    });
-    if (auto ok = still_there(status, "cannot look at the store"); !ok) return fail(ok.error());
-    const std::size_t row_bytes = space_->keys().block(0).size() + kVersionBytes + limits_.block_bytes;
-    usage.space_bytes = usage.blocks * row_bytes;
-    return usage;
+    return space_.client().each_key(std::move(request), visit);
   }
 
- private:
-  bool rested() {
-    constexpr std::uint64_t kSecond = 1000 * 1000;
-    const auto now = space_->clock().now();
-    return last_add_.exchange(now) + kSecond < now;
-  }
-
-  // The status of a call, once it is sure that the store behind it is still the same.
-  Status still_there(const grpc::Status& status, const char* what) {
-    if (status.error_code() == grpc::StatusCode::NOT_FOUND) {
-      return space_->lost("the server lost the table, and all that was in it");
-    }
-    if (!status.ok()) {
-      if (auto ok = space_->still_there(); !ok && ok.error().code == ErrorCode::kCorrupt) return ok;
-      return fail(space_->client().error(status, what));
-    }
-    return space_->still_there();
-  }
-
-  static Status none_done(std::span<Put> batch, Status why) {
-    for (auto& entry : batch) entry.outcome = Outcome::kFailed;
-    return why;
-  }
-
-  template <class Entry>
-  Status settle(std::span<Entry> batch, const grpc::Status& status, const char* what) {
-    auto ok = still_there(status, what);
-    if (!ok && ok.error().code == ErrorCode::kCorrupt) {
-      for (auto& entry : batch) entry.outcome = Outcome::kCorrupt;
-    } else if (!ok && status.ok()) {  // done, but nobody knows where
-      for (auto& entry : batch) entry.outcome = Outcome::kUnknown;
-    }
-    if (!ok) return ok;
-    return store::summary(std::span<const Entry>(batch), *this);
-  }
-
-  std::unique_ptr<Space> space_;
-  Limits limits_;
+  Space& space_;
   Writer writer_;
-  std::atomic<std::uint64_t> last_add_{0};
+  Counters counters_;
 };
 
 }  // namespace
@@ -164,14 +82,9 @@ class BigtableStore final : public Store {
 
 store::StoreResult open_bigtable(const std::string& place, const store::Parameters& parameters,
                                  const StoreOptions& options) {
-  auto client = bigtable::Client::open(place, parameters);
-  if (!client) return fail(std::move(client.error()));
-  if (auto ok = store::check_block_bytes(options.block_bytes, (*client)->place().describe()); !ok) {
-    return fail(std::move(ok.error()));
-  }
-  auto space = bigtable::Space::open(std::move(*client), options);
-  if (!space) return fail(std::move(space.error()));
-  return std::make_unique<bigtable::BigtableStore>(std::move(*space), options.block_bytes);
+  return open_server_store<bigtable::Client, bigtable::Space, bigtable::Blocks>(place, parameters, options);
 }
+
+const store::Keeper kBigtableKeeper = keeper_of<bigtable::Client, bigtable::Stores>();
 
 }  // namespace farheap::engines

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engines/grpc/streams.hpp"
+#include "store/contents.hpp"
 
 namespace farheap::engines::datastore {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::size_t kRequestBytes = std::size_t{2} << 20;  // Datastore takes 
 constexpr std::size_t kRequestEntities = 400;                // Datastore takes 500 in a commit
 constexpr std::size_t kInFlight = 4;
 constexpr char kPage[] = "d";
+constexpr char kCount[] = "n";
 
 Outcome outcome_of(const grpc::Status& status, bool was_unclear) {
   if (was_unclear || status.error_code() == grpc::StatusCode::UNKNOWN) return Outcome::kUnknown;
@@ -36,12 +38,24 @@ struct Blocks::Wanted {
   bool is_answered = false;
 };
 
-Blocks::Blocks(Space& space, std::size_t block_bytes)
+Blocks::Blocks(Space& space)
     : space_(space),
-      block_bytes_(block_bytes),
-      pieces_(std::max<std::size_t>(block_bytes / kPieceBytes, 1)),
-      piece_bytes_(block_bytes / pieces_),
-      blocks_a_request_(std::max<std::size_t>(std::min(kRequestEntities / pieces_, kRequestBytes / block_bytes), 1)) {}
+      block_bytes_(space.block_bytes()),
+      pieces_(std::max<std::size_t>(block_bytes_ / kPieceBytes, 1)),
+      piece_bytes_(block_bytes_ / pieces_),
+      blocks_a_request_(std::max<std::size_t>(std::min(kRequestEntities / pieces_, kRequestBytes / block_bytes_), 1)) {}
+
+Limits Blocks::limits() const {
+  return {.block_bytes = block_bytes_,
+          .largest_value_bytes = std::size_t{4} << 20,
+          .largest_batch_bytes = std::size_t{16} << 20,
+          .largest_batch_operations = 4096,
+          .best_run_bytes = std::size_t{1} << 20};
+}
+
+Capabilities Blocks::more_capabilities() const {
+  return space_.client().is_emulator() ? 0 : static_cast<Capabilities>(Capability::kSurvivesFailover);
+}
 
 // In the order of numbers: "NAME/0000000000000005", or "NAME/0000000000000005.1".
 std::string Blocks::name(std::uint64_t block, std::size_t piece) const {
@@ -49,11 +63,15 @@ std::string Blocks::name(std::uint64_t block, std::size_t piece) const {
   return pieces_ == 1 ? whole : fmt::format("{}.{}", whole, piece);
 }
 
+std::uint64_t Blocks::number_of(const api::Key& key) const {
+  return std::strtoull(name_of(key).substr(space_.prefix().size(), 16).c_str(), nullptr, 16);
+}
+
 // ---- get
 
 void Blocks::take(const api::Entity& entity, std::span<Wanted* const> wanted) const {
   const std::string_view text = std::string_view(name_of(entity.key())).substr(space_.prefix().size());
-  const std::uint64_t block = std::strtoull(std::string(text.substr(0, 16)).c_str(), nullptr, 16);
+  const std::uint64_t block = number_of(entity.key());
   const std::size_t piece = text.size() > 17 ? static_cast<std::size_t>(text[17] - '0') : 0;
   const auto& bytes = blob_in(entity, kPage);
   const Version version = number_in(entity, kVersion);
@@ -97,7 +115,7 @@ grpc::Status Blocks::get_round(std::vector<Wanted*> wanted, Attempts& attempts) 
       worst = statuses[i];
       continue;
     }
-    if (!space_.believe(responses[i])) return {};
+    if (!space_.believe_answer(responses[i])) return {};
     for (auto* one : part(i)) one->found = 0, one->is_corrupt = one->is_mixed = false, one->is_answered = true;
     for (const auto& result : responses[i].found()) take(result.entity(), part(i));
     for (auto* one : part(i)) {  // next time
@@ -130,7 +148,7 @@ grpc::Status Blocks::get(std::span<Get> batch) {
     }
     if (pending.empty() || space_.is_lost()) break;
     status = get_round(pending, attempts);
-    if (!status.ok() && !space_.client().again(attempts, status)) break;
+    if (!status.ok() && !attempts.again(status)) break;
   }
   for (const auto& one : all) {
     auto& entry = *one.entry;
@@ -226,6 +244,30 @@ grpc::Status Blocks::put(std::span<Put> batch) {
   return worst;
 }
 
+// ---- counters
+
+Answer<std::int64_t> Blocks::add(std::string_view counter, std::int64_t delta) {
+  std::vector<api::Key> keys(1);
+  space_.client().set_key(keys[0], kCounterKind, space_.prefix() + escaped(counter));
+  std::uint64_t sum = 0;
+  const auto added = space_.once(keys, [&](const api::LookupResponse& found) {
+    const api::EntityResult* counter_found = nullptr;
+    for (const auto& result : found.found()) {
+      if (result.entity().key().path(0).kind() == kCounterKind) counter_found = &result;
+    }
+    sum = static_cast<std::uint64_t>(delta);
+    if (counter_found != nullptr) sum += number_in(counter_found->entity(), kCount);
+    std::vector<api::Mutation> mutations;
+    if (delta == 0) return mutations;
+    auto& entity = over(counter_found, mutations.emplace_back());
+    *entity.mutable_key() = keys[0];
+    set_number(entity, kCount, sum);
+    return mutations;
+  });
+  if (!added) return tl::unexpected(added.error());
+  return static_cast<std::int64_t>(sum);
+}
+
 // ---- erasing, counting
 
 grpc::Status Blocks::erase_keys(std::vector<api::Key> keys) {
@@ -263,11 +305,17 @@ grpc::Status Blocks::erase(std::uint64_t first, std::uint64_t last) {
   }
 }
 
+// Whether it is still the store that was opened, for what is asked by queries.
+grpc::Status Blocks::look() {
+  auto found = space_.client().lookup(space_.look());
+  if (!found) return found.error();
+  (void)space_.believe_answer(*found);
+  return {};
+}
+
 Answer<std::uint64_t> Blocks::count() {
-  auto look = space_.look();
-  auto found = space_.client().lookup(look);
-  if (!found) return tl::unexpected(found.error());
-  if (!space_.believe(*found)) return 0;
+  if (const auto status = look(); !status.ok()) return tl::unexpected(status);
+  if (space_.is_lost()) return 0;
   // Keys one by one: not every emulator can count.
   constexpr int kAtOnce = 10000;
   std::uint64_t entities = 0;
@@ -280,6 +328,40 @@ Answer<std::uint64_t> Blocks::count() {
     entities += keys->size();
     from = name_of(keys->back().key()) + "!";
   }
+}
+
+Answer<std::vector<BlockRun>> Blocks::runs_from(std::uint64_t first) {
+  if (const auto status = look(); !status.ok()) return tl::unexpected(status);
+  std::vector<BlockRun> runs;
+  if (space_.is_lost()) return runs;
+  constexpr int kAtOnce = 10000;
+  const auto query =
+      space_.client().names_between(kBlockKind, name(first, 0), name(~std::uint64_t{0}, pieces_ - 1) + "~");
+  const auto found = space_.client().query(query, true, kAtOnce);
+  if (!found) return tl::unexpected(found.error());
+  for (const auto& entity : *found) {  // the pieces of a block follow each other
+    const auto block = number_of(entity.key());
+    if (runs.empty() || block >= runs.back().first + runs.back().count) store::add_block(runs, block);
+  }
+  return runs;
+}
+
+Answer<std::vector<NamedCounter>> Blocks::counters() {
+  if (const auto status = look(); !status.ok()) return tl::unexpected(status);
+  std::vector<NamedCounter> all;
+  if (space_.is_lost()) return all;
+  constexpr int kMost = 100000;
+  const auto prefix = space_.prefix();
+  // "NAME/s/" is for scratch stores.
+  for (const auto& [from, to] : {std::pair(prefix, prefix + "s/"), std::pair(prefix + "s0", prefix + "~~")}) {
+    const auto found = space_.client().query(space_.client().names_between(kCounterKind, from, to), false, kMost);
+    if (!found) return tl::unexpected(found.error());
+    for (const auto& entity : *found) {
+      const auto value = static_cast<std::int64_t>(number_in(entity, kCount));
+      all.push_back({unescaped(std::string_view(name_of(entity.key())).substr(prefix.size())), value});
+    }
+  }
+  return all;
 }
 
 }  // namespace farheap::engines::datastore

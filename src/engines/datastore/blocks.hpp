@@ -10,20 +10,24 @@
 #include <span>
 
 #include "engines/datastore/space.hpp"
+#include "engines/space/server_store.hpp"
 
 namespace farheap::engines::datastore {
 
-class Blocks {
+class Blocks final : public ServerBlocks {
  public:
-  Blocks(Space& space, std::size_t block_bytes);
+  explicit Blocks(Space& space);
 
-  // Each sets the outcomes (and the versions of single blocks). The status is the reason for those that are errors; it
-  // is OK if the store is lost. Requires: the batch has passed store::check().
-  [[nodiscard]] grpc::Status get(std::span<Get> batch);
-  [[nodiscard]] grpc::Status put(std::span<Put> batch);
-  // [first, last]
-  [[nodiscard]] grpc::Status erase(std::uint64_t first, std::uint64_t last);
-  [[nodiscard]] Answer<std::uint64_t> count();
+  Limits limits() const override;
+  Capabilities more_capabilities() const override;
+  grpc::Status get(std::span<Get> batch) override;
+  grpc::Status put(std::span<Put> batch) override;
+  grpc::Status erase(std::uint64_t first, std::uint64_t last) override;
+  Answer<std::int64_t> add(std::string_view counter, std::int64_t delta) override;
+  Answer<std::uint64_t> count() override;
+  Answer<std::vector<BlockRun>> runs_from(std::uint64_t first) override;
+  Answer<std::vector<NamedCounter>> counters() override;
+  std::size_t overhead_bytes() const override { return 0; }
 
  private:
   struct Wanted;
@@ -35,6 +39,8 @@ class Blocks {
                      Version version, std::optional<const api::EntityResult*> over_found = std::nullopt) const;
   [[nodiscard]] grpc::Status put_plainly(std::span<Put*> entries);
   [[nodiscard]] grpc::Status swap(Put& entry);
+  [[nodiscard]] grpc::Status look();
+  [[nodiscard]] std::uint64_t number_of(const api::Key& key) const;
   [[nodiscard]] grpc::Status erase_keys(std::vector<api::Key> keys);
 
   Space& space_;

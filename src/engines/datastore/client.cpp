@@ -40,10 +40,9 @@ Result<Place> datastore_place(std::string_view text) {
   const auto rest = text.substr(2);
   const auto slash = std::min(rest.find('/'), rest.size());
   Place place{std::string(rest.substr(0, slash)), std::string(rest.substr(std::min(slash + 1, rest.size())))};
-  for (const auto& part : {place.project, place.store_name()}) {
-    if (!is_name(part)) {
-      return wrong(fmt::format("'{}' is no name (letters, digits, and any of - _ ., at most {})", part, kLongestName));
-    }
+  for (const auto& part : {place.project, place.name}) {
+    if (is_name(part) || (part.empty() && !place.project.empty())) continue;
+    return wrong(fmt::format("'{}' is no name (letters, digits, and any of - _ ., at most {})", part, kLongestName));
   }
   return place;
 }
@@ -69,23 +68,15 @@ std::uint64_t number_in(const api::Entity& entity, const char* property) {
 
 // ---- Client
 
-Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters) {
+Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters,
+                                             const StoreOptions& /*options*/) {
   auto where = datastore_place(place);
   if (!where) return fail(std::move(where.error()));
   const auto patience = server_patience(parameters);
   if (!patience) return fail(patience.error());
   auto channel = google_channel("DATASTORE_EMULATOR_HOST", "datastore.googleapis.com", where->describe());
   if (!channel) return fail(std::move(channel.error()));
-  return std::unique_ptr<Client>(new Client(std::move(*where), *patience, std::move(*channel)));
-}
-
-Error Client::error(const grpc::Status& status, std::string what) const {
-  if (status.error_message().find("too many entity groups") != std::string::npos) {
-    return {ErrorCode::kInvalidArgument, std::move(what), place_.describe(),
-            "this emulator keeps the rules of the Datastore of before, of few entities in a transaction",
-            "start it with --use-firestore-in-datastore-mode"};
-  }
-  return grpc_error(status, std::move(what), place_.describe(), patience_);
+  return std::unique_ptr<Client>(new Client(std::move(*where), *patience, *channel));
 }
 
 void Client::set_key(api::Key& key, const char* kind, const std::string& name) const {

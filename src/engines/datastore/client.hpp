@@ -7,26 +7,20 @@
 
 #include <google/datastore/v1/datastore.grpc.pb.h>
 
-#include <algorithm>
-#include <atomic>
+#include <farheap/store.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "engines/grpc/channel.hpp"
-#include "engines/grpc/patience.hpp"
+#include "engines/grpc/server_client.hpp"
 
 namespace farheap::engines::datastore {
 
 namespace api = google::datastore::v1;
 
-template <class T>
-using Answer = tl::expected<T, grpc::Status>;
-
 struct Place {
   std::string project;
   std::string name;  // of the store; empty where the URI names none
-  [[nodiscard]] std::string store_name() const { return name.empty() ? "farheap" : name; }
   [[nodiscard]] std::string describe() const { return "datastore://" + project + (name.empty() ? "" : "/" + name); }
 };
 // "//PROJECT[/NAME]"; kInvalidArgument, with the right form, if it is not of that form.
@@ -49,21 +43,13 @@ void set_number(api::Entity& entity, const char* property, std::uint64_t value);
 [[nodiscard]] std::uint64_t number_in(const api::Entity& entity, const char* property);
 [[nodiscard]] inline const std::string& name_of(const api::Key& key) { return key.path(0).name(); }
 
-class Client {
+class Client final : public ServerClient {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&);
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&,
+                                                            const StoreOptions&);
 
   [[nodiscard]] const Place& place() const { return place_; }
-  [[nodiscard]] const ServerPatience& patience() const { return patience_; }
-  [[nodiscard]] bool is_emulator() const { return is_emulator_; }
   [[nodiscard]] api::Datastore::Stub& stub() { return *stub_; }
-  [[nodiscard]] Attempts attempts() const { return Attempts(patience_); }
-  [[nodiscard]] bool again(Attempts& attempts, const grpc::Status& status) const {
-    return !is_hurrying_ && attempts.again(status);
-  }
-  // For the end, when there is nothing to lose: a server that is gone is not waited for.
-  void hurry() { is_hurrying_ = true; }
-  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
 
   void set_key(api::Key& key, const char* kind, const std::string& name) const;
   // Entities of a kind whose names are in [from, to), in order.
@@ -86,26 +72,12 @@ class Client {
   [[nodiscard]] grpc::Status close(const std::string& transaction, Attempts& attempts);
 
  private:
-  Client(Place place, ServerPatience patience, GoogleChannel channel)
-      : place_(std::move(place)),
-        patience_(patience),
-        is_emulator_(channel.is_emulator),
+  Client(Place place, ServerPatience patience, const GoogleChannel& channel)
+      : ServerClient(place.describe(), patience, channel.is_emulator),
+        place_(std::move(place)),
         stub_(api::Datastore::NewStub(channel.channel)) {}
-  template <class Call>
-  [[nodiscard]] grpc::Status ask(Attempts& attempts, Call call) const {
-    for (;;) {
-      grpc::ClientContext context;
-      context.set_deadline(attempts.deadline());
-      const grpc::Status status = call(context);
-      if (status.ok()) attempts.over();
-      if (status.ok() || !again(attempts, status)) return status;
-    }
-  }
 
   Place place_;
-  ServerPatience patience_;
-  bool is_emulator_;
-  std::atomic<bool> is_hurrying_{false};
   std::unique_ptr<api::Datastore::Stub> stub_;
 };
 

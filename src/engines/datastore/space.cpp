@@ -4,49 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <random>
 
 #include "base/random_number.hpp"
 #include "engines/grpc/streams.hpp"
+#include "engines/space/lost_races.hpp"
 
 namespace farheap::engines::datastore {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
-constexpr std::uint64_t kFormat = 1;
 constexpr std::size_t kInFlight = 4;
+
 // The commit found another version than the one it was to write over.
 bool has_changed(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::FAILED_PRECONDITION ||
          status.error_code() == grpc::StatusCode::ALREADY_EXISTS;
 }
 
-// So that those who race do not come back together.
-void pause_for_others(unsigned lost_races) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  std::this_thread::sleep_for(std::chrono::microseconds(random() % (200u << std::min(lost_races, 7u))));
-}
-
-constexpr char kGone[] = "Datastore lost it, or somebody has removed it";
-
 }  // namespace
-
-std::optional<About> about_in(std::string_view text) {
-  constexpr std::string_view kMagic = "farheap ";
-  if (!text.starts_with(kMagic)) return std::nullopt;
-  const auto* at = text.data() + kMagic.size();
-  const auto* end = text.data() + text.size();
-  About about;
-  for (auto* number : {&about.format, &about.block_bytes}) {
-    const auto read = std::from_chars(at, end, *number);
-    if (read.ec != std::errc() || read.ptr == end || *read.ptr != ' ') return std::nullopt;
-    at = read.ptr + 1;
-  }
-  about.identity.assign(at, end);
-  return about;
-}
 
 api::Entity& over(const api::EntityResult* found, api::Mutation& mutation) {
   if (found == nullptr) return *mutation.mutable_insert();
@@ -65,21 +39,39 @@ std::string escaped(std::string_view name) {
   return all;
 }
 
-Space::Space(std::unique_ptr<Client> client, const StoreOptions& options)
-    : client_(std::move(client)),
-      kept_(options.lifetime == Lifetime::kKeep),
-      block_bytes_(options.block_bytes),
-      store_(client_->place().store_name()),
-      handle_(fmt::format("{:016x}", base::random_number())),
-      identity_(fmt::format("{:016x}", base::random_number())),
-      version_(base::random_number()) {
-  if (!kept_) store_ += fmt::format("/s/{:016x}", base::random_number());
+std::string unescaped(std::string_view name) {
+  std::string all;
+  while (!name.empty()) {
+    const std::size_t length = name.front() == '%' ? 3 : 1;
+    const auto one = std::string(name.substr(0, length));
+    all += length == 1 ? one.front() : static_cast<char>(std::strtoul(one.c_str() + 1, nullptr, 16));
+    name.remove_prefix(std::min(length, name.size()));
+  }
+  return all;
 }
 
+Space::Space(std::unique_ptr<Client> client, std::unique_ptr<Stores> stores, const StoreOptions& options)
+    : ServerSpace(*client, *stores, options),
+      client_(std::move(client)),
+      stores_(std::move(stores)),
+      store_(entity_name(key())),
+      handle_(fmt::format("{:016x}", base::random_number())),
+      version_(base::random_number()) {}
+
 Result<std::unique_ptr<Space>> Space::open(std::unique_ptr<Client> client, const StoreOptions& options) {
-  std::unique_ptr<Space> space(new Space(std::move(client), options));
-  if (auto ok = space->set_up(); !ok) return fail(std::move(ok.error()));
+  auto stores = std::make_unique<Stores>(*client);
+  std::unique_ptr<Space> space(new Space(std::move(client), std::move(stores), options));
+  if (auto ok = space->enter(); !ok) return fail(std::move(ok.error()));
   return space;
+}
+
+Space::~Space() {
+  if (!leave()) return;
+  if (!is_kept()) {
+    (void)remove_entities(*client_, store_);
+  } else if (slots_.any_used()) {
+    (void)client_->remove_between(kSlotKind, prefix() + handle_ + "/", prefix() + handle_ + "0");
+  }
 }
 
 Version Space::next_version() {
@@ -87,72 +79,25 @@ Version Space::next_version() {
   return version != 0 ? version : version_++;
 }
 
-Status Space::set_up() {
-  auto found = client_->find(kStoreKind, store_);
-  if (found && !*found) {
-    if (auto ok = refuse_foreign_entities(); !ok) return ok;
-    // Only where there is none: another one may be quicker.
-    api::Mutation make;
-    *make.mutable_insert() = description().upsert();
-    const auto made = client_->mutate({make});
-    if (!made.ok() && made.error_code() != grpc::StatusCode::ALREADY_EXISTS) return fail(client_->error(made, kWhat));
-    found = client_->find(kStoreKind, store_);
-  }
-  if (!found) return fail(client_->error(found.error(), kWhat));
-  const auto about = *found ? about_in(text_in(**found, kAbout)) : std::nullopt;
-  if (!about) {
-    return fail(ErrorCode::kCorrupt, kWhat, client_->place().describe(), "its description is not one of Farheap's",
-                "name another one: datastore://PROJECT/NAME");
-  }
-  if (auto ok = check(*about); !ok) return ok;
-  identity_ = about->identity;
-  is_made_ = true;
-  collect();
-  if (!kept_) beating_ = std::jthread([this](const std::stop_token& stop) { keep_beating(stop); });
-  return {};
-}
-
-Status Space::check(const About& about) const {
-  if (about.format > kFormat) {
-    return fail(ErrorCode::kCorrupt, kWhat, client_->place().describe(), fmt::format("it has format {}", about.format),
-                "open it with the newer Farheap that made it");
-  }
-  if (about.block_bytes != block_bytes_) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, client_->place().describe(),
-                fmt::format("it holds blocks of {} bytes, not of {}", about.block_bytes, block_bytes_),
-                "open it with the block size it was made with");
-  }
-  return {};
-}
-
-Status Space::refuse_foreign_entities() {
-  if (!kept_) return {};  // its name was drawn by chance
-  for (const auto* kind : {kBlockKind, kCounterKind}) {
-    // "NAME/s/" is for scratch stores.
-    for (const auto& [from, to] : {std::pair(prefix(), prefix() + "s/"), std::pair(prefix() + "s0", store_ + "0")}) {
-      const auto found = client_->query(client_->names_between(kind, from, to), true, 1);
-      if (!found) return fail(client_->error(found.error(), kWhat));
-      if (found->empty()) continue;
-      return fail(
-          ErrorCode::kConflict, kWhat, client_->place().describe(),
-          fmt::format("there are entities of others below its name: {} '{}'", kind, name_of(found->front().key())),
-          "name another one: datastore://PROJECT/NAME");
-    }
-  }
-  return {};
-}
-
-api::Mutation Space::description() const {
-  api::Mutation mutation;
-  auto& entity = *mutation.mutable_upsert();
+api::Entity Space::description(const About& about) const {
+  api::Entity entity;
   client_->set_key(*entity.mutable_key(), kStoreKind, store_);
-  set_text(entity, kAbout, fmt::format("farheap {} {} {}", kFormat, block_bytes_, identity_));
-  if (!kept_) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    set_number(entity, kBeat,
-               static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()));
-  }
-  return mutation;
+  set_text(entity, kAbout, about_text(about));
+  if (!is_kept()) set_number(entity, kBeat, now_us());
+  return entity;
+}
+
+grpc::Status Space::make(const About& about) {
+  api::Mutation make;
+  *make.mutable_insert() = description(about);
+  const auto made = client_->mutate({make});
+  return made.error_code() == grpc::StatusCode::ALREADY_EXISTS ? grpc::Status() : made;
+}
+
+void Space::beat() {
+  api::Mutation mutation;
+  *mutation.mutable_upsert() = description(about());
+  (void)write({{mutation}});  // a server that cannot be reached is for the calls to tell
 }
 
 // ---- requests
@@ -164,17 +109,13 @@ api::LookupRequest Space::look() const {
   return request;
 }
 
-bool Space::believe(api::LookupResponse& response) {
+bool Space::believe_answer(api::LookupResponse& response) {
   auto& found = *response.mutable_found();
   const auto own = std::ranges::find_if(
       found, [&](const api::EntityResult& result) { return result.entity().key().path(0).kind() == kStoreKind; });
-  const auto about = own != found.end() ? about_in(text_in(own->entity(), kAbout)) : std::nullopt;
-  if (own == found.end()) {
-    lost(kGone);
-  } else if (!about || about->identity != identity_) {
-    lost("Datastore lost it, and somebody has made a new one since");
-  }
-  if (own != found.end()) found.erase(own);
+  const bool is_there = own != found.end();
+  (void)believe(is_there ? std::optional(found_in(own->entity())) : std::nullopt);
+  if (is_there) found.erase(own);
   return !is_lost();
 }
 
@@ -189,7 +130,7 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
       end.status = about.error();
       break;
     }
-    if (!believe(*about)) break;
+    if (!believe_answer(*about)) break;
     std::vector<api::BeginTransactionResponse> begun(pending.size());
     const auto begin = client_->begin_request();
     auto statuses = run_calls(begun, kInFlight, attempts.deadline(),
@@ -225,7 +166,7 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
     }
     pending = std::move(left);
     if (pending.empty()) break;
-    if (end.was_unclear || !client_->again(attempts, end.status)) break;
+    if (end.was_unclear || !attempts.again(end.status)) break;
   }
   return end;
 }
@@ -243,8 +184,8 @@ grpc::Status Space::commit(const std::string& transaction, std::vector<api::Muta
 }
 
 Answer<bool> Space::once(const std::vector<api::Key>& keys, const Decide& decide) {
-  const auto slot = take_slot();
-  const auto slot_name = fmt::format("{}{}/{}", prefix(), handle_, slot);
+  const StampSlots::Had slot(slots_);
+  const auto slot_name = fmt::format("{}{}/{}", prefix(), handle_, slot.number());
   const auto stamp = next_version();
   auto request = look();
   client_->set_key(*request.add_keys(), kSlotKind, slot_name);
@@ -258,7 +199,7 @@ Answer<bool> Space::once(const std::vector<api::Key>& keys, const Decide& decide
       if (!unclear) answer = tl::unexpected(found.error());
       break;
     }
-    if (!believe(*found)) break;
+    if (!believe_answer(*found)) break;
     bool by_lost_answer = false;
     for (const auto& result : found->found()) {
       const bool is_slot = result.entity().key().path(0).kind() == kSlotKind;
@@ -283,41 +224,15 @@ Answer<bool> Space::once(const std::vector<api::Key>& keys, const Decide& decide
       break;
     }
     if (has_changed(status)) {  // since it was looked at: look again
-      pause_for_others(lost_races++);
+      pause_for_others(lost_races++, 200);
       continue;
     }
     unclear = unclear || reply_of(status) == Reply::kUnclear;
-    if (client_->again(attempts, status) && (!unclear || client_->close(*transaction, attempts).ok())) continue;
+    if (attempts.again(status) && (!unclear || client_->close(*transaction, attempts).ok())) continue;
     if (!unclear) answer = tl::unexpected(status);
     break;
   }
-  give_slot(slot);
   return answer;
-}
-
-std::size_t Space::take_slot() {
-  const std::lock_guard lock(slots_mutex_);
-  if (free_slots_.empty()) return slots_++;
-  const auto slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
-}
-
-void Space::give_slot(std::size_t slot) {
-  const std::lock_guard lock(slots_mutex_);
-  free_slots_.push_back(slot);
-}
-
-void Space::lost(std::string why) {
-  const std::lock_guard lock(lost_mutex_);
-  if (!is_lost_) lost_ = std::move(why);
-  is_lost_ = true;
-}
-
-Error Space::lost_error() const {
-  const std::lock_guard lock(lost_mutex_);
-  return {ErrorCode::kCorrupt, "cannot go on with the store", client_->place().describe(), lost_,
-          "start again, or from a snapshot that is kept elsewhere"};
 }
 
 }  // namespace farheap::engines::datastore

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engines/etcd/rounds.hpp"
+#include "store/contents.hpp"
 
 namespace farheap::engines::etcd {
 namespace {
@@ -145,8 +146,16 @@ void swap(Space& space, Put& entry, grpc::Status& worst) {
 
 }  // namespace
 
-grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> batch) {
-  Parts<Get> parts(block_bytes, kAnswerBytes / block_bytes, kAnswerBytes);
+Limits Blocks::limits() const {
+  return {.block_bytes = block_bytes_,
+          .largest_value_bytes = std::size_t{4} << 20,
+          .largest_batch_bytes = std::size_t{16} << 20,
+          .largest_batch_operations = 4096,
+          .best_run_bytes = std::size_t{1} << 20};
+}
+
+grpc::Status Blocks::get(std::span<Get> batch) {
+  Parts<Get> parts(block_bytes_, kAnswerBytes / block_bytes_, kAnswerBytes);
   for (auto& entry : batch) {
     entry.version = 0;
     parts.add(entry, entry.into.size());
@@ -154,17 +163,17 @@ grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> ba
   const auto fill = [&](std::size_t i, api::TxnRequest& request) {
     for (const auto& run : parts.all()[i]) {
       auto& range = *request.add_success()->mutable_request_range();
-      set_range(space.keys(), run.first, run.first + run.count - 1, range);
+      set_range(space_.keys(), run.first, run.first + run.count - 1, range);
       if (run.entry->known != 0) range.set_min_mod_revision(static_cast<std::int64_t>(run.entry->known) + 1);
     }
   };
   const auto take = [&](std::size_t i, const api::TxnResponse& response) {
     int at = 0;
     for (const auto& run : parts.all()[i]) {
-      take_run(space.keys(), block_bytes, run, response.responses(at++).response_range());
+      take_run(space_.keys(), block_bytes_, run, response.responses(at++).response_range());
     }
   };
-  const auto end = run_rounds(space, parts.all().size(), false, fill, take);
+  const auto end = run_rounds(space_, parts.all().size(), false, fill, take);
   for (std::size_t i = 0; i < parts.all().size(); ++i) {
     for (const auto& run : parts.all()[i]) {
       if (!end.done[i]) run.entry->outcome = Outcome::kFailed;
@@ -173,45 +182,66 @@ grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> ba
   return end.status;
 }
 
-grpc::Status put_blocks(Space& space, std::size_t block_bytes, std::span<Put> batch) {
+grpc::Status Blocks::put(std::span<Put> batch) {
   std::vector<Put*> plain;
   grpc::Status worst;
   for (auto& entry : batch) {
     entry.version = 0;
     if (!entry.expected) plain.push_back(&entry);
   }
-  if (!plain.empty()) write_plainly(space, block_bytes, plain, worst);
+  if (!plain.empty()) write_plainly(space_, block_bytes_, plain, worst);
   for (auto& entry : batch) {
-    if (entry.expected && !space.is_lost()) swap(space, entry, worst);
+    if (entry.expected && !space_.is_lost()) swap(space_, entry, worst);
   }
   return worst;
 }
 
-grpc::Status erase_blocks(Space& space, std::uint64_t first, std::uint64_t last) {
+grpc::Status Blocks::erase(std::uint64_t first, std::uint64_t last) {
   const auto fill = [&](std::size_t, api::TxnRequest& request) {
     api::RangeRequest range;
-    set_range(space.keys(), first, last, range);
+    set_range(space_.keys(), first, last, range);
     auto& erased = *request.add_success()->mutable_request_delete_range();
     erased.set_key(range.key());
     erased.set_range_end(range.range_end());
   };
-  return run_rounds(space, 1, true, fill, [](std::size_t, const api::TxnResponse&) {}).status;
+  return run_rounds(space_, 1, true, fill, [](std::size_t, const api::TxnResponse&) {}).status;
 }
 
-Answer<std::uint64_t> count_blocks(Space& space) {
+Answer<std::uint64_t> Blocks::count() {
   std::uint64_t count = 0;
   const auto fill = [&](std::size_t, api::TxnRequest& request) {
     auto& range = *request.add_success()->mutable_request_range();
-    range.set_key(space.keys().blocks());
-    range.set_range_end(behind(space.keys().blocks()));
+    range.set_key(space_.keys().blocks());
+    range.set_range_end(behind(space_.keys().blocks()));
     range.set_count_only(true);
   };
   const auto take = [&](std::size_t, const api::TxnResponse& response) {
     count = static_cast<std::uint64_t>(response.responses(0).response_range().count());
   };
-  const auto end = run_rounds(space, 1, false, fill, take);
+  const auto end = run_rounds(space_, 1, false, fill, take);
   if (!end.status.ok()) return tl::unexpected(end.status);
   return count;
+}
+
+Answer<std::vector<BlockRun>> Blocks::runs_from(std::uint64_t first) {
+  constexpr std::int64_t kAtOnce = 10000;
+  std::vector<BlockRun> runs;
+  const auto fill = [&](std::size_t, api::TxnRequest& request) {
+    auto& range = *request.add_success()->mutable_request_range();
+    range.set_key(space_.keys().block(first));
+    range.set_range_end(behind(space_.keys().blocks()));
+    range.set_keys_only(true);
+    range.set_limit(kAtOnce);
+  };
+  const auto take = [&](std::size_t, const api::TxnResponse& response) {
+    const auto size = space_.keys().block(0).size();
+    for (const auto& kv : response.responses(0).response_range().kvs()) {
+      if (kv.key().size() == size) store::add_block(runs, space_.keys().number_of(kv.key()));
+    }
+  };
+  const auto end = run_rounds(space_, 1, false, fill, take);
+  if (!end.status.ok()) return tl::unexpected(end.status);
+  return runs;
 }
 
 }  // namespace farheap::engines::etcd

@@ -138,7 +138,7 @@ Error Client::error(const grpc::Status& status, std::string what) const {
     return {ErrorCode::kInvalidArgument, std::move(what), place_.shown, "the server takes only shorter requests",
             "start it with the usual --max-request-bytes, or use smaller blocks"};
   }
-  return grpc_error(status, std::move(what), place_.shown, patience_);
+  return grpc_error(status, std::move(what), place_.shown, patience());
 }
 
 void Client::prepare(grpc::ClientContext& context) {

@@ -15,15 +15,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engines/grpc/patience.hpp"
+#include "engines/grpc/server_client.hpp"
 #include "store/secrets.hpp"
 
 namespace farheap::engines::etcd {
 
 namespace api = etcdserverpb;
-
-template <class T>
-using Answer = tl::expected<T, grpc::Status>;
 
 // What a request and the operations in it may take (etcd's --max-txn-ops, and a part of its --max-request-bytes).
 inline constexpr std::size_t kMostOperations = 128;
@@ -33,7 +30,6 @@ struct Place {
   std::vector<std::string> members;  // "h:2379"
   std::string name;                  // of the store; empty where the URI names none
   std::string shown;                 // the URI without secrets and parameters
-  [[nodiscard]] std::string store_name() const { return name.empty() ? "farheap" : name; }
   // With another name.
   [[nodiscard]] std::string shown_as(const std::string& other) const;
 };
@@ -46,18 +42,15 @@ struct Place {
 // The cluster is full: NOSPACE, until it is compacted, defragmented and disarmed.
 [[nodiscard]] bool is_full(const grpc::Status& status);
 
-class Client {
+class Client final : public ServerClient {
  public:
   // Asks nothing yet, but for the token of a user.
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&,
                                                             const StoreOptions& options);
 
   [[nodiscard]] const Place& place() const { return place_; }
-  [[nodiscard]] const ServerPatience& patience() const { return patience_; }
-  [[nodiscard]] Attempts attempts() const { return Attempts(patience_); }
-  // For the end, when there is nothing to lose: a server that is gone is not waited for.
-  void hurry() { is_hurrying_ = true; }
-  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
+  void hurry() override { is_hurrying_ = true; }
+  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const override;
 
   // ---- one attempt; the member that is asked, for again()
 
@@ -96,12 +89,11 @@ class Client {
 
  private:
   Client(Place place, ServerPatience patience, store::Login login)
-      : place_(std::move(place)), patience_(patience), login_(std::move(login)) {}
+      : ServerClient(place.shown, patience, false), place_(std::move(place)), login_(std::move(login)) {}
   // A new token, from any member.
   [[nodiscard]] grpc::Status authenticate();
 
   Place place_;
-  ServerPatience patience_;
   store::Login login_;
   std::vector<Member> members_;
   std::atomic<std::size_t> current_{0};

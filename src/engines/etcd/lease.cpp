@@ -74,6 +74,7 @@ void Space::work(const std::stop_token& stop) {
 }
 
 Space::~Space() {
+  (void)leave();
   if (working_.joinable()) {
     working_.request_stop();
     work_now_.notify_all();

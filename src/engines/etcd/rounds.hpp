@@ -46,7 +46,7 @@ template <class Fill, class Take>
     bool unclear = false;
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (statuses[i].ok() && space.believe(responses[i].header(), before) && responses[i].succeeded()) {
+      if (statuses[i].ok() && space.believe_answer(responses[i].header(), before) && responses[i].succeeded()) {
         take(pending[i], responses[i]);
         end.done[pending[i]] = true;
         continue;

@@ -16,42 +16,25 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
 #include "engines/etcd/client.hpp"
+#include "engines/etcd/registry.hpp"
+#include "engines/space/slots.hpp"
+#include "engines/space/space.hpp"
 
 namespace farheap::engines::etcd {
 
-struct Keys {
-  std::string prefix;  // "farheap/NAME/"
-  [[nodiscard]] std::string about() const { return prefix + "m"; }
-  [[nodiscard]] std::string blocks() const { return prefix + "b/"; }
-  [[nodiscard]] std::string block(std::uint64_t number) const;
-  [[nodiscard]] std::uint64_t number_of(std::string_view block_key) const;
-  [[nodiscard]] std::string counter(std::string_view name) const { return prefix + "c/" + std::string(name); }
-  [[nodiscard]] std::string scratch_stores() const { return prefix + "s/"; }
-};
-[[nodiscard]] Keys keys_of(const std::string& store_name);
-
-// What a store's description says.
-struct About {
-  std::uint64_t format = 0;
-  std::uint64_t block_bytes = 0;
-};
-[[nodiscard]] std::optional<About> about_in(std::string_view text);
-
-class Space {
+class Space final : public ServerSpace {
  public:
   // Makes the store where it is missing.
   [[nodiscard]] static Result<std::unique_ptr<Space>> open(std::unique_ptr<Client> client, const StoreOptions& options);
-  ~Space();
+  ~Space() override;
 
   [[nodiscard]] Client& client() { return *client_; }
   [[nodiscard]] const Keys& keys() const { return keys_; }
-  [[nodiscard]] bool is_kept() const { return kept_; }
-  [[nodiscard]] std::int64_t lease() const { return kept_ ? 0 : lease_.load(); }  // of blocks and counters
+  [[nodiscard]] std::int64_t lease() const { return is_kept() ? 0 : lease_.load(); }  // of blocks and counters
 
   // ---- guards
 
@@ -72,7 +55,7 @@ class Space {
   // How many answers of the failure branch belong to the guards.
   static constexpr int kGuardAnswers = 2;
   // Every answer that was asked for after revision() was `before`.
-  [[nodiscard]] bool believe(const api::ResponseHeader& header, std::int64_t before);
+  [[nodiscard]] bool believe_answer(const api::ResponseHeader& header, std::int64_t before);
   [[nodiscard]] std::int64_t revision() const { return revision_; }
 
   // Afterwards nothing that was sent with this fence will happen any more.
@@ -94,25 +77,22 @@ class Space {
   // So many bytes were written: what etcd keeps of the past is bounded by them.
   void has_written(std::size_t bytes);
 
-  [[nodiscard]] bool is_lost() const { return is_lost_; }
-  [[nodiscard]] Error lost_error() const;
+  [[nodiscard]] bool says_all_is_lost(const grpc::Status&) const override { return false; }  // a lease, perhaps
 
  private:
-  Space(std::unique_ptr<Client> client, const StoreOptions& options);
-  [[nodiscard]] Status set_up();
-  [[nodiscard]] Status check(const About& about) const;
-  [[nodiscard]] Result<api::TxnResponse> make_or_find();
-  void lost(std::string why);
+  Space(std::unique_ptr<Client> client, std::unique_ptr<Stores> stores, const StoreOptions& options);
+  [[nodiscard]] Status prepare() override;
+  [[nodiscard]] Answer<std::optional<Found>> find() override;
+  [[nodiscard]] grpc::Status make(const About& about) override;
+  [[nodiscard]] Answer<std::uint64_t> begin() override;
+  [[nodiscard]] bool has_beats() const override { return false; }
   [[nodiscard]] grpc::Status grant_lease();
   [[nodiscard]] grpc::Status keep_lease();
   void work(const std::stop_token& stop);
   std::string slot_key(std::size_t slot) const;
-  [[nodiscard]] std::size_t take_slot();
-  void give_slot(std::size_t slot);
 
   std::unique_ptr<Client> client_;
-  bool kept_;
-  std::size_t block_bytes_;
+  std::unique_ptr<Stores> stores_;
   Keys keys_;
   std::string fence_key_;
   std::int64_t lease_seconds_;
@@ -123,13 +103,7 @@ class Space {
   std::uint64_t cluster_ = 0;
   std::atomic<std::int64_t> revision_{0};
   std::atomic<std::uint64_t> stamp_{1};
-  std::mutex slots_mutex_;
-  std::vector<std::size_t> free_slots_;
-  std::size_t slots_ = 0;
-
-  mutable std::mutex lost_mutex_;
-  std::string lost_;
-  std::atomic<bool> is_lost_{false};
+  StampSlots slots_;
 
   std::mutex work_mutex_;
   std::condition_variable_any work_now_;

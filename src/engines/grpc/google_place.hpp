@@ -11,8 +11,6 @@
 
 namespace farheap::engines {
 
-inline constexpr std::string_view kUsualName = "farheap";
-
 struct GooglePlace {
   std::string scheme;    // "bigtable"
   std::string project;   // "p"
@@ -21,7 +19,6 @@ struct GooglePlace {
   std::string name;      // of the store in it; empty where the URI names none
 
   [[nodiscard]] std::string instance_path() const { return "projects/" + project + "/instances/" + instance; }
-  [[nodiscard]] std::string store_name() const { return name.empty() ? std::string(kUsualName) : name; }
   // As it was written: "bigtable://p/i/t".
   [[nodiscard]] std::string describe() const;
 };

@@ -75,6 +75,20 @@ Status answer_batch(Slot& slot, const Question& question, std::span<std::byte> d
   return status;
 }
 
+// What comes in the data area.
+Status answer_with(Slot& slot, std::span<std::byte> data, const std::string& bytes) {
+  std::memcpy(data.data(), bytes.data(), bytes.size());  // encode() keeps to its size
+  slot.result = bytes.size();
+  return {};
+}
+
+Status answer_counters(Slot& slot, std::size_t first, std::span<std::byte> data, Store& engine) {
+  const auto counters = engine.counters();
+  if (!counters) return fail(counters.error());
+  const auto rest = std::span(*counters).subspan(std::min(first, counters->size()));
+  return answer_with(slot, data, store::beside::encode(rest, data.size()));
+}
+
 Status answer_question(Slot& slot, const Question& question, std::span<std::byte> data, Store& engine) {
   switch (question.operation) {
     case Operation::kGet:
@@ -98,6 +112,12 @@ Status answer_question(Slot& slot, const Question& question, std::span<std::byte
       slot.more = usage->space_bytes;
       return {};
     }
+    case Operation::kRuns: {
+      const auto runs = engine.runs_from(question.first);
+      if (!runs) return fail(runs.error());
+      return answer_with(slot, data, store::beside::encode(std::span(*runs), data.size()));
+    }
+    case Operation::kCounters: return answer_counters(slot, question.first, data, engine);
   }
   return fail(malformed());
 }

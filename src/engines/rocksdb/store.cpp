@@ -25,6 +25,7 @@
 #include "engines/engine_table.hpp"
 #include "engines/rocksdb/folder.hpp"
 #include "store/batch.hpp"
+#include "store/contents.hpp"
 #include "store/stripes.hpp"
 
 namespace farheap::engines {
@@ -40,6 +41,11 @@ Key key_of(std::uint64_t block) {
   std::memcpy(key.data(), &swapped, sizeof swapped);
   return key;
 }
+std::uint64_t block_of(const rocksdb::Slice& key) {
+  std::uint64_t swapped = 0;
+  std::memcpy(&swapped, key.data(), sizeof swapped);
+  return __builtin_bswap64(swapped);
+}
 rocksdb::Slice slice_of(const Key& key) { return {key.data(), key.size()}; }
 rocksdb::Slice slice_of(const std::uint64_t& number) { return {reinterpret_cast<const char*>(&number), sizeof number}; }
 
@@ -51,11 +57,22 @@ Outcome outcome_of(const rocksdb::Status& status) {
   return Outcome::kFailed;
 }
 
+Error with_remedy(Error error) {
+  if (error.why.find("Too many open files") != error.why.npos) {
+    error.remedy = "RocksDB opens many: raise the limit before the program starts, with `ulimit -n 4096`";
+  }
+  return error;
+}
+Status with_remedy(Status status) {
+  if (status) return status;
+  return fail(with_remedy(std::move(status.error())));
+}
+
 Error error_of(const rocksdb::Status& status, std::string what, std::string subject) {
   const ErrorCode code = status.IsNoSpace()      ? ErrorCode::kNoSpace
                          : status.IsCorruption() ? ErrorCode::kCorrupt
                                                  : ErrorCode::kIo;
-  return {code, std::move(what), std::move(subject), status.ToString(), ""};
+  return with_remedy({code, std::move(what), std::move(subject), status.ToString(), ""});
 }
 
 // What the database holds in memory counts against nobody's budget but the machine's: little.
@@ -142,9 +159,11 @@ class RocksDbStore final : public Store {
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override;
   Status sync() override;
   Result<StoreUsage> usage() override;
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override;
+  Result<std::vector<NamedCounter>> counters() override;
 
  private:
-  rocksdb::ColumnFamilyHandle* counters() const { return families_[0]; }
+  rocksdb::ColumnFamilyHandle* counter_family() const { return families_[0]; }
   rocksdb::ColumnFamilyHandle* versions() const { return families_[1]; }
   rocksdb::ColumnFamilyHandle* blocks() const { return families_[2]; }
   [[nodiscard]] std::size_t count_of(std::size_t bytes) const { return bytes / limits_.block_bytes; }
@@ -203,7 +222,7 @@ Status RocksDbStore::get(std::span<Get> batch) {
       if (store::is_error(entry.outcome) && why.empty() && !statuses[at].ok()) why = statuses[at].ToString();
     }
   }
-  return store::summary(batch, *this, why);
+  return with_remedy(store::summary(batch, *this, why));
 }
 
 rocksdb::Status RocksDbStore::read_version(std::uint64_t block, Version& version) {
@@ -254,7 +273,7 @@ Status RocksDbStore::put(std::span<Put> batch) {
   if (status.ok()) status = database_->Write(write_, &together);
   if (status.ok()) return {};
   for (Put& entry : batch) entry.outcome = outcome_of(status), entry.version = 0;
-  return store::summary(batch, *this, status.ToString());
+  return with_remedy(store::summary(batch, *this, status.ToString()));
 }
 
 // A range that is deleted costs every later read a look: few blocks are deleted one by one.
@@ -291,12 +310,12 @@ Result<std::int64_t> RocksDbStore::add(std::string_view counter, std::int64_t de
   const std::string key = "c" + std::string(counter);
   std::uint64_t value = 0;
   rocksdb::PinnableSlice found;
-  auto status = database_->Get(read_, counters(), key, &found);
+  auto status = database_->Get(read_, counter_family(), key, &found);
   if (status.ok() && found.size() != sizeof value) status = rocksdb::Status::Corruption("a counter of another length");
   if (status.ok()) std::memcpy(&value, found.data(), sizeof value);
   if (status.IsNotFound()) status = rocksdb::Status::OK();
   value += static_cast<std::uint64_t>(delta);
-  if (status.ok() && delta != 0) status = database_->Put(write_, counters(), key, slice_of(value));
+  if (status.ok() && delta != 0) status = database_->Put(write_, counter_family(), key, slice_of(value));
   if (!status.ok()) return fail(error_of(status, "cannot count", describe()));
   return static_cast<std::int64_t>(value);
 }
@@ -321,6 +340,31 @@ Result<StoreUsage> RocksDbStore::usage() {
     }
   }
   return usage;
+}
+
+Result<std::vector<BlockRun>> RocksDbStore::runs_from(std::uint64_t first) {
+  constexpr std::size_t kMostRuns = 65536;
+  std::vector<BlockRun> runs;
+  const std::unique_ptr<rocksdb::Iterator> at(database_->NewIterator(read_, versions()));
+  const Key begin = key_of(first);
+  for (at->Seek(slice_of(begin)); at->Valid() && runs.size() < kMostRuns; at->Next()) {
+    if (at->key().size() == begin.size()) store::add_block(runs, block_of(at->key()));
+  }
+  if (!at->status().ok()) return fail(error_of(at->status(), "cannot look at the store", describe()));
+  return runs;
+}
+
+Result<std::vector<NamedCounter>> RocksDbStore::counters() {
+  std::vector<NamedCounter> all;
+  const std::unique_ptr<rocksdb::Iterator> at(database_->NewIterator(read_, counter_family()));
+  for (at->Seek("c"); at->Valid() && at->key().starts_with("c"); at->Next()) {
+    std::int64_t value = 0;
+    if (at->value().size() != sizeof value) continue;
+    std::memcpy(&value, at->value().data(), sizeof value);
+    all.push_back({at->key().ToString().substr(1), value});
+  }
+  if (!at->status().ok()) return fail(error_of(at->status(), "cannot look at the store", describe()));
+  return all;
 }
 
 }  // namespace

@@ -5,14 +5,15 @@ namespace farheap::engines {
 
 Status ServerHealth::check(const std::function<Status()>& verify) {
   if (is_lost_) return lost({});
-  watch_.look();
-  if (watch_.is_verified()) return {};
+  if (watch_ == nullptr) return {};
+  watch_->look();
+  if (watch_->is_verified()) return {};
   const std::lock_guard one_verifies(verify_mutex_);
   if (is_lost_) return lost({});
-  if (watch_.is_verified()) return {};
-  const auto breaks = watch_.breaks();
+  if (watch_->is_verified()) return {};
+  const auto breaks = watch_->breaks();
   if (auto ok = verify(); !ok) return ok;
-  watch_.verified(breaks);
+  watch_->verified(breaks);
   return {};
 }
 

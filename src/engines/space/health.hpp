@@ -21,17 +21,19 @@ namespace farheap::engines {
 
 class ServerHealth {
  public:
-  ServerHealth(std::string subject, ConnectionWatch& watch) : subject_(std::move(subject)), watch_(watch) {}
+  // `watch`: nullptr where nothing has to be verified.
+  ServerHealth(std::string subject, ConnectionWatch* watch) : subject_(std::move(subject)), watch_(watch) {}
 
   // Before the answers of a call are believed. `verify` looks at the store's identity, after every break of the
   // connection once; it says what it finds wrong through lost().
   [[nodiscard]] Status check(const std::function<Status()>& verify);
-  // From now on every call fails with this.
-  [[nodiscard]] Status lost(std::string what);
+  // From now on every call fails with this, or with what was said first.
+  Status lost(std::string what);
+  [[nodiscard]] bool is_lost() const { return is_lost_; }
 
  private:
   std::string subject_;
-  ConnectionWatch& watch_;
+  ConnectionWatch* watch_;
   std::mutex verify_mutex_;
   std::mutex lost_mutex_;
   std::string lost_;  // empty while all is well

@@ -82,7 +82,8 @@ Answer<std::vector<Row>> Transaction::read(api::ReadRequest request) {
   return rows_of(set);
 }
 
-Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters) {
+Result<std::unique_ptr<Client>> Client::open(const std::string& place, const store::Parameters& parameters,
+                                             const StoreOptions& /*options*/) {
   auto where = google_place("spanner", place, "DATABASE");
   if (!where) return fail(std::move(where.error()));
   const auto patience = server_patience(parameters);
@@ -93,55 +94,50 @@ Result<std::unique_ptr<Client>> Client::open(const std::string& place, const sto
 }
 
 Client::Client(GooglePlace place, ServerPatience patience, const GoogleChannel& channel)
-    : place_(std::move(place)),
-      patience_(patience),
-      is_emulator_(channel.is_emulator),
-      watch_(channel.channel),
+    : ServerClient(place.describe(), patience, channel.is_emulator, channel.channel),
+      place_(std::move(place)),
       stub_(api::Spanner::NewStub(channel.channel)),
       sessions_(std::make_unique<Sessions>(*stub_, database_path())) {}
-
-Error Client::error(const grpc::Status& status, std::string what) const {
-  return grpc_error(status, std::move(what), place_.describe(), patience_);
-}
 
 grpc::Status Client::noticed(grpc::Status status) {
   if (!is_session_lost(status)) return status;
   sessions_->forget_all();
-  watch_.doubt();
+  watch()->doubt();
   return {grpc::StatusCode::ABORTED, "the server forgot the session"};
 }
 
-Answer<std::vector<Row>> Client::read(api::ReadRequest request) {
+template <class Ask>
+Answer<std::vector<Row>> Client::rows_from(Ask ask_once) {
   auto attempts = this->attempts();
   api::ResultSet set;
   const auto status = ask(attempts, [&](grpc::ClientContext& context) {
     const auto session = sessions_->take(attempts.deadline());
     if (!session) return session.error();
-    request.set_session(session->name());
-    return noticed(stub_->Read(&context, request, &set));
+    return noticed(ask_once(context, session->name(), set));
   });
   if (!status.ok()) return tl::unexpected(status);
   return rows_of(set);
 }
 
-Answer<std::vector<Row>> Client::query(api::ExecuteSqlRequest request) {
-  auto attempts = this->attempts();
-  api::ResultSet set;
-  const auto status = ask(attempts, [&](grpc::ClientContext& context) {
-    const auto session = sessions_->take(attempts.deadline());
-    if (!session) return session.error();
-    request.set_session(session->name());
-    return noticed(stub_->ExecuteSql(&context, request, &set));
+Answer<std::vector<Row>> Client::read(api::ReadRequest request) {
+  return rows_from([&](grpc::ClientContext& context, const std::string& session, api::ResultSet& set) {
+    request.set_session(session);
+    return stub_->Read(&context, request, &set);
   });
-  if (!status.ok()) return tl::unexpected(status);
-  return rows_of(set);
+}
+
+Answer<std::vector<Row>> Client::query(api::ExecuteSqlRequest request) {
+  return rows_from([&](grpc::ClientContext& context, const std::string& session, api::ResultSet& set) {
+    request.set_session(session);
+    return stub_->ExecuteSql(&context, request, &set);
+  });
 }
 
 // ---- transactions
 
 grpc::Status Client::transact(const Fill& fill) {
   std::unique_lock turn(turn_, std::defer_lock);
-  if (is_emulator_) turn.lock();
+  if (is_emulator()) turn.lock();
   auto attempts = writing_attempts();
   for (;;) {
     const auto status = try_transaction(fill, attempts);

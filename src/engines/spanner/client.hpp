@@ -8,22 +8,17 @@
 
 #include <google/spanner/v1/spanner.grpc.pb.h>
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "engines/grpc/channel.hpp"
 #include "engines/grpc/google_place.hpp"
-#include "engines/grpc/patience.hpp"
+#include "engines/grpc/server_client.hpp"
 #include "engines/spanner/rows.hpp"
 
 namespace farheap::engines::spanner {
-
-template <class T>
-using Answer = tl::expected<T, grpc::Status>;
 
 // A session serves one request at a time.
 class Sessions {
@@ -80,24 +75,16 @@ class Transaction {
   std::chrono::system_clock::time_point deadline_;
 };
 
-class Client {
+class Client final : public ServerClient {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&);
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(const std::string& place, const store::Parameters&,
+                                                            const StoreOptions&);
   Client(GooglePlace place, ServerPatience patience, const GoogleChannel& channel);
 
   [[nodiscard]] const GooglePlace& place() const { return place_; }
   [[nodiscard]] std::string database_path() const { return place_.instance_path() + "/databases/" + place_.table; }
-  [[nodiscard]] bool is_emulator() const { return is_emulator_; }
   [[nodiscard]] api::Spanner::Stub& stub() { return *stub_; }
   [[nodiscard]] Sessions& sessions() { return *sessions_; }
-  [[nodiscard]] ConnectionWatch& watch() { return watch_; }
-  // Of what only reads; and of what writes, which must not go on in a store that was made anew.
-  [[nodiscard]] Attempts attempts() { return Attempts(patience_, &watch_); }
-  [[nodiscard]] Attempts writing_attempts() { return Attempts(patience_, &watch_, &may_write_); }
-  void ask_before_writing_again(std::function<bool()> may_write) { may_write_ = std::move(may_write); }
-  // For the end, when there is nothing to lose: a server that is gone is not waited for.
-  void hurry() { patience_.all = std::min<std::chrono::milliseconds>(patience_.all, std::chrono::seconds(3)); }
-  [[nodiscard]] Error error(const grpc::Status& status, std::string what) const;
   // What a lost session makes of an attempt: it did not happen, and is worth another one.
   [[nodiscard]] grpc::Status noticed(grpc::Status status);
 
@@ -112,13 +99,11 @@ class Client {
   [[nodiscard]] grpc::Status transact(const Fill& fill);
 
  private:
+  template <class Ask>
+  [[nodiscard]] Answer<std::vector<Row>> rows_from(Ask ask_once);
   [[nodiscard]] grpc::Status try_transaction(const Fill& fill, Attempts& attempts);
 
   GooglePlace place_;
-  ServerPatience patience_;
-  bool is_emulator_;
-  ConnectionWatch watch_;
-  std::function<bool()> may_write_;
   std::mutex turn_;  // an emulator carries out one transaction at a time, and refuses the others
   std::unique_ptr<api::Spanner::Stub> stub_;
   std::unique_ptr<Sessions> sessions_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engines/grpc/streams.hpp"
+#include "engines/space/wanted.hpp"
 #include "engines/spanner/blocks.hpp"
 
 namespace farheap::engines::spanner {
@@ -11,29 +12,7 @@ namespace {
 constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
 constexpr std::size_t kInFlight = 4;
 
-// One block of an entry.
-struct Wanted {
-  std::uint64_t block = 0;
-  std::byte* to = nullptr;
-  Version known = 0;
-  std::size_t entry = 0;
-  Outcome outcome = Outcome::kPending;
-  Version version = 0;
-};
-
-std::vector<Wanted> blocks_of(std::span<Get> batch, std::size_t block_bytes) {
-  std::vector<Wanted> wanted;
-  for (std::size_t e = 0; e < batch.size(); ++e) {
-    for (std::size_t at = 0; at < batch[e].into.size(); at += block_bytes) {
-      wanted.push_back({.block = batch[e].block + at / block_bytes,
-                        .to = batch[e].into.data() + at,
-                        .known = batch[e].known,
-                        .entry = e});
-    }
-  }
-  std::ranges::stable_sort(wanted, {}, &Wanted::block);
-  return wanted;
-}
+using Wanted = WantedBlock;
 
 // Sorted blocks, of one request.
 api::ReadRequest request_of(std::span<const Wanted> wanted, const std::string& name, bool with_pages) {
@@ -136,8 +115,9 @@ grpc::Status read_all(Space& space, std::vector<Wanted>& wanted, std::size_t blo
 
 }  // namespace
 
-grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> batch) {
-  auto wanted = blocks_of(batch, block_bytes);
+grpc::Status get_blocks(Space& space, std::span<Get> batch) {
+  const auto block_bytes = space.block_bytes();
+  auto wanted = engines::blocks_of(batch, block_bytes);
   // Versions first of what is known, so that no page travels in vain.
   std::vector<Wanted> known;
   std::erase_if(wanted, [&](const Wanted& one) {
@@ -150,32 +130,8 @@ grpc::Status get_blocks(Space& space, std::size_t block_bytes, std::span<Get> ba
   std::ranges::stable_sort(wanted, {}, &Wanted::block);
   if (status.ok()) status = read_all(space, wanted, block_bytes, true);
 
-  const auto rank = [](Outcome outcome) {
-    return outcome == Outcome::kCorrupt ? 4 : outcome == Outcome::kPending ? 3 : outcome == Outcome::kAbsent ? 2 : 1;
-  };
-  for (auto& entry : batch) entry.outcome = Outcome::kOk, entry.version = 0;
-  for (const auto& one : wanted) {
-    auto& entry = batch[one.entry];
-    if (rank(one.outcome) > rank(entry.outcome) || one.outcome == Outcome::kSame) entry.outcome = one.outcome;
-    const bool is_there = one.outcome == Outcome::kOk || one.outcome == Outcome::kSame;
-    if (entry.into.size() == block_bytes && is_there) entry.version = one.version;
-  }
-  for (auto& entry : batch) {
-    if (entry.outcome == Outcome::kPending) entry.outcome = Outcome::kFailed;
-  }
+  settle_entries(std::span<const Wanted>(wanted), block_bytes, batch);
   return status;
-}
-
-Answer<std::uint64_t> count_blocks(Space& space) {
-  api::ExecuteSqlRequest request;
-  request.set_sql(std::string("SELECT COUNT(*) FROM ") + kBlocks + " WHERE Name = @name");
-  (*request.mutable_params()->mutable_fields())["name"].set_string_value(space.name());
-  (*request.mutable_param_types())["name"].set_code(api::TypeCode::STRING);
-  const auto rows = space.client().query(std::move(request));
-  if (!rows) return tl::unexpected(rows.error());
-  const auto count = rows->empty() ? std::nullopt : number_in(rows->front().front());
-  if (!count) return tl::unexpected(grpc::Status(grpc::StatusCode::DATA_LOSS, "the count is no number"));
-  return static_cast<std::uint64_t>(*count);
 }
 
 }  // namespace farheap::engines::spanner

@@ -35,7 +35,8 @@ void add_row(api::Mutation::Write& write, const std::string& name, std::uint64_t
 
 }  // namespace
 
-grpc::Status put_blocks(Space& space, std::size_t block_bytes, std::span<Put> batch) {
+grpc::Status put_blocks(Space& space, std::span<Put> batch) {
+  const auto block_bytes = space.block_bytes();
   std::vector<Put*> swaps;
   std::size_t blocks = 0;
   for (auto& entry : batch) {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "base/log.hpp"
@@ -22,6 +24,7 @@ constexpr std::size_t kMostProcesses = 32;
 constexpr int kMostAttempts = 8;
 
 // So that a question of any kind can end without an answer.
+constexpr char kNotOfItsForm[] = "what its farheap-engines answered is not of its form";
 constexpr char kNoAnswer[] = "the process farheap-engines has ended without an answer";
 
 // A forked child goes on with a connection of its own.
@@ -112,11 +115,11 @@ Result<Connection*> BesideStore::renew(Connection* seen) {
 Result<std::unique_ptr<Connection>> BesideStore::start_again() {
   constexpr char kWhat[] = "the store is gone";
   if (getpid() != starter_) {
-    return fail(ErrorCode::kIo, kWhat, description_, kNoAnswer,
+    return fail(ErrorCode::kUnavailable, kWhat, description_, kNoAnswer,
                 "only the process that opened the store can start another");
   }
   if (opening_.options.lifetime == Lifetime::kScratch) {
-    return fail(ErrorCode::kIo, kWhat, description_,
+    return fail(ErrorCode::kUnavailable, kWhat, description_,  // asking again is of no use
                 fmt::format("{}, and what a scratch store held is lost with it", kNoAnswer),
                 "look in the system's log for what ended it, and start again");
   }
@@ -232,6 +235,11 @@ Status BesideStore::ask_plainly(const PlainQuestion& question, bool may_repeat, 
       [&](Connection& connection, std::uint32_t index) {
         const Slot& slot = connection.slot(index);
         if (answer != nullptr) *answer = {slot.result, slot.more};
+        const bool has_data = question.operation == Operation::kRuns || question.operation == Operation::kCounters;
+        if (has_data && answer != nullptr && slot.failed == 0) {
+          const auto* bytes = reinterpret_cast<const char*>(connection.data(index));
+          answer->data.assign(bytes, std::min<std::size_t>(answer->result, connection.data_bytes()));
+        }
         return read_status(slot);
       },
       may_repeat);
@@ -261,6 +269,30 @@ Result<StoreUsage> BesideStore::usage() {
   auto status = ask_plainly({.operation = Operation::kUsage}, true, &found);
   if (!status) return fail(std::move(status.error()));
   return StoreUsage{found.result, found.more};
+}
+
+// ---- what it holds
+
+Result<std::vector<BlockRun>> BesideStore::runs_from(std::uint64_t first) {
+  PlainAnswer found{};
+  auto status = ask_plainly({.operation = Operation::kRuns, .first = first}, true, &found);
+  if (!status) return fail(std::move(status.error()));
+  auto runs = read_runs(found.data);
+  if (!runs) return fail(ErrorCode::kIo, "cannot look at the store", description_, kNotOfItsForm);
+  return std::move(*runs);
+}
+
+Result<std::vector<NamedCounter>> BesideStore::counters() {
+  std::vector<NamedCounter> all;
+  for (;;) {
+    PlainAnswer found{};
+    auto status = ask_plainly({.operation = Operation::kCounters, .first = all.size()}, true, &found);
+    if (!status) return fail(std::move(status.error()));
+    auto some = read_counters(found.data);
+    if (!some) return fail(ErrorCode::kIo, "cannot look at the store", description_, kNotOfItsForm);
+    if (some->empty()) return all;
+    std::ranges::move(*some, std::back_inserter(all));
+  }
 }
 
 }  // namespace farheap::store::beside

@@ -34,6 +34,8 @@ class BesideStore final : public Store {
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override;
   Status sync() override;
   Result<StoreUsage> usage() override;
+  Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override;
+  Result<std::vector<NamedCounter>> counters() override;
 
   // ---- for GetsInFlight
 
@@ -52,6 +54,7 @@ class BesideStore final : public Store {
   struct PlainAnswer {
     std::uint64_t result;
     std::uint64_t more;
+    std::string data = {};  // what a store holds; `result` bytes
   };
 
   // `write` puts the question into a slot, `read` takes the answer out. kUnknown: there was none, and may_repeat is not

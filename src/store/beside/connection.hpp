@@ -50,6 +50,7 @@ class Connection {
   [[nodiscard]] std::optional<std::uint32_t> take_spare_slot();
   void give_back(std::uint32_t index);
   [[nodiscard]] Slot& slot(std::uint32_t index) const { return memory_.slot(index); }
+  [[nodiscard]] std::size_t data_bytes() const { return memory_.data_bytes(); }
   [[nodiscard]] std::byte* data(std::uint32_t index) const { return memory_.data(index); }
   void submit(std::uint32_t index);
   // False: the process ended without an answer.

@@ -107,6 +107,47 @@ std::optional<StoreListing> read_listing(Reader& from) {
   return listing;
 }
 
+std::string encode(std::span<const BlockRun> runs, std::size_t most_bytes) {
+  Writer out;
+  for (const BlockRun& run : runs.first(std::min(runs.size(), most_bytes / (2 * sizeof(std::uint64_t))))) {
+    out.number(run.first);
+    out.number(run.count);
+  }
+  return out.bytes();
+}
+
+std::string encode(std::span<const NamedCounter> counters, std::size_t most_bytes) {
+  Writer out;
+  for (const NamedCounter& counter : counters) {
+    if (out.bytes().size() + counter.name.size() + 2 * sizeof(std::uint64_t) > most_bytes) break;
+    out.text(counter.name);
+    out.number(static_cast<std::uint64_t>(counter.value));
+  }
+  return out.bytes();
+}
+
+std::optional<std::vector<BlockRun>> read_runs(std::string_view bytes) {
+  Reader from(bytes);
+  std::vector<BlockRun> runs;
+  while (!from.is_empty()) {
+    const std::uint64_t first = from.number();
+    runs.push_back({first, from.number()});
+  }
+  if (!from.is_whole()) return {};
+  return runs;
+}
+
+std::optional<std::vector<NamedCounter>> read_counters(std::string_view bytes) {
+  Reader from(bytes);
+  std::vector<NamedCounter> counters;
+  while (!from.is_empty()) {
+    auto name = from.text();
+    counters.push_back({std::move(name), static_cast<std::int64_t>(from.number())});
+  }
+  if (!from.is_whole()) return {};
+  return counters;
+}
+
 // Cut so that all of it fits into a slot's text: reasons come from servers, and may be long.
 std::string encode(const Error& error) {
   constexpr std::size_t kMost = 900;

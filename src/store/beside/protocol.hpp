@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <farheap/store.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ enum class Message : std::uint32_t {
 // Appends numbers and texts.
 class Writer {
  public:
+  Writer() = default;  // of what is no message
   explicit Writer(Message kind) { number(static_cast<std::uint64_t>(kind)); }
   void number(std::uint64_t value);
   void text(std::string_view value);
@@ -58,6 +60,7 @@ class Reader {
   explicit Reader(std::string_view bytes) : left_(bytes) {}
   [[nodiscard]] std::uint64_t number();
   [[nodiscard]] std::string text();
+  [[nodiscard]] bool is_empty() const { return left_.empty(); }
   [[nodiscard]] bool is_whole() const { return whole_ && left_.empty(); }  // all was there, and nothing is over
 
  private:
@@ -99,7 +102,24 @@ inline constexpr std::uint32_t kMostNotified = 64;
 inline constexpr std::size_t kDataBytes = 2 * base::kMiB;
 
 enum class SlotState : std::uint32_t { kFree = 0, kAsked = 1, kTaken = 2, kAnswered = 3 };
-enum class Operation : std::uint32_t { kGet = 1, kPut = 2, kErase = 3, kAdd = 4, kSync = 5, kUsage = 6 };
+enum class Operation : std::uint32_t {
+  kGet = 1,
+  kPut = 2,
+  kErase = 3,
+  kAdd = 4,
+  kSync = 5,
+  kUsage = 6,
+  kRuns = 7,
+  kCounters = 8
+};
+
+// What a store holds, in an answer's data area: numbers and texts as in a message, without a kind. As many as there is
+// room for; who asks goes on behind the last.
+[[nodiscard]] std::string encode(std::span<const BlockRun> runs, std::size_t most_bytes);
+[[nodiscard]] std::string encode(std::span<const NamedCounter> counters, std::size_t most_bytes);
+// nullopt: not of this form.
+[[nodiscard]] std::optional<std::vector<BlockRun>> read_runs(std::string_view bytes);
+[[nodiscard]] std::optional<std::vector<NamedCounter>> read_counters(std::string_view bytes);
 
 struct SharedEntry {
   std::uint64_t block;

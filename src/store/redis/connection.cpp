@@ -18,6 +18,9 @@ std::string_view line_of(const std::string& info, std::string_view name) {
   return std::string_view(info).substr(from, info.find_first_of("\r\n", from) - from);
 }
 
+constexpr char kWrongLogin[] =
+    "look at the user and the password that the store's URI has or names (docs/stores.md, \"Passwords\")";
+
 struct Known {
   std::string_view start;
   ErrorCode code;
@@ -36,8 +39,8 @@ constexpr Known kKnown[] = {
     {"MISCONF", ErrorCode::kUnavailable, true,
      "the server cannot save its data: look at its log, and for a disk that is full"},
     {"OOM", ErrorCode::kNoSpace, false, "raise maxmemory at the server, or take a store elsewhere"},
-    {"NOAUTH", ErrorCode::kPermission, false, "name the password with ?password_file= or --set store.password_file="},
-    {"WRONGPASS", ErrorCode::kPermission, false, "look at ?user= and at the file of the password"},
+    {"NOAUTH", ErrorCode::kPermission, false, "name the password with ?password_file= or --set store_password_file="},
+    {"WRONGPASS", ErrorCode::kPermission, false, kWrongLogin},
     {"NOPERM", ErrorCode::kPermission, false, "grant it to the user: docs/stores.md lists what is needed"},
     {"WRONGTYPE", ErrorCode::kConflict, false,
      "a key there was not made by Farheap: take another name, or remove the key"},
@@ -85,11 +88,11 @@ bool Connection::read_facts(const std::string& info) {
 Status Connection::refused(const Place& place, const Address& address, const Reply& reply) const {
   auto error = explain(reply.text, kWhat, place.shown);
   if (reply.text.starts_with("ERR DB index is out of range")) {
-    error.code = ErrorCode::kInvalidArgument;
+    error.code = ErrorCode::kNotFound;
     error.remedy = fmt::format("it has no database {}: name another", place.database);
   } else if (reply.text.starts_with("ERR AUTH") || reply.text.starts_with("ERR invalid password")) {
     error.code = ErrorCode::kPermission;
-    error.remedy = "look at ?user= and at the file of the password";
+    error.remedy = kWrongLogin;
   } else if (place.addresses.size() > 1 || place.is_cluster()) {
     error.subject += fmt::format(" ({})", address.text());
   }

@@ -42,6 +42,19 @@ class Patience {
 
 bool is_pending(const Command& command) { return command.state == Command::State::kPending; }
 
+// What a server has in the place of a beat that it acknowledged.
+std::string loss_of(const Reply& found, const Address& address) {
+  if (found.kind == Kind::kNil) {
+    return fmt::format(
+        "{} does not have it any more: the store was removed, or the server emptied, restarted without its data, or "
+        "replaced by one with older contents",
+        address.text());
+  }
+  return fmt::format(
+      "{} has older contents: it was restarted from an older copy, or replaced by a replica that had not got them yet",
+      address.text());
+}
+
 }  // namespace
 
 void Exchange::note(ErrorCode code, std::string why, std::string remedy, bool may_pass) {
@@ -214,10 +227,7 @@ bool Exchange::look_at_beats(Line& line) {
       beats[i]->seen_on.store(line.contents);
       continue;
     }
-    shared_.lose(
-        fmt::format("{} has older contents: it was restarted from an older copy, or replaced by a replica "
-                    "that had not got them yet",
-                    shared_.nodes.address(node).text()));
+    shared_.lose(loss_of(replies[i], shared_.nodes.address(node)));
     return may_pass_ = false;
   }
   line.looked_at_changes = changes;
@@ -291,8 +301,7 @@ bool Exchange::receive_beat(Line& line) {
   if (before.is_error()) return true;  // no memory, or its slot has just moved: the next write tries again
   Beat& beat = *line.beats.back();
   if (!Beats::is_whole(beat, before)) {
-    shared_.lose(fmt::format("{} was replaced by a copy with older contents",
-                             shared_.nodes.address(line.connection.node()).text()));
+    shared_.lose(loss_of(before, shared_.nodes.address(line.connection.node())));
     return true;
   }
   Beats::acknowledge(beat, line.beat_number, line.contents);

@@ -49,7 +49,7 @@ bool is_too_old(std::string_view version) {
 Status check_facts(Caller& caller, const ServerFacts& facts) {
   const bool is_cluster = caller.shared().nodes.is_cluster();
   if (facts.is_cluster != is_cluster) {
-    return refuse(caller, ErrorCode::kInvalidArgument,
+    return refuse(caller, ErrorCode::kUnavailable,
                   is_cluster ? "the server is not part of a cluster" : "the server is part of a cluster",
                   fmt::format("write {}{}://", caller.shared().place.is_by_tls() ? "rediss" : "redis",
                               is_cluster ? "" : "+cluster"));
@@ -59,7 +59,7 @@ Status check_facts(Caller& caller, const ServerFacts& facts) {
                   "6.2 or later is needed");
   }
   if (facts.eviction.starts_with("allkeys")) {
-    return refuse(caller, ErrorCode::kInvalidArgument,
+    return refuse(caller, ErrorCode::kUnavailable,
                   fmt::format("the server throws data away when it is full (maxmemory-policy {})", facts.eviction),
                   "set maxmemory-policy noeviction there");
   }
@@ -67,11 +67,26 @@ Status check_facts(Caller& caller, const ServerFacts& facts) {
   return {};
 }
 
+// "farheap:{NAME:IDENTITY:...": of a store of that name.
+bool is_of_a_store(const Keys& keys, std::string_view key) {
+  constexpr std::size_t kIdentity = 16;
+  if (!key.starts_with(keys.prefix())) return false;
+  key.remove_prefix(keys.prefix().size());
+  return key.size() > kIdentity && key[kIdentity] == ':' && key.find_first_not_of("0123456789abcdef") == kIdentity;
+}
+
 // A namespace without the record that says what it is was not made here, or has lost it.
 Status refuse_foreign_keys(Caller& caller, const Keys& keys) {
   return caller.each_key(keys.prefix() + "*", kWhat, [&](const std::vector<std::string>& found) -> Status {
     for (const auto& key : found) {
       if (key == keys.scratch()) continue;
+      if (is_of_a_store(keys, key)) {
+        return refuse(caller, ErrorCode::kConflict,
+                      fmt::format("there are keys of an earlier store of that name ({}), but not the record that says "
+                                  "what they are: it was removed, or the server emptied, while a program wrote to it",
+                                  key),
+                      "`farheap store rm` with this URI removes them");
+      }
       return refuse(caller, ErrorCode::kConflict,
                     fmt::format("there are keys of that name ({}), but not the record that says what they are", key),
                     "take another name: redis://HOST/DATABASE/NAME; or remove them");
@@ -222,6 +237,19 @@ Status collect_scratch(Caller& caller, const std::string& parent) {
     if (Status removed = remove_scratch(caller, parent, one.id); !removed) return removed;
   }
   return {};
+}
+
+Result<bool> remove_leftovers(Caller& caller, const std::string& name) {
+  const Keys keys(name);
+  constexpr char kRemoving[] = "cannot remove what is left of a store";
+  bool any = false;
+  Status removed = caller.each_key(keys.prefix() + "*", kRemoving, [&](std::vector<std::string> found) {
+    std::erase_if(found, [&](const auto& key) { return !is_of_a_store(keys, key); });
+    any = any || !found.empty();
+    return caller.remove_keys(found, kRemoving);
+  });
+  if (!removed) return fail(std::move(removed.error()));
+  return any;
 }
 
 Status remove_namespace(Caller& caller, const std::string& name) {

@@ -45,6 +45,8 @@ struct ScratchStore {
 [[nodiscard]] Status remove_scratch(Caller& caller, const std::string& parent, const std::string& id);
 // Those that nobody uses any more.
 [[nodiscard]] Status collect_scratch(Caller& caller, const std::string& parent);
+// Keys of a store whose record is gone, because the server was emptied while somebody wrote. False if there are none.
+[[nodiscard]] Result<bool> remove_leftovers(Caller& caller, const std::string& name);
 // All of a namespace's keys; what is below it stays.
 [[nodiscard]] Status remove_namespace(Caller& caller, const std::string& name);
 

@@ -98,6 +98,9 @@ Status remove(const std::string& text, const Parameters& parameters, const Store
   if (!meta) return fail(std::move(meta.error()));
   const auto tilde = place.name.rfind('~');
   if (!meta->is_there) {
+    auto leftovers = remove_leftovers(caller, place.name);
+    if (!leftovers) return fail(std::move(leftovers.error()));
+    if (*leftovers) return {};
     return fail(ErrorCode::kNotFound, "cannot remove a store", place.shown,
                 fmt::format("there is no store of the name {}", place.name), "`farheap store ls` lists what is there");
   }
