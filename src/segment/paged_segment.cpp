@@ -32,7 +32,6 @@ constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
 constexpr std::size_t kStackPagesInUseByForks = 16;
-constexpr unsigned kReaders = 2;  // while one puts a piece into view the other reads the next
 // Before a fork, for room: at most so many in vain, and so many while only others have to give way.
 constexpr unsigned kLookForRoomUs = 200;
 constexpr int kLooksForRoom = 1000;
@@ -46,7 +45,7 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   result.block_min_pages = static_cast<std::uint32_t>(options.block_min / kPageBytes);
   result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
   result.read_ahead_pages = options.read_ahead / kPageBytes;
-  result.readers = kReaders;
+  result.readers = PagedSegment::kReaders;
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
   if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
