@@ -156,7 +156,7 @@ grpc::Status Client::authenticate() {
     const std::lock_guard lock(token_mutex_);
     token_.clear();
   }
-  const auto status = ask([&](Member& member, grpc::ClientContext& context) {
+  auto status = ask([&](Member& member, grpc::ClientContext& context) {
     return api::Auth::NewStub(member.channel)->Authenticate(&context, request, &response);
   });
   if (says(status, "authentication is not enabled")) return {};  // anybody may do anything there
