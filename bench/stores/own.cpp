@@ -28,18 +28,31 @@ char* new_memory(std::size_t bytes) {
   return static_cast<char*>(at);
 }
 
-std::unique_ptr<OwnClient> open_own(const std::string& engine, const std::string& place) {
-  if (engine == "file") return own_file(place);
+struct Engine {
+  const char* name;
+  std::unique_ptr<OwnClient> (*open)(const std::string& place);
+};
+constexpr Engine kEngines[] = {
+    {"file", own_file},
 #ifdef FARHEAP_HAVE_LMDB
-  if (engine == "lmdb") return own_lmdb(place);
+    {"lmdb", own_lmdb},
 #endif
 #ifdef FARHEAP_HAVE_HIREDIS
-  if (engine == "redis") return own_redis(place);
+    {"redis", own_redis},       {"redis-cluster", own_redis_cluster},
 #endif
 #ifdef FARHEAP_HAVE_ROCKSDB
-  if (engine == "rocksdb") return own_rocksdb(place);
+    {"rocksdb", own_rocksdb},
 #endif
-  std::fprintf(stderr, "stores_own: not in this build: %s\n", engine.c_str());
+#ifdef FARHEAP_HAVE_GRPC
+    {"bigtable", own_bigtable}, {"datastore", own_datastore},         {"etcd", own_etcd}, {"spanner", own_spanner},
+#endif
+};
+
+std::unique_ptr<OwnClient> open_own(std::string_view name, const std::string& place) {
+  for (const auto& engine : kEngines) {
+    if (engine.name == name) return engine.open(place);
+  }
+  std::fprintf(stderr, "stores_own: not in this build: %s\n", std::string(name).c_str());
   return nullptr;
 }
 
@@ -47,11 +60,12 @@ bool sweep_write(OwnClient& client, std::uint64_t pages) {
   char* const buffer = new_memory(client.batch() * kPage);
   double us = 0;
   for (std::uint64_t first = 0; first < pages; first += client.batch()) {
-    for (std::size_t i = 0; i < client.batch(); ++i) {
+    const std::size_t count = std::min<std::uint64_t>(client.batch(), pages - first);
+    for (std::size_t i = 0; i < count; ++i) {
       fill_page(reinterpret_cast<std::uint64_t*>(buffer + i * kPage), first + i);
     }
     const auto start = Clock::now();
-    if (!client.write(first, client.batch(), buffer)) return false;
+    if (!client.write(first, count, buffer)) return false;
     us += us_since(start);
   }
   std::printf("write_us_mib %g\n", us / static_cast<double>(pages * kPage) * kMiB);
@@ -63,19 +77,20 @@ bool sweep_read(OwnClient& client, std::uint64_t pages) {
   auto fault = os::Userfault::open({.move = false, .kernel_faults = false});
   if (!fault) return std::fprintf(stderr, "stores_own: %s\n", fault.error().message().c_str()), false;
   char* const buffer = new_memory(client.batch() * kPage);
-  const std::size_t bytes = client.batch() * kPage;
-  char* const window = new_memory(bytes);
-  if (!fault->register_range(window, bytes)) return false;
+  char* const window = new_memory(client.batch() * kPage);
+  if (!fault->register_range(window, client.batch() * kPage)) return false;
   double read_us = 0, place_us = 0;
   for (std::uint64_t first = 0; first < pages; first += client.batch()) {
+    const std::size_t count = std::min<std::uint64_t>(client.batch(), pages - first);
+    const std::size_t bytes = count * kPage;
     auto start = Clock::now();
-    if (!client.read(first, client.batch(), buffer)) return false;
+    if (!client.read(first, count, buffer)) return false;
     read_us += us_since(start);
     start = Clock::now();
     std::size_t done = 0;
     if (fault->copy(window, buffer, bytes, done) != 0) return false;
     place_us += us_since(start);
-    for (std::size_t i = 0; i < client.batch(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const auto* const page = reinterpret_cast<const std::uint64_t*>(window + i * kPage);
       if (!is_page(page, first + i)) return std::fprintf(stderr, "stores_own: page %zu is wrong\n", first + i), false;
     }
@@ -91,7 +106,7 @@ void touch_fresh() {
   char* const memory = new_memory(kBytes);
   const auto start = Clock::now();
   for (std::size_t at = 0; at < kBytes; at += kPage) memory[at] = 1;
-  std::printf("fresh_us_mib %g\n", us_since(start) / (kBytes / kMiB));
+  std::printf("fresh_us_mib %g\n", us_since(start) * kMiB / kBytes);
   munmap(memory, kBytes);
 }
 

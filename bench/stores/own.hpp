@@ -25,10 +25,15 @@ class OwnClient {
   [[nodiscard]] virtual bool read(std::uint64_t first, std::size_t count, char* into) = 0;
 };
 
-// nullptr after saying why. `place`: a file, a folder, or HOST:PORT or the path of a socket.
+// nullptr after saying why. `place`: a file, a folder, or HOST:PORT, for Redis also the path of a socket.
+[[nodiscard]] std::unique_ptr<OwnClient> own_bigtable(const std::string& place);
+[[nodiscard]] std::unique_ptr<OwnClient> own_datastore(const std::string& place);
+[[nodiscard]] std::unique_ptr<OwnClient> own_etcd(const std::string& place);
 [[nodiscard]] std::unique_ptr<OwnClient> own_file(const std::string& place);
 [[nodiscard]] std::unique_ptr<OwnClient> own_lmdb(const std::string& place);
 [[nodiscard]] std::unique_ptr<OwnClient> own_redis(const std::string& place);
+[[nodiscard]] std::unique_ptr<OwnClient> own_redis_cluster(const std::string& place);
 [[nodiscard]] std::unique_ptr<OwnClient> own_rocksdb(const std::string& place);
+[[nodiscard]] std::unique_ptr<OwnClient> own_spanner(const std::string& place);
 
 }  // namespace farheap::bench

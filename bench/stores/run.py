@@ -5,8 +5,9 @@
   ./dev bench stores
   ./dev bench stores --engines redis,lmdb --rounds 7 --mib 512 --json stores.json --plot stores.svg
 
-Servers are started on free ports and ended again. In each round, the engine's own client and Farheap take turns.
-Figures are medians over the rounds, with the least and the greatest. What is not on this machine is said.
+In each round all engines have their turn, with servers that are started for it on free ports and ended again. The
+engine's own client and Farheap begin by turns, after a few MiB by the own client that nobody counts: servers are slow
+at first. Figures are medians over the rounds, with the least and the greatest. What is not on this machine is said.
 """
 
 import argparse
@@ -23,16 +24,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import report
 
 NOT_HERE = 77
+WARM_MIB = 8
 # Of each engine: which of the servers of the tests it needs, and its own client's name (paging is compared with it).
 ENGINES = {
     "file": (None, "file"), "lmdb": (None, "lmdb"), "rocksdb": (None, "rocksdb"),
-    "redis": ("redis", "redis"), "redis-unix": ("redis", "redis"), "redis-cluster": ("redis-cluster", None),
-    "etcd": ("etcd", None), "etcd-3": ("etcd-3", None), "bigtable": ("bigtable", None),
-    "datastore": ("datastore", None), "spanner": ("spanner", None),
+    "redis": ("redis", "redis"), "redis-unix": ("redis", "redis"), "redis-cluster": ("redis-cluster", "redis-cluster"),
+    "etcd": ("etcd", "etcd"), "etcd-3": ("etcd-3", "etcd"), "bigtable": ("bigtable", "bigtable"),
+    "datastore": ("datastore", "datastore"), "spanner": ("spanner", "spanner"),
 }
 PAGING = ("seq_read_over_bound", "seq_write_over_bound", "miss_overhead_us", "seq_read_mb_s", "seq_write_mb_s",
           "miss_us", "own_get_us")
-UNITS = {"over_bound": "ratio", "_us": "us", "_mb_s": "MB/s", "_ops": "op/s"}
+UNITS = {"load": "ratio", "over_bound": "ratio", "_us": "us", "_mb_s": "MB/s", "_ops": "op/s"}
 
 
 def unit_of(metric):
@@ -57,17 +59,28 @@ class Round:
 
     def own_place(self):
         """Where the engine's own client finds it."""
-        if self.engine == "redis":
-            return self.uri.split("//")[1].split("/")[0]
         if self.engine == "redis-unix":
             return self.uri.split("//")[1].rsplit("/", 2)[0]
-        return self.options.folder
+        if self.engine.startswith(("redis", "etcd")):
+            return self.uri.split("//")[1].split("/")[0].split(",")[0]
+        return os.environ.get(f"{self.engine.upper()}_EMULATOR_HOST", self.options.folder)
+
+    def own(self, mib):
+        return lines_of([os.path.join(self.programs, "stores_own"), ENGINES[self.engine][1], self.own_place(),
+                         str(mib)])
+
+    def paged(self):
+        return lines_of([self.farheap, "run", "--quiet", "--memory", f"{max(32, self.options.mib // 4)}M", "--store",
+                         self.uri, "--", os.path.join(self.programs, "stores_paging"), str(self.options.mib)])
 
     def paging(self):
-        own = lines_of([os.path.join(self.programs, "stores_own"), ENGINES[self.engine][1], self.own_place(),
-                        str(self.options.mib)])
-        run = lines_of([self.farheap, "run", "--quiet", "--memory", f"{max(32, self.options.mib // 4)}M", "--store",
-                        self.uri, "--", os.path.join(self.programs, "stores_paging"), str(self.options.mib)])
+        self.own(WARM_MIB)
+        if self.options.turn % 2 == 0:
+            own = self.own(self.options.mib)
+            run = self.paged()
+        else:
+            run = self.paged()
+            own = self.own(self.options.mib)
         mib = 1 << 20
         read_bound = run["read_bytes"] / mib * (own["read_us_mib"] + own["place_us_mib"]) / 1e6
         write_bound = (run["written_bytes"] / mib * own["write_us_mib"] + self.options.mib * own["fresh_us_mib"]) / 1e6
@@ -130,15 +143,11 @@ class Round:
                       f"{share}=0.5\n{other}=0\nscanproportion=0\ninsertproportion=0\nrequestdistribution=zipfian\n")
         return path
 
-    def all_rounds(self):
-        values = {}
-        for turn in range(self.options.rounds):
-            print(f"{self.engine}: round {turn + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
-            one = {} if ENGINES[self.engine][1] is None else self.paging()
-            one.update(self.ycsb())
-            one.update(self.go_ycsb())
-            for metric, value in one.items():
-                values.setdefault(metric, []).append(value)
+    def measure(self):
+        values = {"load": os.getloadavg()[0]}
+        values.update(self.paging())
+        values.update(self.ycsb())
+        values.update(self.go_ycsb())
         return values
 
 
@@ -148,12 +157,12 @@ def uri_of(engine, server_uri, folder):
     return server_uri.replace("/contract", "/bench")
 
 
-def measure(options, engine):
-    """Starts the engine's server around a further call of this script. None if it is not here."""
+def measure(options, engine, turn):
+    """One round of one engine: starts its server around a further call of this script. None if it is not here."""
     server, _ = ENGINES[engine]
     out = os.path.join(options.scratch, engine + ".json")
-    inner = [sys.executable, os.path.abspath(__file__), "--inside", engine, "--build", options.build, "--rounds",
-             str(options.rounds), "--mib", str(options.mib), "--folder", options.folder, "--scratch", options.scratch,
+    inner = [sys.executable, os.path.abspath(__file__), "--inside", engine, "--build", options.build, "--turn",
+             str(turn), "--mib", str(options.mib), "--folder", options.folder, "--scratch", options.scratch,
              "--json", out]
     if server is None:
         done = subprocess.run(inner, check=False, stdout=subprocess.PIPE, text=True)
@@ -171,6 +180,19 @@ def measure(options, engine):
         return json.load(text)
 
 
+def all_rounds(options, engines):
+    """Of each engine that is here, the values of all rounds."""
+    found = {}
+    for turn in range(options.rounds):
+        for engine in engines:
+            if turn > 0 and engine not in found:
+                continue  # it is not here
+            print(f"{engine}: round {turn + 1} of {options.rounds}", file=sys.stderr, flush=True)
+            for metric, value in (measure(options, engine, turn) or {}).items():
+                found.setdefault(engine, {}).setdefault(metric, []).append(value)
+    return found
+
+
 def inside(options):
     engine = options.inside
     uri = uri_of(engine, options.uri, options.folder)
@@ -182,7 +204,7 @@ def inside(options):
         return NOT_HERE
     if engine == "redis-unix":
         uri = unix_uri(options.uri)
-    values = Round(options, engine, uri).all_rounds()
+    values = Round(options, engine, uri).measure()
     with open(options.json, "w", encoding="utf-8") as out:
         json.dump(values, out)
     return 0
@@ -201,7 +223,8 @@ def print_tables(found):
                            ("YCSB, p50 us", [f"ycsb_{name}_p50_us" for name in ("load", "a", "f")]),
                            ("YCSB, op/s", [f"ycsb_{name}_ops" for name in ("load", "a", "f")]),
                            ("go-ycsb", ["goycsb_load_p50_us", "goycsb_a_p50_us", "goycsb_f_p50_us", "goycsb_load_ops",
-                                        "goycsb_a_ops", "goycsb_f_ops"])):
+                                        "goycsb_a_ops", "goycsb_f_ops"]),
+                           ("the machine's load", ["load"])):
         rows = []
         for engine, values in found.items():
             if not any(metric in values for metric in metrics):
@@ -246,7 +269,8 @@ def main():
     parser.add_argument("--folder", default="/var/tmp", help="on the disk to be measured (default: /var/tmp)")
     parser.add_argument("--plot", metavar="FILE", help="a picture, .svg or .png")
     parser.add_argument("--json", metavar="FILE")
-    for name in ("--inside", "--uri", "--scratch"):  # this script around itself
+    parser.add_argument("--turn", type=int, default=0, help=argparse.SUPPRESS)  # and others of this script in itself
+    for name in ("--inside", "--uri", "--scratch"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
@@ -256,7 +280,7 @@ def main():
         parser.error(f"no engine {unknown[0]}; there are {', '.join(ENGINES)}")
     print(report.machine(options.folder), file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="stores-") as options.scratch:
-        found = {engine: values for engine in wanted if (values := measure(options, engine)) is not None}
+        found = all_rounds(options, wanted)
     print_tables(found)
     if options.plot and (why := plot(options.plot, found)):
         print(f"stores: {why}", file=sys.stderr)

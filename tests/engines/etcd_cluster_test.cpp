@@ -50,7 +50,7 @@ class EtcdFaults : public testing::Test {
     });
   }
 
-  static constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+  static inline const StoreOptions kKept{.lifetime = Lifetime::kKeep};
   TestServers servers_;
 };
 

@@ -90,7 +90,7 @@ Answer<std::vector<Scratch>> Stores::scratch_below(const std::string& name) {
     scratch.is_stale = scratch.beat + kStale < clock_.now();
     const auto found = find({name, scratch.id});
     if (!found) return tl::unexpected(found.error());
-    const auto about = *found ? about_in((*found)->about) : std::nullopt;
+    const auto about = about_in(*found);
     scratch.block_bytes = about ? about->block_bytes : 0;
     all.push_back(std::move(scratch));
   }

@@ -121,7 +121,7 @@ void swap(Space& space, Put& entry, grpc::Status& worst) {
   compare.set_key(key);
   compare.set_target(api::Compare::MOD);
   compare.set_result(api::Compare::EQUAL);
-  compare.set_mod_revision(static_cast<std::int64_t>(*entry.expected));
+  compare.set_mod_revision(static_cast<std::int64_t>(entry.expected.value_or(0)));
   auto& put = *request.add_success()->mutable_request_put();
   put.set_key(key);
   put.set_value(entry.from.data(), entry.from.size());

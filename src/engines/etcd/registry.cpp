@@ -88,7 +88,7 @@ Answer<std::vector<Scratch>> Stores::scratch_below(const std::string& name) {
   for (const auto& id : *ids) {
     const auto found = find({name, id});
     if (!found) return tl::unexpected(found.error());
-    const auto about = *found ? about_in((*found)->about) : std::nullopt;
+    const auto about = about_in(*found);
     if (about) all.push_back({.id = id, .block_bytes = about->block_bytes});
   }
   return all;

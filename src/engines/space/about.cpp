@@ -32,8 +32,8 @@ std::optional<About> about_in(std::string_view text) {
   return about;
 }
 
-Status refuse_other(const std::optional<About>& about, std::uint64_t block_bytes, const std::string& shown,
-                    std::string_view form) {
+Result<About> checked_about(std::optional<About> about, std::uint64_t block_bytes, const std::string& shown,
+                            std::string_view form) {
   constexpr char kWhat[] = "cannot open the store";
   if (!about) {
     return fail(ErrorCode::kCorrupt, kWhat, shown, "its description is not one of Farheap's",
@@ -48,7 +48,7 @@ Status refuse_other(const std::optional<About>& about, std::uint64_t block_bytes
                 fmt::format("it holds blocks of {} bytes, not of {}", about->block_bytes, block_bytes),
                 "open it with the block size it was made with");
   }
-  return {};
+  return std::move(*about);
 }
 
 }  // namespace farheap::engines

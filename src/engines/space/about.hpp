@@ -26,9 +26,9 @@ struct About {
 // Nothing: it is not one of Farheap's.
 [[nodiscard]] std::optional<About> about_in(std::string_view text);
 
-// An error, in words, if such a store cannot be opened with blocks of this size. `shown` is the store, `form` what its
-// URI looks like.
-[[nodiscard]] Status refuse_other(const std::optional<About>& about, std::uint64_t block_bytes,
-                                  const std::string& shown, std::string_view form);
+// That of a store which can be opened with blocks of this size; else an error, in words. `shown` is the store, `form`
+// what its URI looks like.
+[[nodiscard]] Result<About> checked_about(std::optional<About> about, std::uint64_t block_bytes,
+                                          const std::string& shown, std::string_view form);
 
 }  // namespace farheap::engines

@@ -16,7 +16,7 @@ Answer<T> or_none(Answer<T> answer) {
 Answer<std::optional<About>> about_of(Registry& registry, const std::string& name) {
   const auto found = or_none(registry.find({name}));
   if (!found) return tl::unexpected(found.error());
-  return *found ? about_in((*found)->about) : std::nullopt;
+  return about_in(*found);
 }
 
 grpc::Status list_below(Registry& registry, const std::string& name, std::vector<StoreListing>& all) {
@@ -24,7 +24,7 @@ grpc::Status list_below(Registry& registry, const std::string& name, std::vector
   const auto uri = is_named ? registry.shown_as(name) : registry.server().shown();
   const auto about = about_of(registry, name);
   if (!about) return about.error();
-  if (*about) all.push_back({uri, (*about)->block_bytes, Lifetime::kKeep, false});
+  if (const auto& kept = *about; kept) all.push_back({uri, kept->block_bytes, Lifetime::kKeep, false});
   const auto below = or_none(registry.scratch_below(name));
   if (!below) return below.error();
   for (const auto& scratch : *below) {

@@ -29,6 +29,10 @@ struct Found {
   std::string about;        // about_in() says what it means
   std::uint64_t epoch = 0;  // only grows; 0 from engines that have none
 };
+// Nothing: none is there, or it is not one of Farheap's.
+[[nodiscard]] inline std::optional<About> about_in(const std::optional<Found>& found) {
+  return found ? about_in(std::string_view(found->about)) : std::nullopt;
+}
 struct Scratch {
   std::string id;
   std::uint64_t block_bytes = 0;  // 0: unknown

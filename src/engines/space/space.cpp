@@ -35,9 +35,9 @@ Status ServerSpace::enter() {
     found = find();  // another one may have been quicker
   }
   if (!found) return fail(server_.error(found.error(), kWhat));
-  const auto about = *found ? about_in((*found)->about) : std::nullopt;
-  if (auto ok = refuse_other(about, block_bytes_, server_.shown(), registry_.form()); !ok) return ok;
-  about_ = *about;
+  auto about = checked_about(about_in(*found), block_bytes_, server_.shown(), registry_.form());
+  if (!about) return fail(std::move(about.error()));
+  about_ = std::move(*about);
   const auto epoch = begin();
   if (!epoch) return fail(server_.error(epoch.error(), kWhat));
   if (is_lost()) return lost({});
@@ -61,11 +61,12 @@ Status ServerSpace::refuse_foreign() {
   if (!kept_) return {};  // its place was drawn by chance
   const auto foreign = registry_.foreign(key_.name);
   if (!foreign) return fail(server_.error(foreign.error(), kWhat));
-  if (!*foreign) return {};
+  const auto& thing = *foreign;
+  if (!thing) return {};
   // Another opener may have made it in between.
   if (const auto found = find(); found && *found) return {};
   return fail(ErrorCode::kConflict, kWhat, server_.shown(),
-              fmt::format("below its name there is {}, which is not Farheap's", **foreign),
+              fmt::format("below its name there is {}, which is not Farheap's", *thing),
               fmt::format("name another one: {}", registry_.form()));
 }
 
@@ -90,8 +91,8 @@ Status ServerSpace::verify() {
 }
 
 Status ServerSpace::believe(const std::optional<Found>& found) {
-  const auto about = found ? about_in(found->about) : std::nullopt;
-  if (!about) return lost("the server lost all that was in it, or somebody has removed it");
+  const auto about = about_in(found);
+  if (!found || !about) return lost("the server lost all that was in it, or somebody has removed it");
   if (about->identity != about_.identity) return lost("the server lost it, and somebody has made a new one since");
   if (found->epoch < epoch_) {
     return lost(fmt::format("the server went back to an older state (epoch {}, was {})", found->epoch, epoch_.load()));

@@ -156,7 +156,7 @@ std::string encode(const Error& error) {
   for (const std::string* one : {&error.what, &error.subject, &error.why, &error.remedy}) {
     out.text(std::string_view(*one).substr(0, kMost));
   }
-  static_assert(6 * 8 + 4 * kMost <= kTextBytes);
+  static_assert(6 * sizeof(std::uint64_t) + 4 * kMost <= kTextBytes);
   return out.bytes();
 }
 
