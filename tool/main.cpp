@@ -118,6 +118,7 @@ class CommandLine {
         continue;
       }
       std::vector<std::string> names;
+      names.reserve(below.size());
       for (const CLI::App* one : below) names.push_back(one->get_name());
       return Error{ErrorCode::kInvalidArgument, "unknown verb", full_name + word, "",
                    fmt::format("there are {}; `farheap {}--help` says more", fmt::join(names, ", "), full_name)};

@@ -30,7 +30,7 @@ int ended_by(const Error& error) {
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 
-void print_json(Json more) {
+void print_json(const Json& more) {
   Json whole{{"format", kJsonFormat}};
   whole.update(more);
   print_out("{}\n", whole.dump(2, ' ', false, Json::error_handler_t::replace));

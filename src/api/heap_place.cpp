@@ -21,7 +21,7 @@ namespace {
 constexpr char kWhat[] = "cannot open the heap";
 constexpr std::string_view kInFiles[] = {"file", "lmdb", "rocksdb"};
 constexpr std::string_view kTwoStores = "pages=";
-constexpr std::string_view kOnServers[] = {"redis", "rediss",    "redis+cluster", "bigtable",
+constexpr std::string_view kOnServers[] = {"redis", "rediss",    "redis+cluster", "rediss+cluster", "bigtable",
                                            "etcd",  "datastore", "spanner",       kTwoStores};
 
 // Without its decorators: an engine may have a '+' in its name. Empty if there is none.

@@ -11,6 +11,9 @@
 namespace farheap::pager {
 
 PageHash hash_page(const std::byte* page) {
+#ifdef FARHEAP_HASH_BY_AVX2
+  if (__builtin_cpu_supports("avx2")) return hash_page_by_avx2(page);
+#endif
   const XXH128_hash_t hash = XXH3_128bits(page, base::kPageBytes);
   return {hash.low64, hash.high64};
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Telling clean pages from written ones by what is in them: a 128-bit hash of each page as the store has it,
-// compared after the page has left the program's view. It costs 0.15 us a page and no faults, and cannot miss a
-// write that happened between a look and the eviction (the write-protect bit does not travel with a moved page).
+// compared after the page has left the program's view. It costs 0.1 us a page with AVX2, 0.2 without, and no faults,
+// and cannot miss a write that happened between a look and the eviction (the write-protect bit does not travel with a
+// moved page).
 //
 // Thread-safety: plain values.
 #pragma once
@@ -18,6 +19,9 @@ struct PageHash {
   [[nodiscard]] bool operator==(const PageHash&) const = default;
 };
 [[nodiscard]] PageHash hash_page(const std::byte* page);
+#ifdef FARHEAP_HASH_BY_AVX2
+[[nodiscard]] PageHash hash_page_by_avx2(const std::byte* page);  // the same. Requires: the processor has AVX2
+#endif
 [[nodiscard]] bool is_zero_page(const std::byte* page);
 
 // What is known of the pages of one block before the program could write to them. In 16 bytes, because under random

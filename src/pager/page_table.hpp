@@ -74,6 +74,7 @@ struct Extent {
   std::uint32_t tag[kExtentPages] = {};
   std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
   std::uint32_t period = 0;           // how long after the time before; 0: not known
+  std::uint16_t present = 0;          // pages that are kPresent
   bool was_filled = false;            // pages of it have been in view
   bool watched = false;               // a page of it is out of view so that the next sweep is seen
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
@@ -101,7 +102,9 @@ class PageTable {
     return extent == nullptr ? PageState::kFresh : extent->state[page % kExtentPages];
   }
   void set_state(PageNumber page, PageState state) {
-    PageState& now = extent(page).state[page % kExtentPages];
+    Extent& extent = this->extent(page);
+    PageState& now = extent.state[page % kExtentPages];
+    extent.present += static_cast<std::uint16_t>((state == PageState::kPresent) - (now == PageState::kPresent));
     stored_pages_ += (state == PageState::kStored) - (now == PageState::kStored);
     now = state;
     if (core_pages_ != nullptr) {

@@ -150,6 +150,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     from = stop;
   }
   room_.notify_all();
+  room_ahead_.notify_all();
 }
 
 void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
@@ -263,6 +264,7 @@ void Pager::thaw() {
   eviction_paused_ = false;
   Lock lock = std::move(fork_lock_);
   room_.notify_all();
+  room_ahead_.notify_all();
 }
 
 void Pager::thaw_in_child() {
@@ -274,10 +276,12 @@ void Pager::thaw_in_child() {
   evictor_waits_ = false;
   requests_.clear();
   announced_ = 0;
+  reading_ = 0;
   fork_lock_.release();
   new (&leaving_view_) std::mutex;
   new (&mutex_) std::mutex;
   new (&room_) std::condition_variable;
+  new (&room_ahead_) std::condition_variable;
   new (&work_) std::condition_variable;
   new (&requests_there_) std::condition_variable;
 }
@@ -312,6 +316,11 @@ std::string Pager::check() const {
       continue;
     }
     const PageState state = extent->state[page % kExtentPages];
+    if (page % kExtentPages == 0) {
+      const auto present = std::count(std::begin(extent->state), std::end(extent->state), PageState::kPresent);
+      if (present != extent->present)
+        return fmt::format("{} pages in view from page {} on, {} counted", present, page, extent->present);
+    }
     if (state == PageState::kFilling || state == PageState::kTakingOut || state == PageState::kWriting ||
         state == PageState::kDropping) {
       return fmt::format("page {} is on its way (state {}), though nothing moves", page, static_cast<int>(state));

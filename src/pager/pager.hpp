@@ -267,7 +267,12 @@ class Pager {
   };
   [[nodiscard]] std::uint64_t stream_window() const;
   void request(const ReadAhead& wanted);
+  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
   void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
+  // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
+  // one only takes the processor from the first, and from who makes room.
+  [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
+  void carry_out_next(Lock& lock, std::byte* buffer);
   bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer);
 
   // pager.cpp
@@ -293,6 +298,8 @@ class Pager {
   mutable std::mutex mutex_;
   mutable std::atomic<unsigned> faults_at_the_door_ = 0;
   std::condition_variable room_;  // memory was freed, or a page came to rest
+  // Memory was freed for who reads ahead. The other one is told of every page that comes to rest, a reader among them.
+  std::condition_variable room_ahead_;
   std::condition_variable work_;  // the evictor has something to do
   std::condition_variable requests_there_;
   PageTable table_;
@@ -316,6 +323,8 @@ class Pager {
   std::uint64_t limit_ = 0;
   static constexpr std::uint64_t kMostReserve = 2048;
   std::uint64_t reserve_ = kMostReserve;
+  std::uint32_t reading_ = 0;                     // readers that are at work
+  std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page that is read ahead, lately
   std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
   std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
   Leaving this_round_;

@@ -68,7 +68,7 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t staying = resident_ - leaving_;
   if (staying <= high) {
     stuck_rounds_ = 0;
-    if (limit_ > resident_) room_.notify_all();
+    if (limit_ > resident_) room_.notify_all(), room_ahead_.notify_all();
     return Evicted::kIdle;
   }
   const std::uint64_t low = high - std::min(high, reserve_pages());
@@ -96,6 +96,7 @@ Pager::Evicted Pager::evict_once() {
   settle(lock, leaving, written.has_value());
   end_io();
   room_.notify_all();
+  room_ahead_.notify_all();
   if (written) {
     if (store_is_full_ && !leaving.writes.empty()) {
       store_is_full_ = false;

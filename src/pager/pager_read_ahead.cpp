@@ -9,8 +9,12 @@
 namespace farheap::pager {
 
 namespace {
-constexpr std::size_t kMostRequests = 64;  // older ones are no longer ahead of anything
-constexpr std::uint32_t kLeastPiece = 64;  // pages, of what is read by several readers
+constexpr std::size_t kMostRequests = 64;   // older ones are no longer ahead of anything
+constexpr std::uint32_t kLeastPiece = 256;  // pages, of what is read by several readers
+// Of memory, what one stream may have on its way and not touched yet. More would look to the policy as if a sweep had
+// passed there (it takes it for one visit while a sixteenth of memory leaves), and be the first to go.
+constexpr std::uint64_t kMostAhead = 16;
+constexpr std::uint64_t kWindows = 4;  // on their way: one is put into view while the next ones are read
 }  // namespace
 
 // What one stream may bring in at once: all of them together must fit into the list that stream blocks wait in, or
@@ -22,9 +26,10 @@ std::uint64_t Pager::stream_window() const {
 
 // A stream was noticed; `from` is the next page it will touch that was not fetched at once.
 void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) {
-  const std::uint64_t reach = std::min(options_.read_ahead_pages, limit_ / 8);
+  const std::uint64_t reach = std::min(options_.read_ahead_pages, limit_ / kMostAhead);
   if (reach < Streams::kFirstPages) return streams_.continues_at(from);
-  const std::uint32_t window = static_cast<std::uint32_t>(std::min<std::uint64_t>({pages, stream_window(), reach}));
+  const std::uint64_t most = std::min(stream_window(), std::max<std::uint64_t>(reach / kWindows, Streams::kFirstPages));
+  const std::uint32_t window = static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, most));
   PageRun ahead;
   if (backward) {
     if (from == 0) return;
@@ -37,10 +42,12 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     // Pages that are in memory already are skipped, so that the stream finds the far side of them filled, too.
     const PageNumber end = std::min<PageNumber>(from + reach, table_.capacity_pages());
     learn_run(from, end);
-    const PageRun stored = table_.next_run(from, end, PageState::kStored);
-    streams_.continues_at(stored.count != 0 ? stored.first : from);
-    if (stored.count == 0) return;
-    ahead = {stored.first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - stored.first))};
+    const PageNumber first = first_to_request(from, end);
+    streams_.continues_between(from, first);
+    if (first == end) return;
+    // A small rest costs as many faults and reads as a whole window: the next marker asks for it, if there is one.
+    if (end - first < window / 2 && announced_ != 0) return;
+    ahead = {first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - first))};
   }
   if (backward) return request({ahead, true, true});
   // A piece for each reader: while one is put into view the next is read.
@@ -49,6 +56,20 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     const PageRun part{ahead.first, std::min(ahead.count, piece)};
     request({part, first, false, true});
     ahead = {ahead.first + part.count, ahead.count - part.count};
+  }
+}
+
+// The first page in the store that nobody has asked for yet; `end` if there is none.
+PageNumber Pager::first_to_request(PageNumber from, PageNumber end) const {
+  for (;;) {
+    const PageRun stored = table_.next_run(from, end, PageState::kStored);
+    if (stored.count == 0) return end;
+    const auto asked = std::ranges::find_if(requests_, [&](const ReadAhead& one) {
+      return one.run.first <= stored.first && stored.first < one.run.first + one.run.count;
+    });
+    if (asked == requests_.end()) return stored.first;
+    from = asked->run.first + asked->run.count;
+    if (from >= end) return end;
   }
 }
 
@@ -65,10 +86,15 @@ void Pager::request(const ReadAhead& wanted) {
 
 void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   Lock lock(mutex_);
-  if (requests_.empty() && wait_ms > 0) {
-    requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), [&] { return !requests_.empty() && !frozen_; });
-  }
-  if (requests_.empty() || frozen_) return;
+  const auto is_wanted = [&] { return !requests_.empty() && !frozen_ && reading_ < useful_readers(); };
+  if (wait_ms > 0) requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), is_wanted);
+  if (!is_wanted()) return;
+  ++reading_;
+  carry_out_next(lock, buffer);
+  --reading_;
+}
+
+void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
   const ReadAhead request = requests_.front();
   requests_.pop_front();
   announced_ -= request.run.count;
@@ -95,7 +121,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   const auto fits = [&] { return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_; };
   if (!fits()) {
     wake_evictor();
-    room_.wait_for(lock, std::chrono::milliseconds(20), fits);
+    room_ahead_.wait_for(lock, std::chrono::milliseconds(20), fits);
     if (!fits()) return false;
   }
   if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||
@@ -111,16 +137,26 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();
 
+  using Clock = std::chrono::steady_clock;
+  const auto since = Clock::now();
   const Backing::Read read{run, buffer};
   const Status status = backing_.read({&read, 1});
+  const auto read_at = Clock::now();
   if (status) {
     show(incoming, buffer, hash);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
+  const auto shown_at = Clock::now();
   lock.lock();
   if (status) {
+    const auto learn = [&](std::int64_t& usual, Clock::duration took) {
+      const auto now = std::chrono::nanoseconds(took).count() / run.count;
+      usual = usual == 0 ? now : usual + (now - usual) / 8;
+    };
+    learn(reading_ns_, read_at - since);
+    learn(showing_ns_, shown_at - read_at);
     finish_incoming(incoming, ghost, stream);
   } else {
     undo_incoming(incoming);  // a fault will read it again, and say what is wrong

@@ -95,10 +95,9 @@ void Policy::rank(std::uint64_t memory_pages) {
       extent.period = 0;  // nobody came when it was time
       return true;
     }
-    const auto present = std::count(std::begin(extent.state), std::end(extent.state), PageState::kPresent);
-    periodic_pages_ += static_cast<std::uint64_t>(present);
+    periodic_pages_ += extent.present;
     const std::uint32_t distance = since < extent.period ? extent.period - since : 0;
-    if (present > 1 && since > memory_pages / kVisit) ranked_.push_back({distance, first});
+    if (extent.present > 1 && since > memory_pages / kVisit) ranked_.push_back({distance, first});
     return false;
   });
   std::ranges::sort(ranked_);

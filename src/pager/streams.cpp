@@ -11,7 +11,8 @@ constexpr std::uint64_t kLongAgo = 64;  // touches
 
 bool Streams::continues(Stream& stream, PageNumber page) const {
   if (stream.pages == 0) return false;
-  if (stream.direction >= 0 && page >= stream.next && page <= stream.next + kSlackPages) {
+  if (stream.direction >= 0 && page >= stream.first && page <= stream.next + kSlackPages) {
+    if (page < stream.next && clock_ - stream.used > kLongAgo) return false;
     stream.direction = 1;
     return true;
   }
@@ -27,7 +28,8 @@ bool Streams::continues(Stream& stream, PageNumber page) const {
 void Streams::note(const Stream& stream) {
   const std::size_t at = static_cast<std::size_t>(&stream - streams_.data());
   const auto low = [](PageNumber page) { return static_cast<std::uint32_t>(page); };
-  forward_[at] = stream.direction >= 0 ? low(stream.next) : kNowhere;
+  forward_[at] = stream.direction >= 0 ? low(stream.first) : kNowhere;
+  reach_[at] = low(stream.next - stream.first) + kSlackPages;
   const PageNumber below = stream.direction < 0 ? stream.next : stream.last - 1;
   backward_[at] = stream.direction <= 0 && stream.last > 0 ? low(below) : kNowhere;
 }
@@ -37,7 +39,7 @@ Streams::Stream* Streams::find(PageNumber page) {
   for (std::size_t from = 0; from < kStreams; from += kLookedAtTogether) {
     std::uint32_t near = 0;  // no way out of this loop, so that it becomes vector instructions
     for (std::size_t i = from; i < from + kLookedAtTogether; ++i) {
-      near |= static_cast<std::uint32_t>(low - forward_[i] <= kSlackPages);
+      near |= static_cast<std::uint32_t>(low - forward_[i] <= reach_[i]);
       near |= static_cast<std::uint32_t>(backward_[i] - low <= kSlackPages);
     }
     if (near == 0) continue;
@@ -65,14 +67,19 @@ Streams::Advice Streams::touched(PageNumber page) {
   matched_ = find(page);
   if (matched_ == nullptr) {
     matched_ = &least_used();
-    *matched_ = Stream{.next = page + 1, .last = page, .pages = 1, .direction = 0, .used = clock_};
+    *matched_ = Stream{.first = page + 1, .next = page + 1, .last = page, .pages = 1, .direction = 0, .used = clock_};
     note(*matched_);
     return {};
   }
   // Among so many, one that began long ago is met by chance, too: it has to be met twice.
   const bool doubtful = matched_->pages == 1 && clock_ - matched_->used > kLongAgo;
   if (doubtful) {
-    *matched_ = Stream{.next = page + 1, .last = page, .pages = 2, .direction = matched_->direction, .used = clock_};
+    *matched_ = Stream{.first = page + 1,
+                       .next = page + 1,
+                       .last = page,
+                       .pages = 2,
+                       .direction = matched_->direction,
+                       .used = clock_};
     note(*matched_);
     return {};
   }
@@ -97,8 +104,9 @@ std::uint32_t Streams::active() const {
   return count;
 }
 
-void Streams::continues_at(PageNumber page) {
+void Streams::continues_between(PageNumber first, PageNumber page) {
   if (matched_ == nullptr) return;
+  matched_->first = first;
   matched_->next = page;
   note(*matched_);
 }

@@ -4,7 +4,8 @@
 // what to read ahead. A stream's window doubles each time it goes on, from kFirstPages to the largest block.
 //
 // How a stream is followed once its pages arrive before they are touched: the first page of every window read
-// ahead is held out of view (a marker); touching it costs a fault without I/O and asks for the next window.
+// ahead is held out of view (a marker); touching it costs a fault without I/O and asks for the next window. Several
+// windows may be on their way, so a stream goes on with a touch of any page between where it was and their end.
 //
 // Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
@@ -29,6 +30,7 @@ class Streams {
 
   explicit Streams(std::uint32_t largest_pages) : largest_pages_(largest_pages) {
     forward_.fill(kNowhere);
+    reach_.fill(kSlackPages);
     backward_.fill(kNowhere);
   }
 
@@ -39,11 +41,13 @@ class Streams {
   // How many streams are going on now: what is read ahead must be shared between them.
   [[nodiscard]] std::uint32_t active() const;
   // The stream that touched() matched last will next be noticed at `page` (after what was fetched or read ahead).
-  void continues_at(PageNumber page);
+  void continues_at(PageNumber page) { continues_between(page, page); }
+  // The same, where all from `first` on has been or is being read ahead: it may be noticed there, too, but only soon.
+  void continues_between(PageNumber first, PageNumber page);
 
  private:
   struct Stream {
-    PageNumber next = 0;
+    PageNumber first = 0, next = 0;  // first <= next; equal where nothing is read ahead
     PageNumber last = 0;
     std::uint32_t pages = 0;  // window; 0: unused
     std::int8_t direction = 0;
@@ -59,7 +63,7 @@ class Streams {
 
   std::uint32_t largest_pages_;
   std::array<Stream, kStreams> streams_{};
-  std::array<std::uint32_t, kStreams> forward_, backward_;
+  std::array<std::uint32_t, kStreams> forward_, reach_, backward_;
   Stream* matched_ = nullptr;
   std::size_t hand_ = 0;
   std::uint64_t clock_ = 0;

@@ -40,7 +40,8 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
                 "use --store file:DIR");
   }
   touch_name_databases();
-  return os::keep_threads_waiting(pager::FaultLoop::threads({.most_handlers = runtime.options.handlers}));
+  return os::keep_threads_waiting(pager::FaultLoop::threads(
+      {.most_handlers = runtime.options.handlers, .readers = segment::PagedSegment::kReaders}));
 }
 
 }  // namespace farheap::preload

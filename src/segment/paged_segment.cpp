@@ -45,6 +45,7 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   result.block_min_pages = static_cast<std::uint32_t>(options.block_min / kPageBytes);
   result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
   result.read_ahead_pages = options.read_ahead / kPageBytes;
+  result.readers = PagedSegment::kReaders;
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
   if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
@@ -231,7 +232,8 @@ Status PagedSegment::start_paging() {
   loop_ = std::make_unique<pager::FaultLoop>(
       *pager_, backing, *view_, run_page_,
       pager::FaultLoopOptions{.most_handlers = options_.handlers,
-                              .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes)});
+                              .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes),
+                              .readers = kReaders});
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;

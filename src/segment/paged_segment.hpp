@@ -35,6 +35,8 @@ namespace farheap::segment {
 
 class PagedSegment final : public PageSpace {
  public:
+  static constexpr unsigned kReaders = 2;  // while one puts a piece into view the other reads the next
+
   // Reserves the addresses of slot `options.heap_id`. kConflict when something is there, kNoSpace when overcommit or
   // RLIMIT_AS forbids it. `options` and `run_page` outlive the segment.
   [[nodiscard]] static Result<std::unique_ptr<PagedSegment>> make(const base::Options& options,

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
@@ -45,7 +45,7 @@ class Copier {
 
   Result<Copied> run() {
     if (auto usage = from_.usage()) total_ = usage->blocks * block_bytes_;
-    buffer_.emplace(pieces_ * piece_blocks_ * block_bytes_);
+    buffer_ = std::make_unique<AlignedBuffer>(pieces_ * piece_blocks_ * block_bytes_);
     if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
     if (auto first = from_.runs_from(0); !first) return fail(std::move(first.error()));  // it cannot tell
     auto done = mark_unfinished(to_);
@@ -97,6 +97,7 @@ class Copier {
                   "it was broken off before the end");
     }
     std::vector<Get> gets;
+    gets.reserve(waiting_.size());
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       gets.push_back({.block = waiting_[i].first,
                       .into = buffer_->part(i * piece_blocks_ * block_bytes_, waiting_[i].count * block_bytes_)});
@@ -136,7 +137,7 @@ class Copier {
   std::size_t piece_blocks_ = 1;
   std::size_t pieces_ = 1;
   std::uint64_t total_ = 0;
-  std::optional<AlignedBuffer> buffer_;
+  std::unique_ptr<AlignedBuffer> buffer_;
   std::vector<BlockRun> waiting_;
   Copied copied_;
 };

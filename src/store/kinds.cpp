@@ -57,10 +57,10 @@ constexpr const Keeper* kKeepLmdb = nullptr;
 // Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
 // for the time being, is asked again for patience_s.
 constexpr std::string_view kServerParameters[] = {"timeout_ms", "patience_s"};
-constexpr std::string_view kRedisParameters[] = {"timeout_ms",    "patience_s",   "replicas", "user",
-                                                 "password_file", "password_env", "ca_file"};
-constexpr std::string_view kEtcdParameters[] = {"timeout_ms",    "patience_s",   "user",
-                                                "password_file", "password_env", "ca_file"};
+constexpr std::string_view kRedisParameters[] = {"timeout_ms",   "patience_s", "replicas",  "user",     "password_file",
+                                                 "password_env", "ca_file",    "cert_file", "key_file", "server_name"};
+constexpr std::string_view kEtcdParameters[] = {"timeout_ms",   "patience_s", "user",      "password_file",
+                                                "password_env", "ca_file",    "cert_file", "key_file"};
 constexpr std::string_view kBigtableParameters[] = {"timeout_ms", "patience_s", "app_profile"};
 constexpr std::string_view kRocksDbParameters[] = {"sync"};
 #ifdef FARHEAP_HAVE_REDIS
@@ -126,6 +126,10 @@ constexpr Kind kKinds[] = {
      .engine = kOpenRedis,
      .keeper = kKeepRedis},
     {.shown = {"redis+cluster", "redis+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]", "a Redis Cluster"},
+     .parameters = kRedisParameters,
+     .engine = kOpenRedisCluster,
+     .keeper = kKeepRedisCluster},
+    {.shown = {"rediss+cluster", "rediss+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]", "a Redis Cluster, by TLS"},
      .parameters = kRedisParameters,
      .engine = kOpenRedisCluster,
      .keeper = kKeepRedisCluster},

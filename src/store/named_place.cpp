@@ -20,8 +20,8 @@ struct NamedEngine {
   std::string_view default_before = {};  // where it may be left out
 };
 constexpr NamedEngine kNamed[] = {
-    {"redis", 1, "0"}, {"rediss", 1, "0"}, {"redis+cluster", 0}, {"bigtable", 2},
-    {"etcd", 0},       {"datastore", 0},   {"spanner", 2},
+    {"redis", 1, "0"}, {"rediss", 1, "0"}, {"redis+cluster", 0}, {"rediss+cluster", 0},
+    {"bigtable", 2},   {"etcd", 0},        {"datastore", 0},     {"spanner", 2},
 };
 constexpr std::string_view kFolders[] = {"file", "lmdb", "rocksdb"};
 

@@ -162,7 +162,7 @@ std::string with_whole_paths(std::string_view uri, const std::string& folder) {
     return SplitUri{with_whole_paths(parts->pages, folder), with_whole_paths(parts->sync, folder)}.text();
   }
   std::string whole(uri);
-  for (auto name : {"password_file", "ca_file"}) {
+  for (auto name : {"password_file", "ca_file", "cert_file", "key_file"}) {
     const auto file = find_parameter(whole, name);
     if (file && file->value < file->end && whole[file->value] != '/') whole.insert(file->value, folder + "/");
   }

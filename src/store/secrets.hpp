@@ -40,7 +40,7 @@ struct Login {
 [[nodiscard]] Result<std::string> with_login_inside(std::string_view uri);
 // The variables that password_env= names in it.
 [[nodiscard]] std::vector<std::string> password_variables(std::string_view uri);
-// The URI with the whole path of what password_file= and ca_file= name.
+// The URI with the whole path of what password_file=, ca_file=, cert_file= and key_file= name.
 [[nodiscard]] std::string with_whole_paths(std::string_view uri, const std::string& folder);
 
 }  // namespace farheap::store

@@ -68,6 +68,25 @@ TEST(Streams, HundredsOfSweepsInTurnAreAllFollowed) {
   }
 }
 
+// Every second marker used to be taken for the beginning of a new stream, and the windows shrank, as they are shared
+// out between streams.
+TEST(Streams, AStreamIsNoticedWhereItIsReadAhead) {
+  Streams streams(kLargest);
+  PageNumber at = 1000;
+  EXPECT_FALSE(streams.touched(at).sequential);
+  ASSERT_TRUE(streams.touched(++at).sequential);
+  for (int window = 0; window < 20; ++window) {
+    streams.continues_between(at + 1, at + 1024);
+    at += 256;  // a marker
+    EXPECT_TRUE(streams.touched(at).sequential) << window;
+    EXPECT_EQ(streams.active(), window == 0 ? streams.active() : 1u) << window;
+  }
+  // Whoever touches a page there much later is somebody else.
+  streams.continues_between(at + 1, at + 1024);
+  for (PageNumber other = 0; other < 100; ++other) (void)streams.touched(1'000'000 + other * 1000);
+  EXPECT_FALSE(streams.touched(at + 500).sequential);
+}
+
 TEST(Streams, APresumedStreamGoesOnAsOneThatWasSeen) {
   for (const bool backward : {false, true}) {
     Streams streams(kLargest);

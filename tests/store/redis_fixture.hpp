@@ -20,7 +20,7 @@
 
 namespace farheap::test {
 
-constexpr StoreOptions kKeep{.lifetime = Lifetime::kKeep};
+inline const StoreOptions kKeep{.lifetime = Lifetime::kKeep};
 
 inline TestServers redis_or_throw(const std::vector<std::string>& arguments = {}) {
   auto servers = start_redis(arguments);

@@ -5,8 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <fstream>
 
+#include "tests/store/certificates.hpp"
 #include "tests/store/redis_fixture.hpp"
 #include "tests/store/reply_proxy.hpp"
 
@@ -18,32 +19,35 @@ using testing::HasSubstr;
 class RedisTls : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    make_certificate("own", "localhost", "");
-    make_certificate("other", "elsewhere", "");
-    make_certificate("curve", "localhost", "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1");
+    files_ = new Certificates;
+    files_->make("own", "localhost");
+    files_->make("other", "elsewhere");
+    files_->make("curve", "localhost", Certificates::kCurve);
+    files_->make("me", "client");
+    files_->make("my-curve", "client", Certificates::kCurve);
   }
-  static void TearDownTestSuite() { delete folder_; }
+  static void TearDownTestSuite() { delete files_; }
 
-  static std::string file(const std::string& name) { return folder_->path() + "/" + name; }
-  static void make_certificate(const std::string& name, const std::string& host, const std::string& key) {
-    const auto command = fmt::format(
-        "openssl req -x509 {} -nodes -days 2 -subj /CN={} -addext subjectAltName=DNS:{} -keyout {} -out {} 2>/dev/null",
-        key.empty() ? "-newkey rsa:2048" : key, host, host, file(name + ".key"), file(name + ".crt"));
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("openssl makes no certificate");
-  }
-  static TestServers server_with(const std::string& name, std::uint16_t& port) {
+  // `clients`: who may vouch for clients; without, they need no certificate.
+  static TestServers server_with(const std::string& name, std::uint16_t& port, const std::string& clients = "") {
     port = free_port();
-    return redis_or_throw({"--tls-port", std::to_string(port), "--tls-cert-file", file(name + ".crt"), "--tls-key-file",
-                           file(name + ".key"), "--tls-ca-cert-file", file(name + ".crt"), "--tls-auth-clients", "no"});
+    return redis_or_throw({"--tls-port", std::to_string(port), "--tls-cert-file", files_->certificate(name),
+                           "--tls-key-file", files_->key(name), "--tls-ca-cert-file",
+                           files_->certificate(clients.empty() ? name : clients), "--tls-auth-clients",
+                           clients.empty() ? "no" : "yes"});
   }
   static std::string uri(std::uint16_t port, const std::string& authority, const std::string& more = "") {
-    return fmt::format("rediss://localhost:{}/0/app?ca_file={}{}", port, file(authority + ".crt"), more);
+    return fmt::format("rediss://localhost:{}/0/app?ca_file={}{}", port, files_->certificate(authority), more);
+  }
+  static std::string refused(const std::string& uri) {
+    const auto opened = open_store(uri, kKeep);
+    EXPECT_FALSE(opened) << uri;
+    return opened ? "" : opened.error().message();
   }
 
-  static TemporaryFolder* folder_;
+  static Certificates* files_;
 };
-TemporaryFolder* RedisTls::folder_ = nullptr;
+Certificates* RedisTls::files_ = nullptr;
 
 TEST_F(RedisTls, BlocksGoThroughAndComeBack) {
   for (const std::string name : {"own", "curve"}) {
@@ -83,6 +87,76 @@ TEST_F(RedisTls, AServerOfAnotherNameIsRefused) {
   const auto opened = open_store(uri(port, "other"), kKeep);
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().message(), HasSubstr("another host's"));
+}
+
+TEST_F(RedisTls, AServerOfAnotherNameIsTakenWhereThatNameIsSaid) {
+  std::uint16_t port = 0;
+  auto servers = server_with("other", port);
+  auto store = open_or_fail(uri(port, "other", "&server_name=elsewhere"), kKeep);
+  EXPECT_EQ(put_blocks(*store, 0, make_blocks(0, 10, 4096)).outcome, Outcome::kOk);
+}
+
+TEST_F(RedisTls, AServerThatAsksWhoWeAreIsShownTheCertificate) {
+  for (const std::string me : {"me", "my-curve"}) {
+    for (const std::string name : {"own", "curve"}) {
+      std::uint16_t port = 0;
+      auto servers = server_with(name, port, me);
+      auto store = open_or_fail(uri(port, name, files_->shown(me)), kKeep);
+      EXPECT_EQ(put_blocks(*store, 0, make_blocks(0, 100, 4096)).outcome, Outcome::kOk) << me << " to " << name;
+      EXPECT_EQ(expect_blocks(*store, 0, 100), Outcome::kOk) << me << " to " << name;
+      store.reset();
+      const std::string hurry = "&timeout_ms=1000&patience_s=1";
+      EXPECT_THAT(refused(uri(port, name, hurry)), HasSubstr("it probably wants a certificate"));
+      const std::string stranger = me == "me" ? "my-curve" : "me";
+      EXPECT_THAT(refused(uri(port, name, hurry + files_->shown(stranger))), HasSubstr("TLS"));
+    }
+  }
+}
+
+TEST_F(RedisTls, FilesThatAreNoCertificateOrNotItsKeyAreRefusedInWords) {
+  const auto with = [](const std::string& certificate, const std::string& key) {
+    return refused(uri(1, "own", fmt::format("&cert_file={}&key_file={}", certificate, key)));
+  };
+  const auto certificate = files_->certificate("me"), key = files_->key("me");
+  EXPECT_THAT(with(certificate, files_->key("own")), HasSubstr("it is not the key of"));
+  EXPECT_THAT(with(certificate, files_->key("my-curve")), HasSubstr("it is not the key of"));
+  EXPECT_THAT(with(files_->certificate("my-curve"), files_->key("curve")), HasSubstr("it is not the key of"));
+  EXPECT_THAT(with(certificate, certificate), HasSubstr("there is no key"));
+  EXPECT_THAT(with(key, key), HasSubstr("there is no certificate"));
+  EXPECT_THAT(with(certificate, "/no/such/file"), HasSubstr("it cannot be read"));
+  EXPECT_THAT(with(certificate, ""), HasSubstr("the other one of the two is missing"));
+  const auto locked = files_->key("locked");
+  const auto command = fmt::format("openssl pkey -in {} -aes128 -passout pass:x -out {}", key, locked);
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(with(certificate, locked), HasSubstr("is encrypted"));
+}
+
+// They were taken and not used: what was meant to be by TLS went in the clear.
+TEST_F(RedisTls, WhatIsForTlsIsRefusedWithoutIt) {
+  EXPECT_THAT(refused("redis://localhost:1/0/app?ca_file=" + files_->certificate("own")), HasSubstr("rediss://"));
+  EXPECT_THAT(refused("redis+cluster://localhost:1/app?server_name=a"), HasSubstr("rediss+cluster://"));
+}
+
+TEST_F(RedisTls, AClusterIsReachedByTls) {
+  auto started =
+      start_redis_cluster_by_tls({files_->certificate("own"), files_->key("own"), files_->certificate("own")});
+  ASSERT_TRUE(started) << started.error().message();
+  const auto parameters = "?ca_file=" + files_->certificate("own");
+  auto store = open_or_fail(started->uri + parameters + files_->shown("own"), kKeep);
+  EXPECT_THAT(store->describe(), HasSubstr("rediss+cluster://"));
+  EXPECT_EQ(put_blocks(*store, 0, make_blocks(0, 1000, 4096)).outcome, Outcome::kOk);
+  EXPECT_EQ(expect_blocks(*store, 0, 1000), Outcome::kOk);
+  EXPECT_EQ(store->add("n", 2).value(), 2);
+  const pid_t child = fork();
+  if (child == 0) _exit(expect_blocks(*store, 0, 1000) == Outcome::kOk ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  store.reset();
+  EXPECT_THAT(refused(started->uri + parameters + "&timeout_ms=1000&patience_s=1"), HasSubstr("wants a certificate"));
+  EXPECT_THAT(refused(fmt::format("rediss://localhost:{}/0/app{}{}", started->members[0]->port(), parameters,
+                                  files_->shown("own"))),
+              HasSubstr("write rediss+cluster://"));
 }
 
 TEST_F(RedisTls, AServerWithoutTlsIsRefused) {

@@ -118,6 +118,69 @@ Result<TestServers> start_redis_cluster() {
   return servers;
 }
 
+Result<TestServers> start_redis_cluster_by_tls(const ServerTls& tls) {
+  auto path = redis_program();
+  if (!path) return fail(std::move(path.error()));
+  auto client = program("redis-cli", "redis-tools");
+  if (!client) return fail(std::move(client.error()));
+  TestServers servers;
+  std::string create = fmt::format("{} --tls --cacert {} --cert {} --key {} --cluster create", *client, tls.certificate,
+                                   tls.certificate, tls.key);
+  std::string log;
+  for (int i = 0; i < 3; ++i) {
+    const auto port = free_port();
+    ServerCommand command{.name = "redis-cluster-tls",
+                          .program = *path,
+                          .words = {"redis-server",
+                                    "--port",
+                                    "0",
+                                    "--tls-port",
+                                    std::to_string(port),
+                                    "--bind",
+                                    "127.0.0.1",
+                                    "--tls-cert-file",
+                                    tls.certificate,
+                                    "--tls-key-file",
+                                    tls.key,
+                                    "--tls-ca-cert-file",
+                                    tls.certificate,
+                                    "--tls-auth-clients",
+                                    tls.clients.empty() ? "no" : "yes",
+                                    "--tls-cluster",
+                                    "yes",
+                                    "--tls-replication",
+                                    "yes",
+                                    "--cluster-port",
+                                    std::to_string(free_port()),
+                                    "--cluster-enabled",
+                                    "yes",
+                                    "--cluster-announce-hostname",
+                                    "localhost",
+                                    "--cluster-preferred-endpoint-type",
+                                    "hostname",
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    "no",
+                                    "--dir",
+                                    "@"},
+                          .port = port,
+                          .is_ready = takes_connections};
+    auto server = start(std::move(command));
+    if (!server) return fail(std::move(server.error()));
+    create += " " + (*server)->address();
+    servers.uri += fmt::format("{}localhost:{}", i == 0 ? "rediss+cluster://" : ",", port);
+    log = (*server)->folder() + "/create.log";
+    servers.members.push_back(std::move(*server));
+  }
+  servers.uri += "/contract";
+  create += fmt::format(" --cluster-yes >{} 2>&1 </dev/null", log);
+  if (std::system(create.c_str()) == 0) return servers;  // it says so when all know of all
+  std::ostringstream words;
+  words << std::ifstream(log).rdbuf();
+  return fail(ErrorCode::kUnavailable, "cannot start a server", "a Redis Cluster by TLS", words.str());
+}
+
 Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& arguments) {
   auto path = program("etcd", "etcd-server");
   if (!path) return fail(std::move(path.error()));
@@ -150,6 +213,27 @@ Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& a
     if (auto ready = member->await_ready(); !ready) return fail(std::move(ready.error()));
   }
   return servers;
+}
+
+Result<TestServers> start_etcd_by_tls(const ServerTls& tls) {
+  auto path = program("etcd", "etcd-server");
+  if (!path) return fail(std::move(path.error()));
+  const auto port = free_port();
+  const auto client = fmt::format("https://127.0.0.1:{}", port), peer = fmt::format("http://127.0.0.1:{}", free_port());
+  ServerCommand command{
+      .name = "etcd-tls",
+      .program = *path,
+      .words = {"etcd", "--data-dir", "@/data", "--listen-client-urls", client, "--advertise-client-urls", client,
+                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster",
+                "default=" + peer, "--cert-file", tls.certificate, "--key-file", tls.key, "--log-level", "warn"},
+      .port = port,
+      .is_ready = takes_connections};
+  if (!tls.clients.empty()) {
+    for (const auto& word : {std::string("--client-cert-auth"), std::string("--trusted-ca-file"), tls.clients}) {
+      command.words.push_back(word);
+    }
+  }
+  return alone(std::move(command), fmt::format("etcd://localhost:{}/contract", port));
 }
 
 Result<TestServers> start_bigtable() {

@@ -16,6 +16,12 @@
 
 namespace farheap::test {
 
+// A server that speaks TLS: files in PEM. Its URI has only the scheme, the host and the name.
+struct ServerTls {
+  std::string certificate, key;
+  std::string clients;  // who may vouch for clients; empty: they need no certificates
+};
+
 // All that one engine needs.
 struct TestServers {
   std::vector<std::unique_ptr<TestServer>> members;
@@ -27,7 +33,10 @@ struct TestServers {
 // kUnavailable, with what was looked for, if the program is not on this machine.
 [[nodiscard]] Result<TestServers> start_redis(const std::vector<std::string>& arguments = {});
 [[nodiscard]] Result<TestServers> start_redis_cluster();  // three primaries with a replica each
+// Three primaries that call themselves localhost. Their certificate vouches for itself.
+[[nodiscard]] Result<TestServers> start_redis_cluster_by_tls(const ServerTls& tls);
 [[nodiscard]] Result<TestServers> start_etcd(unsigned count, const std::vector<std::string>& arguments = {});
+[[nodiscard]] Result<TestServers> start_etcd_by_tls(const ServerTls& tls);
 [[nodiscard]] Result<TestServers> start_bigtable();
 // Pages in one, what must agree in the other.
 [[nodiscard]] Result<TestServers> start_redis_and_etcd();

@@ -26,15 +26,35 @@ bool is_about_token(const grpc::Status& status) {
          says(status, "user name is empty");
 }
 
-Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const store::Parameters& parameters) {
-  const auto path = parameters.word("ca_file", "");
-  if (path.empty()) return grpc::InsecureChannelCredentials();
-  std::ostringstream certificates;
-  certificates << std::ifstream(path).rdbuf();
-  if (certificates.str().empty()) {
-    return parameters.wrong("ca_file", "it cannot be read, or is empty", "name a file with certificates in PEM");
+// Empty where the parameter is not there.
+Result<std::string> text_of(const store::Parameters& parameters, std::string_view name, std::string_view what) {
+  const auto path = parameters.word(name, "");
+  if (path.empty()) return std::string();
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  if (text.str().find("-----BEGIN") == std::string::npos) {
+    return parameters.wrong(name, "it cannot be read, or nothing is in it", fmt::format("name a file with {}", what));
   }
-  return grpc::SslCredentials({.pem_root_certs = certificates.str(), .pem_private_key = {}, .pem_cert_chain = {}});
+  return text.str();
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const store::Parameters& parameters) {
+  auto authorities = text_of(parameters, "ca_file", "the authorities' certificates in PEM");
+  if (!authorities) return fail(std::move(authorities.error()));
+  auto own = text_of(parameters, "cert_file", "this program's certificate in PEM");
+  if (!own) return fail(std::move(own.error()));
+  auto key = text_of(parameters, "key_file", "the key of cert_file in PEM");
+  if (!key) return fail(std::move(key.error()));
+  if (own->empty() != key->empty()) {
+    return parameters.wrong(own->empty() ? "key_file" : "cert_file", "the other one of the two is missing",
+                            "write cert_file=FILE&key_file=FILE");
+  }
+  if (authorities->empty() && own->empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = std::move(*authorities);  // empty: the system's
+  options.pem_private_key = std::move(*key);
+  options.pem_cert_chain = std::move(*own);
+  return grpc::SslCredentials(options);
 }
 
 }  // namespace

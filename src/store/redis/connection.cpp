@@ -105,7 +105,7 @@ Status Connection::open(const Place& place, const Address& address, const std::s
                 "see that the server runs there and lets this machine in");
   };
   replies_.forget();
-  if (!socket_.connect(address, place.timeout_ms, place.authorities)) return away();
+  if (!socket_.connect(address, place.timeout_ms, place.tls)) return away();
   Requests requests;
   std::size_t count = 0;
   const auto add = [&](std::initializer_list<std::string_view> words) {

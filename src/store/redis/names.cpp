@@ -51,7 +51,8 @@ Status check_facts(Caller& caller, const ServerFacts& facts) {
   if (facts.is_cluster != is_cluster) {
     return refuse(caller, ErrorCode::kUnavailable,
                   is_cluster ? "the server is not part of a cluster" : "the server is part of a cluster",
-                  is_cluster ? "write redis://" : "write redis+cluster://");
+                  fmt::format("write {}{}://", caller.shared().place.is_by_tls() ? "rediss" : "redis",
+                              is_cluster ? "" : "+cluster"));
   }
   if (is_too_old(facts.version)) {
     return refuse(caller, ErrorCode::kUnavailable, fmt::format("the server is Redis {}", facts.version),

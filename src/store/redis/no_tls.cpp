@@ -14,9 +14,16 @@ Result<std::shared_ptr<const Authorities>> Authorities::load(const std::string&)
       "configure with libbearssl-dev installed; or run a tunnel (docs/stores.md) and name its end with redis://");
 }
 
+struct ClientCertificate::Parts {};
+ClientCertificate::~ClientCertificate() = default;
+
 // Nobody gets here without authorities.
+Result<std::shared_ptr<const ClientCertificate>> ClientCertificate::load(const std::string&, const std::string&) {
+  return std::shared_ptr<const ClientCertificate>();
+}
+
 struct TlsSession::State {};
-TlsSession::TlsSession(std::shared_ptr<const Authorities>, const std::string&, TlsTransport) {}
+TlsSession::TlsSession(std::shared_ptr<const TlsSettings>, const std::string&, TlsTransport) {}
 TlsSession::~TlsSession() = default;
 bool TlsSession::send(std::span<const iovec>) { return false; }
 std::size_t TlsSession::receive(std::span<const iovec>) { return 0; }

@@ -117,6 +117,34 @@ struct Parser {
     return rest.empty() ? Status{} : take_name(rest);
   }
 
+  Status take_tls() {
+    const auto certificate = parameters.word("cert_file", ""), key = parameters.word("key_file", "");
+    if (!result.is_by_tls()) {
+      // What would be silently in the clear was meant to be by TLS.
+      for (const char* name : {"ca_file", "cert_file", "key_file", "server_name"}) {
+        if (parameters.word(name, "").empty()) continue;
+        return parameters.wrong(name, "it is for TLS, and this is without", "write rediss:// or rediss+cluster://");
+      }
+      return {};
+    }
+    if (certificate.empty() != key.empty()) {
+      return parameters.wrong(certificate.empty() ? "key_file" : "cert_file", "the other one of the two is missing",
+                              "write cert_file=FILE&key_file=FILE");
+    }
+    auto authorities = Authorities::load(parameters.word("ca_file", ""));
+    if (!authorities) return fail(std::move(authorities.error()));
+    auto tls = std::make_shared<TlsSettings>();
+    tls->authorities = std::move(*authorities);
+    tls->server_name = parameters.word("server_name", "");
+    if (!certificate.empty()) {
+      auto own = ClientCertificate::load(certificate, key);
+      if (!own) return fail(std::move(own.error()));
+      tls->own = std::move(*own);
+    }
+    result.tls = std::move(tls);
+    return {};
+  }
+
   Status take_parameters() {
     const auto timeout = parameters.number("timeout_ms", 5000);
     if (!timeout) return fail(timeout.error());
@@ -130,11 +158,7 @@ struct Parser {
     result.timeout_ms = static_cast<int>(*timeout);
     result.patience_s = static_cast<int>(std::min(*patience, kMostSeconds));
     result.replicas = static_cast<unsigned>(std::min<std::uint64_t>(*replicas, 1000));
-    if (result.scheme != "rediss") return {};
-    auto authorities = Authorities::load(parameters.word("ca_file", ""));
-    if (!authorities) return fail(std::move(authorities.error()));
-    result.authorities = std::move(*authorities);
-    return {};
+    return take_tls();
   }
 };
 

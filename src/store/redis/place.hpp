@@ -4,6 +4,7 @@
 //   redis://[USER@]HOST[:PORT][/DATABASE[/NAME]]
 //   redis:///PATH/SOCKET[/DATABASE[/NAME]]
 //   redis+cluster://[USER@]HOST[:PORT][,HOST[:PORT]]...[/NAME]
+// By TLS: rediss:// and rediss+cluster://, which have no sockets.
 // The user and the password: store/secrets.hpp.
 //
 // Thread-safety: plain values.
@@ -28,7 +29,7 @@ struct Address {
 };
 
 struct Place {
-  std::string scheme;  // "redis", "rediss", "redis+cluster"
+  std::string scheme;  // "redis", "rediss", "redis+cluster", "rediss+cluster"
   std::string shown;   // the URI without parameters and secrets
   std::vector<Address> addresses;
   std::string user, password;
@@ -37,9 +38,10 @@ struct Place {
   bool is_named = false;  // NAME stands in the URI
   int timeout_ms = 5000;
   int patience_s = 60;
-  unsigned replicas = 0;                           // sync() waits for so many
-  std::shared_ptr<const Authorities> authorities;  // with TLS
-  [[nodiscard]] bool is_cluster() const { return scheme == "redis+cluster"; }
+  unsigned replicas = 0;                   // sync() waits for so many
+  std::shared_ptr<const TlsSettings> tls;  // null: without
+  [[nodiscard]] bool is_cluster() const { return scheme.ends_with("+cluster"); }
+  [[nodiscard]] bool is_by_tls() const { return scheme.starts_with("rediss"); }
   // The URI of another namespace on the same server.
   [[nodiscard]] std::string uri_of(const std::string& other) const;
 };

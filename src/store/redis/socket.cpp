@@ -83,7 +83,7 @@ bool wait_connected(int file, int timeout_ms) {
 
 }  // namespace
 
-bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<const Authorities> authorities) {
+bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<const TlsSettings> tls) {
   close();
   why_.clear();
   if (address.host.empty()) {
@@ -95,7 +95,7 @@ bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<con
   }
   for (const Found& one : look_up(address, why_)) {
     if (!connect_to(&one.address, one.length, one.address.ss_family, timeout_ms)) continue;
-    if (authorities) start_tls(std::move(authorities), address.host);
+    if (tls) start_tls(std::move(tls), address.host);
     return true;
   }
   return false;
@@ -123,8 +123,8 @@ bool Socket::connect_to(const void* address, unsigned length, int family, int ti
   return true;
 }
 
-void Socket::start_tls(std::shared_ptr<const Authorities> authorities, const std::string& host) {
-  tls_ = std::make_unique<TlsSession>(std::move(authorities), host,
+void Socket::start_tls(std::shared_ptr<const TlsSettings> tls, const std::string& host) {
+  tls_ = std::make_unique<TlsSession>(std::move(tls), host,
                                       TlsTransport{.send =
                                                        [this](const void* bytes, std::size_t count) {
                                                          iovec piece{const_cast<void*>(bytes), count};

@@ -26,8 +26,7 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
 
   // False: why() says it. Names are looked up once in a process's life: the C library allocates for it.
-  [[nodiscard]] bool connect(const Address& address, int timeout_ms,
-                             std::shared_ptr<const Authorities> authorities = {});
+  [[nodiscard]] bool connect(const Address& address, int timeout_ms, std::shared_ptr<const TlsSettings> tls = {});
   void close();
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   [[nodiscard]] int descriptor() const { return file_; }
@@ -48,7 +47,7 @@ class Socket {
   [[nodiscard]] std::size_t receive_by(std::span<iovec> pieces, int flags);
   [[nodiscard]] ssize_t receive_plain(std::span<iovec> pieces, int flags);
   [[nodiscard]] ssize_t send_plain(std::span<iovec> pieces);
-  void start_tls(std::shared_ptr<const Authorities> authorities, const std::string& host);
+  void start_tls(std::shared_ptr<const TlsSettings> tls, const std::string& host);
 
   int file_ = -1;
   int timeout_ms_ = 0;

@@ -8,43 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
-#include <vector>
+
+#include "store/redis/tls_parts.hpp"
 
 namespace farheap::store::redis {
 namespace {
-
-constexpr char kWhat[] = "cannot use TLS";
-constexpr char kSystemsOwn[] = "/etc/ssl/certs/ca-certificates.crt";
-
-using Bytes = std::vector<unsigned char>;
-
-void append(void* to, const void* from, std::size_t count) {
-  auto& bytes = *static_cast<Bytes*>(to);
-  bytes.insert(bytes.end(), static_cast<const unsigned char*>(from), static_cast<const unsigned char*>(from) + count);
-}
-
-std::vector<Bytes> certificates_in(const std::string& text) {
-  std::vector<Bytes> all;
-  br_pem_decoder_context pem;
-  br_pem_decoder_init(&pem);
-  Bytes current;
-  bool is_certificate = false;
-  for (std::size_t at = 0; at < text.size();) {
-    at += br_pem_decoder_push(&pem, text.data() + at, text.size() - at);
-    const int event = br_pem_decoder_event(&pem);
-    if (event == BR_PEM_BEGIN_OBJ) {
-      is_certificate = std::string_view(br_pem_decoder_name(&pem)).ends_with("CERTIFICATE");
-      current.clear();
-      br_pem_decoder_setdest(&pem, is_certificate ? append : nullptr, &current);
-    } else if (event == BR_PEM_END_OBJ && is_certificate) {
-      all.push_back(current);
-    }
-  }
-  return all;
-}
 
 std::string words_of(int error) {
   switch (error) {
@@ -56,6 +26,9 @@ std::string words_of(int error) {
       // 256 and 512 on: alerts that came, or were sent.
       if (error >= BR_ERR_SEND_FATAL_ALERT)
         return fmt::format("TLS ended with alert {}", error - BR_ERR_SEND_FATAL_ALERT);
+      if (const int alert = error - BR_ERR_RECV_FATAL_ALERT; alert == 40 || alert == 42 || alert == 116)
+        return fmt::format("it ended TLS with alert {}: it probably wants a certificate, or another one (?cert_file=)",
+                           alert);
       if (error >= BR_ERR_RECV_FATAL_ALERT)
         return fmt::format("it ended TLS with alert {}", error - BR_ERR_RECV_FATAL_ALERT);
       return fmt::format("TLS failed (BearSSL's error {})", error);
@@ -64,79 +37,35 @@ std::string words_of(int error) {
 
 }  // namespace
 
-// What the anchors point to stays where it is.
-struct Authorities::Parts {
-  struct Anchor {
-    Bytes name, n, e, q;
-  };
-  std::vector<std::unique_ptr<Anchor>> kept;
-  std::vector<br_x509_trust_anchor> anchors;
-
-  bool add(const Bytes& certificate) {
-    auto anchor = std::make_unique<Anchor>();
-    br_x509_decoder_context decoder;
-    br_x509_decoder_init(&decoder, append, &anchor->name);
-    br_x509_decoder_push(&decoder, certificate.data(), certificate.size());
-    const br_x509_pkey* const key = br_x509_decoder_get_pkey(&decoder);
-    if (key == nullptr) return false;
-    br_x509_trust_anchor made{};
-    made.dn = {anchor->name.data(), anchor->name.size()};
-    made.flags = br_x509_decoder_isCA(&decoder) != 0 ? BR_X509_TA_CA : 0;
-    made.pkey = *key;
-    const auto keep = [](Bytes& bytes, unsigned char*& from, std::size_t count) {
-      bytes.assign(from, from + count);
-      from = bytes.data();
-    };
-    if (key->key_type == BR_KEYTYPE_RSA) {
-      keep(anchor->n, made.pkey.key.rsa.n, made.pkey.key.rsa.nlen);
-      keep(anchor->e, made.pkey.key.rsa.e, made.pkey.key.rsa.elen);
-    } else {
-      keep(anchor->q, made.pkey.key.ec.q, made.pkey.key.ec.qlen);
-    }
-    anchors.push_back(made);
-    kept.push_back(std::move(anchor));
-    return true;
+// To a server that asks for it.
+static void show(br_ssl_client_context& client, const ClientCertificate::Parts& own) {
+  if (const auto* const rsa = br_skey_decoder_get_rsa(&own.key)) {
+    br_ssl_client_set_single_rsa(&client, own.chain.data(), own.chain.size(), rsa, br_rsa_pkcs1_sign_get_default());
+  } else if (const auto* const curve = br_skey_decoder_get_ec(&own.key)) {
+    br_ssl_client_set_single_ec(&client, own.chain.data(), own.chain.size(), curve, BR_KEYTYPE_SIGN, own.issuer,
+                                br_ec_get_default(), br_ecdsa_sign_asn1_get_default());
   }
-};
-
-Authorities::Authorities() : parts_(std::make_unique<Parts>()) {}
-Authorities::~Authorities() = default;
-
-Result<std::shared_ptr<const Authorities>> Authorities::load(const std::string& file) {
-  const std::string path = file.empty() ? kSystemsOwn : file;
-  std::ifstream in(path);
-  if (!in) {
-    return fail(ErrorCode::kNotFound, kWhat, path, "it cannot be read",
-                "name the authorities' certificates in PEM with ?ca_file=");
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  std::shared_ptr<Authorities> made(new Authorities);
-  for (const auto& certificate : certificates_in(text.str() + "\n")) (void)made->parts_->add(certificate);
-  if (made->parts_->anchors.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, path, "there is no certificate in it",
-                "name the authorities' certificates in PEM with ?ca_file=");
-  }
-  return made;
 }
 
 struct TlsSession::State {
-  std::shared_ptr<const Authorities> authorities;
+  std::shared_ptr<const TlsSettings> settings;
   TlsTransport transport;
   br_ssl_client_context client;
   br_x509_minimal_context checker;
   unsigned char buffer[BR_SSL_BUFSIZE_BIDI];
 };
 
-TlsSession::TlsSession(std::shared_ptr<const Authorities> authorities, const std::string& host, TlsTransport transport)
+TlsSession::TlsSession(std::shared_ptr<const TlsSettings> settings, const std::string& host, TlsTransport transport)
     : state_(std::make_unique<State>()) {
-  state_->authorities = std::move(authorities);
+  state_->settings = std::move(settings);
   state_->transport = std::move(transport);
-  const auto& anchors = state_->authorities->parts_->anchors;
+  const TlsSettings& how = *state_->settings;
+  const auto& anchors = how.authorities->parts_->anchors;
   br_ssl_client_init_full(&state_->client, &state_->checker, anchors.data(), anchors.size());
   br_ssl_engine_set_versions(&state_->client.eng, BR_TLS12, BR_TLS12);
   br_ssl_engine_set_buffer(&state_->client.eng, state_->buffer, sizeof state_->buffer, 1);
-  br_ssl_client_reset(&state_->client, host.c_str(), 0);
+  if (how.own) show(state_->client, *how.own->parts_);
+  br_ssl_client_reset(&state_->client, (how.server_name.empty() ? host : how.server_name).c_str(), 0);
 }
 
 TlsSession::~TlsSession() = default;
@@ -144,6 +73,21 @@ TlsSession::~TlsSession() = default;
 std::string TlsSession::why() const {
   const int error = br_ssl_engine_last_error(&state_->client.eng);
   return error == BR_ERR_OK ? std::string() : words_of(error);
+}
+
+// A server that hangs up has said why before, and that is still to be read. False: it has said nothing.
+bool TlsSession::take_last_words() {
+  br_ssl_engine_context* const engine = &state_->client.eng;
+  const int failed = errno;
+  const bool hung_up = failed == EPIPE || failed == ECONNRESET;
+  if (!hung_up || (br_ssl_engine_current_state(engine) & BR_SSL_RECVREC) == 0) return false;
+  std::size_t count = 0;
+  unsigned char* const room = br_ssl_engine_recvrec_buf(engine, &count);
+  const ssize_t got = state_->transport.receive(room, count);
+  errno = failed;
+  if (got <= 0) return false;
+  br_ssl_engine_recvrec_ack(engine, static_cast<std::size_t>(got));
+  return true;
 }
 
 // False: nothing more will come of it, or (why() is empty) nothing has come yet.
@@ -156,7 +100,8 @@ bool TlsSession::run_until(unsigned wanted) {
     if ((state & BR_SSL_SENDREC) != 0) {
       const unsigned char* const bytes = br_ssl_engine_sendrec_buf(engine, &count);
       const ssize_t sent = state_->transport.send(bytes, count);
-      if (sent <= 0) return false;
+      if (sent <= 0 && !take_last_words()) return false;
+      if (sent <= 0) continue;
       br_ssl_engine_sendrec_ack(engine, static_cast<std::size_t>(sent));
       continue;
     }

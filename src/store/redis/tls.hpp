@@ -4,10 +4,10 @@
 // where a page of a program is fetched, beside whatever TLS library the program has, and after a fork.
 //
 // The server's certificate is checked against the authorities of ca_file (by default those of the system) and against
-// the host's name. BearSSL knows names and no addresses: a server that is named by its address needs that as a name in
-// its certificate. Client certificates are not supported; a user and a password are.
+// the host's name, or server_name. BearSSL knows names and no addresses: a server that is named by its address needs
+// that as a name in its certificate. A server that asks who we are is shown the certificate of cert_file.
 //
-// Thread-safety: Authorities: any thread. TlsSession: one thread at a time.
+// Thread-safety: TlsSettings and what they hold: any thread. TlsSession: one thread at a time.
 #pragma once
 
 #include <sys/uio.h>
@@ -36,6 +36,29 @@ class Authorities {
   std::unique_ptr<Parts> parts_;
 };
 
+// Who we are: a certificate, those of the authorities below its root if the server has only that, and its key.
+class ClientCertificate {
+ public:
+  // Of files in PEM. kNotFound, kInvalidArgument: what is not in them, in words without a byte of the key.
+  [[nodiscard]] static Result<std::shared_ptr<const ClientCertificate>> load(const std::string& certificates,
+                                                                             const std::string& key);
+  ~ClientCertificate();
+  ClientCertificate(const ClientCertificate&) = delete;
+  ClientCertificate& operator=(const ClientCertificate&) = delete;
+  struct Parts;
+
+ private:
+  friend class TlsSession;
+  ClientCertificate();
+  std::unique_ptr<Parts> parts_;
+};
+
+struct TlsSettings {
+  std::shared_ptr<const Authorities> authorities;
+  std::shared_ptr<const ClientCertificate> own;  // null: none
+  std::string server_name;                       // empty: the host's
+};
+
 // How bytes get to the other side and back: as send() and recv(), -1 and 0 for "no more".
 struct TlsTransport {
   std::function<ssize_t(const void*, std::size_t)> send;
@@ -44,8 +67,9 @@ struct TlsTransport {
 
 class TlsSession {
  public:
-  // `host`: the name that must be in the certificate. The handshake comes with the first bytes.
-  TlsSession(std::shared_ptr<const Authorities> authorities, const std::string& host, TlsTransport transport);
+  // `host`: the name that must be in the certificate, unless the settings have one. The handshake comes with the first
+  // bytes.
+  TlsSession(std::shared_ptr<const TlsSettings> settings, const std::string& host, TlsTransport transport);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -58,6 +82,7 @@ class TlsSession {
  private:
   struct State;
   [[nodiscard]] bool run_until(unsigned wanted);
+  [[nodiscard]] bool take_last_words();
   std::unique_ptr<State> state_;
 };
 
