@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "base/random_number.hpp"
 #include "segment/slot_io.hpp"
 
@@ -115,11 +116,8 @@ Status Versions::write(std::span<const Backing::Write> runs) {
   lock.unlock();
   if (status) status = put_pages(pages);
   lock.lock();
-  for (const Placed& one : pages) {
-    if (one.from == one.to || one.to.is_nowhere()) continue;
-    const Status noted = status ? note(one.page, one.to) : space_.give_back(one.to.slot());
-    if (status && !noted) status = noted;
-  }
+  if (status) return note(pages);
+  give_back(pages);
   return status;
 }
 
@@ -146,17 +144,39 @@ Status Versions::put_pages(const std::vector<Placed>& pages) {
   return write_slots(store_, entries);
 }
 
-// From now on the page is there; `at` may be nowhere.
+// From now on the page is there; `at` may be nowhere. On error it is where it was: what has to be read comes first.
 Status Versions::note(Page page, SlotRef at) {
   auto words = map_.change(leaf_of(page));
   if (!words) return fail(std::move(words.error()));
-  const SlotRef old(std::exchange((**words)[place_of(page)], at.word()));
+  std::uint64_t& word = (**words)[place_of(page)];
+  const SlotRef old(word);
   const bool was_fresh = is_fresh(page);
+  if (!old.is_nowhere()) {
+    if (Status status = was_fresh ? space_.give_back(old.slot()) : retire(old); !status) return status;
+  }
+  word = at.word();
   if (!at.is_nowhere()) written_lately_.insert(leaf_of(page));
   if (old.is_nowhere() != at.is_nowhere()) pages_ = at.is_nowhere() ? pages_ - 1 : pages_ + 1;
   if (!at.is_nowhere() || was_fresh) fresh_[leaf_of(page)][place_of(page)] = !at.is_nowhere();
-  if (old.is_nowhere()) return {};
-  return was_fresh ? space_.give_back(old.slot()) : retire(old);
+  return {};
+}
+
+// The places of what is not noted any more are free again.
+Status Versions::note(std::span<const Placed> pages) {
+  for (; !pages.empty(); pages = pages.subspan(1)) {
+    const Placed& one = pages.front();
+    if (one.from == one.to) continue;
+    if (Status status = note(one.page, one.to); !status) return give_back(pages), status;
+  }
+  return {};
+}
+
+void Versions::give_back(std::span<const Placed> pages) {
+  for (const Placed& one : pages) {
+    if (one.from == one.to || one.to.is_nowhere()) continue;  // it is there already, or its turn never came
+    const Status back = space_.give_back(one.to.slot());
+    if (!back) base::log(base::LogLevel::kWarn, "space is lost: {}", back.error().message());
+  }
 }
 
 // The newest state does not refer to it any more. Snapshots may.

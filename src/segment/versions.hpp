@@ -139,6 +139,8 @@ class Versions {
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
   [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer);
   [[nodiscard]] Status note(Page page, SlotRef at);
+  [[nodiscard]] Status note(std::span<const Placed> pages);
+  void give_back(std::span<const Placed> pages);
 
   // versions_commit.cpp
   // Whoever writes has writing_; `lock` is on mutex_, which is let go of while the store is at work.

@@ -122,11 +122,10 @@ Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffe
   lock.unlock();
   if (is_better) status = put_pages(pages);
   lock.lock();
-  for (const Placed& one : pages) {
-    if (one.to.is_nowhere()) continue;  // its turn never came
-    const bool moved = status && is_better;
-    const Status noted = moved ? note(one.page, one.to) : space_.give_back(one.to.slot());
-    if (status && !noted) status = noted;
+  if (status && is_better) {
+    status = note(pages);
+  } else {
+    give_back(pages);
   }
   if (!status) return fail(std::move(status.error()));
   return is_better ? pages.size() : 0;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/units.hpp"
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 
@@ -48,10 +49,16 @@ struct AbortLooked {
 };
 
 int read_block_bytes(const std::string& file, std::uint64_t& block_bytes) {
+  struct stat status{};
+  if (stat(file.c_str(), &status) != 0) return errno;
   MDB_env* made = nullptr;
   if (const int error = mdb_env_create(&made)) return error;
   const std::unique_ptr<MDB_env, CloseLooked> env(made);
   int error = mdb_env_set_maxdbs(made, 3);
+  // As it says itself, it would be mapped with 1 TiB, which a process may not have. Nobody makes a file longer by 1 GiB
+  // while its first page is read.
+  const auto mapped = base::round_up(static_cast<std::uint64_t>(status.st_size), base::kPageBytes) + base::kGiB;
+  if (error == 0) error = mdb_env_set_mapsize(made, mapped);
   if (error == 0) error = mdb_env_open(made, file.c_str(), MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK | MDB_NOTLS, 0);
   MDB_txn* begun = nullptr;
   if (error == 0) error = mdb_txn_begin(made, nullptr, MDB_RDONLY, &begun);

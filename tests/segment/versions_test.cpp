@@ -112,6 +112,30 @@ TEST(VersionsFaults, TheLastCommitStands) {
   EXPECT_GT(lost_commits, 50u);
 }
 
+// A block of the books that could not be read while a page was noted left its old slot, or its new one, taken by
+// nobody.
+TEST(VersionsFaults, ASlotWasLostWhereTheBooksCouldNotBeRead) {
+  auto inner = open_kept("mem:");
+  store::FaultyStore store(std::move(inner), {});
+  Pages pages;
+  auto versions = expect_create(store);
+  for (unsigned round = 1; round <= 100; ++round) {
+    ASSERT_EQ(message(versions->snapshot("snapshot " + std::to_string(round))), "");
+    versions = expect_open(store);
+    ASSERT_NE(versions, nullptr);
+    store.set_plan({.seed = round, .error = 0.5});
+    const PageNumber first = round * 7919 % 1000;
+    for (std::uint32_t i = 0; i < kMostPages; ++i) pages.set(i, first + i, round);
+    const pager::Backing::Write one{{first, kMostPages}, pages.data()};
+    for (int tries = 0; !versions->write({&one, 1});) ASSERT_LT(++tries, 1000);
+    for (int tries = 0; !versions->forget(first, 1);) ASSERT_LT(++tries, 1000);
+    store.set_plan({});
+    ASSERT_EQ(message(versions->commit()), "");
+    ASSERT_EQ(message(versions->check()), "") << "round " << round;
+  }
+  EXPECT_GT(store.faults(), 200u);
+}
+
 TEST(Versions, NothingToCommitWritesNothing) {
   auto store = open_kept("mem:");
   auto versions = expect_create(*store);

@@ -3,9 +3,11 @@
 // What lmdb: promises beyond the contract.
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <iostream>
 
 #include "tests/store/store_fixture.hpp"
@@ -81,6 +83,26 @@ TEST(LmdbStore, AStoreThatWasOpenedTwiceInAProcessLostItsLock) {
     EXPECT_EQ(other.error().code, ErrorCode::kConflict);
   }
   EXPECT_TRUE(is_unlocked(folder.path() + "/kept-lock"));
+}
+
+// It was mapped with the 1 TiB that it may come to have, where only so much was free.
+TEST(LmdbStore, LookingAtOneNeededATerabyteOfAddresses) {
+  if (!is_in_build("lmdb:")) GTEST_SKIP() << "NOT TESTED: lmdb: is not in this build";
+  const TemporaryFolder folder;
+  const std::string uri = "lmdb:" + folder.path() + "/kept";
+  put_blocks(*open_or_fail(uri, {.lifetime = Lifetime::kKeep}), 0, make_blocks(0, 3, 4096));
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t pages = 0;
+  ASSERT_TRUE(statm >> pages);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit little{.rlim_cur = pages * 4096 + (std::uint64_t{4} << 30), .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+  const auto there = is_store_there(uri);
+  const auto all = list_stores(uri);
+  EXPECT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_TRUE(there && *there) << (there ? "" : there.error().message());
+  EXPECT_TRUE(all && all->size() == 1);
 }
 
 }  // namespace
