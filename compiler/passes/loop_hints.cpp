@@ -91,7 +91,7 @@ class Inserter {
 
   bool run() {
     const LoopRanges found =
-        find_loop_ranges(loops_, evolution_, settings_.threshold,
+        find_loop_ranges(loops_, evolution_, settings_,
                          [&](const LoopRange& range, std::string& why) { return can_compute(range, why); });
     report_left(found.left);
     llvm::MapVector<Loop*, std::vector<Hint>> hints;

@@ -33,8 +33,8 @@ struct Access {
 
 class Finder {
  public:
-  Finder(llvm::LoopInfo& loops, ScalarEvolution& evolution, std::uint64_t threshold, CanCompute can_compute)
-      : loops_(loops), evolution_(evolution), threshold_(threshold), can_compute_(can_compute) {}
+  Finder(llvm::LoopInfo& loops, ScalarEvolution& evolution, const Settings& settings, CanCompute can_compute)
+      : loops_(loops), evolution_(evolution), settings_(settings), can_compute_(can_compute) {}
 
   LoopRanges find() {
     for (Loop* loop : loops_.getLoopsInPreorder()) {
@@ -132,8 +132,9 @@ class Finder {
   std::optional<LoopRange> range_of(Loop& innermost, const Access& access, std::string& why) {
     if (access.pointer->getType()->getPointerAddressSpace() != 0) return why = "another address space", std::nullopt;
     const llvm::Value* object = llvm::getUnderlyingObject(access.pointer);
-    if (isa<llvm::AllocaInst>(object)) return why = "on the stack", std::nullopt;
-    if (isa<llvm::GlobalValue>(object)) return why = "a global variable", std::nullopt;
+    if (settings_.anywhere) object = nullptr;
+    if (llvm::isa_and_nonnull<llvm::AllocaInst>(object)) return why = "on the stack", std::nullopt;
+    if (llvm::isa_and_nonnull<llvm::GlobalValue>(object)) return why = "a global variable", std::nullopt;
     const SCEV* address = evolution_.getSCEV(access.pointer);
     const SCEV* base = evolution_.getPointerBase(address);
     LoopRange range{.base = base, .flags = access.flags, .accesses = 1};
@@ -154,7 +155,8 @@ class Finder {
     }
     if (range.loop == nullptr) return std::nullopt;
     if (!grew_) return why = "the same place in every turn", std::nullopt;
-    if (evolution_.getUnsignedRangeMax(bytes_of(range)).ult(threshold_)) return why = "too short", std::nullopt;
+    if (evolution_.getUnsignedRangeMax(bytes_of(range)).ult(settings_.threshold))
+      return why = "too short", std::nullopt;
     if (isa<llvm::SCEVConstant>(range.stride) && evolution_.isKnownNegative(range.stride)) range.flags |= kBackward;
     return range;
   }
@@ -303,13 +305,13 @@ class Finder {
 
   // A gap as long as what is worth a hint is worth two hints.
   bool is_near(std::int64_t distance) const {
-    const auto limit = static_cast<std::int64_t>(std::min<std::uint64_t>(threshold_, INT64_MAX));
+    const auto limit = static_cast<std::int64_t>(std::min<std::uint64_t>(settings_.threshold, INT64_MAX));
     return distance > -limit && distance < limit;
   }
 
   llvm::LoopInfo& loops_;
   ScalarEvolution& evolution_;
-  std::uint64_t threshold_;
+  const Settings& settings_;
   CanCompute can_compute_;
   std::vector<Access> accesses_;
   LoopRanges found_;
@@ -320,9 +322,9 @@ class Finder {
 
 }  // namespace
 
-LoopRanges find_loop_ranges(llvm::LoopInfo& loops, llvm::ScalarEvolution& evolution, std::uint64_t threshold,
+LoopRanges find_loop_ranges(llvm::LoopInfo& loops, llvm::ScalarEvolution& evolution, const Settings& settings,
                             CanCompute can_compute) {
-  return Finder(loops, evolution, threshold, can_compute).find();
+  return Finder(loops, evolution, settings, can_compute).find();
 }
 
 }  // namespace farheap::passes

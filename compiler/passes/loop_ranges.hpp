@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "settings.hpp"
+
 namespace farheap::passes {
 
 // As in farheap/loop_hint.h.
@@ -48,9 +50,9 @@ struct LoopRanges {
 // Whether the range can be computed before its loop is entered; if not, why.
 using CanCompute = llvm::function_ref<bool(const LoopRange& range, std::string& why)>;
 
-// Ranges that are known to be shorter than `threshold` are left out. A range is followed outwards as long as it
-// can be computed there.
+// Ranges that are known to be shorter than the threshold, or not in the heap, are left out. A range is followed
+// outwards as long as it can be computed there.
 [[nodiscard]] LoopRanges find_loop_ranges(llvm::LoopInfo& loops, llvm::ScalarEvolution& evolution,
-                                          std::uint64_t threshold, CanCompute can_compute);
+                                          const Settings& settings, CanCompute can_compute);
 
 }  // namespace farheap::passes

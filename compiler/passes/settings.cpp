@@ -20,6 +20,8 @@ cl::opt<Level> g_level("farheap-level", cl::desc("Farheap: what is added to the 
 // Below a mebibyte the pager's own read-ahead is there before the hint has paid.
 cl::opt<std::uint64_t> g_threshold("farheap-threshold", cl::desc("Farheap: bytes from which on a loop is hinted"),
                                    cl::init(1u << 20));
+cl::opt<bool> g_anywhere("farheap-anywhere", cl::Hidden,
+                         cl::desc("Farheap: hint what is on the stack and in globals, too; for tests of the passes"));
 cl::opt<bool> g_executed("farheap-executed", cl::desc("Farheap: level count counts what is executed, too"));
 cl::opt<std::string> g_report("farheap-report", cl::desc("Farheap: report to this file; -: standard error"));
 cl::list<std::string> g_only("farheap-only", cl::CommaSeparated, cl::desc("Farheap: only these functions or files"));
@@ -68,6 +70,7 @@ llvm::Expected<Settings> settings() {
   Settings result;
   result.level = g_level;
   result.threshold = g_threshold;
+  result.anywhere = g_anywhere;
   result.executed = g_executed;
   result.reports = !g_report.empty();
   result.report = g_report;

@@ -24,6 +24,7 @@ inline constexpr const char kDone[] = "farheap-done";
 struct Settings {
   Level level = Level::kHint;
   std::uint64_t threshold = 0;  // bytes; what is shorter is not worth a call
+  bool anywhere = false;        // also what is certainly not in the heap: more to test with
   bool executed = false;        // level count: count what is executed, too
   bool reports = false;
   std::string report;  // a file; "-": standard error

@@ -2,7 +2,12 @@
 ; What is on the stack or a global variable cannot be in the heap; what a global variable points to can.
 ; RUN: opt -load-pass-plugin=%plugin -passes=farheap -farheap-report=- -disable-output %s 2>&1 | FileCheck %s --check-prefix=SAYS
 ; RUN: opt -load-pass-plugin=%plugin -passes=farheap -S %s | FileCheck %s
+; RUN: opt -load-pass-plugin=%plugin -passes=farheap -farheap-anywhere -S %s | FileCheck %s --check-prefix=ANYWHERE
 
+; ANYWHERE-LABEL: define void @stack(
+; ANYWHERE: call void @__farheap_loop
+; ANYWHERE-LABEL: define void @global(
+; ANYWHERE: call void @__farheap_loop
 ; SAYS-DAG: stack: left: store: on the stack; 1 accesses
 ; SAYS-DAG: global: left: store: a global variable; 1 accesses
 ; SAYS-DAG: pointed: hinted: writes, stride 8; 1 accesses
