@@ -15,9 +15,11 @@ struct farheap_counted {
   uint64_t calls, instructions, loads, stores;
 };
 
-/* The linker puts these around the section of that name. Weak: it may be that nothing was compiled to count. */
+/* The linker puts these around the section of that name. Weak: it may be that nothing was compiled to count.
+ * NOLINTBEGIN(bugprone-reserved-identifier): the names are the linker's. */
 extern struct farheap_counted __start_farheap_counts[] __attribute__((weak, visibility("hidden")));
 extern struct farheap_counted __stop_farheap_counts[] __attribute__((weak, visibility("hidden")));
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static void print(int to, const struct farheap_counted* counted) {
   dprintf(to, "farheap counted %s: %llu calls, %llu instructions, %llu loads, %llu stores\n", counted->name,

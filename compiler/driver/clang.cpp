@@ -110,7 +110,7 @@ Result<Clang> chosen_by_user(const std::string& name, const std::map<int, fs::pa
   if (found == passes.end()) {
     return fail(ErrorCode::kUnavailable, "farcc: there are no passes for this clang", *program,
                 fmt::format("it is version {}, and the passes here are for {}", *major, majors_of(passes)),
-                fmt::format("apt install clang-{} and unset FARCC_CLANG, or build Farheap with llvm-{}-dev",
+                fmt::format("apt install clang-{}, and leave FARCC_CLANG unset; or build Farheap with llvm-{}-dev",
                             passes.rbegin()->first, *major));
   }
   return Clang{*program, *major, found->second};
@@ -178,7 +178,7 @@ Result<Clang> choose_clang(const std::vector<fs::path>& folders) {
   if (const auto plain = find_program("clang")) {
     const auto major = major_of(*plain);
     const auto found = major ? passes.find(*major) : passes.end();
-    if (found != passes.end()) return Clang{*plain, *major, found->second};
+    if (found != passes.end()) return Clang{*plain, found->first, found->second};
     if (major) return chosen_by_user(*plain, passes);
   }
   return fail(ErrorCode::kNotFound, "farcc: cannot find a clang for the passes",

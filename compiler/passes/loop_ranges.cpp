@@ -14,7 +14,6 @@
 namespace farheap::passes {
 namespace {
 
-using llvm::cast;
 using llvm::dyn_cast;
 using llvm::isa;
 using llvm::Loop;

@@ -26,6 +26,7 @@ enum {
 /* A loop is about to touch [begin, begin + bytes), each turn `stride` bytes from the one before; 0: it differs. Advice
  * only: any range may be said, also one that is no memory; it is looked at, and never touched. Does not wait for what
  * it asks for. */
+/* Reserved names are for what compilers call. NOLINTNEXTLINE(bugprone-reserved-identifier) */
 __attribute__((weak)) void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags);
 
 #ifdef __cplusplus

@@ -40,6 +40,7 @@ static size_t pages_in_view(size_t first, size_t count) {
 }
 
 static void say(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
+  /* That a signal handler may call it is what is tested. NOLINTNEXTLINE(bugprone-signal-handler) */
   if (&__farheap_loop != NULL) __farheap_loop(begin, bytes, stride, flags);
 }
 
