@@ -84,7 +84,7 @@ class Tests:
             failure = self.compile(self.arguments.clang, source, self.folder / "plain", level)
             if failure is not None:
                 return failure
-            expected.append(run([self.folder / "plain"], 0.5))
+            expected.append(run([self.folder / "plain"], 0.15))
         # csmith means its programs to end well and to have one meaning; a few have not, by endless recursion for one.
         if expected[0] is None or expected[0][0] != 0 or expected[0] != expected[1]:
             self.meaningless += 1
