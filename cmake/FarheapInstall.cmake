@@ -35,8 +35,20 @@ if(FARHEAP_HAVE_BEARSSL)
 endif()
 list(JOIN FARHEAP_PKG_CONFIG_NAMES ", " FARHEAP_PKG_CONFIG_REQUIRES)
 
+set(FARHEAP_PASSES_INSTALLED ${CMAKE_INSTALL_LIBDIR}/farheap)
+if(FARHEAP_HAVE_COMPILER)
+  install(TARGETS farcc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_BINARY_DIR}/compiler/far++ DESTINATION ${CMAKE_INSTALL_BINDIR})  # a link, and copied as one
+  foreach(major IN LISTS FARHEAP_LLVM_MAJORS)
+    install(TARGETS farheap_passes_${major} LIBRARY DESTINATION ${FARHEAP_PASSES_INSTALLED})
+  endforeach()
+  install(TARGETS farheap_counts ARCHIVE DESTINATION ${FARHEAP_PASSES_INSTALLED})
+  install(FILES packaging/farcc.toolchain.cmake DESTINATION ${CMAKE_INSTALL_DATADIR}/farheap)
+  install(FILES packaging/farheap-enable.cmake DESTINATION ${FARHEAP_PACKAGE_FOLDER})
+endif()
+
 configure_package_config_file(packaging/farheap-config.cmake.in ${PROJECT_BINARY_DIR}/farheap-config.cmake
-  INSTALL_DESTINATION ${FARHEAP_PACKAGE_FOLDER})
+  INSTALL_DESTINATION ${FARHEAP_PACKAGE_FOLDER} PATH_VARS FARHEAP_PASSES_INSTALLED)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/farheap-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/farheap-config.cmake ${PROJECT_BINARY_DIR}/farheap-config-version.cmake
   DESTINATION ${FARHEAP_PACKAGE_FOLDER})

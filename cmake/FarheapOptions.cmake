@@ -19,6 +19,7 @@ option(FARHEAP_WITH_LZ4 "lz4 in the compress+ decorator" ON)
 option(FARHEAP_WITH_LIBQUANTUM "The benchmark program qft, which links libquantum" ON)
 option(FARHEAP_WITH_METALL "Metall's interface, compat/metall" ON)
 option(FARHEAP_WITH_MPI "Test Metall's MPI adaptor" ON)
+option(FARHEAP_WITH_COMPILER "The compiler farcc, where LLVM's headers are" ON)
 set(FARHEAP_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -184,6 +185,8 @@ else()
     farheap_note("MISSING  benchmark program qft: apt install libquantum-dev (and a compiler with OpenMP)")
   endif()
 endif()
+
+include(FarheapCompiler)
 
 function(farheap_print_summary)
   message(STATUS "Farheap ${PROJECT_VERSION}:")

@@ -97,14 +97,22 @@ void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
 void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
   const ReadAhead request = requests_.front();
   requests_.pop_front();
-  announced_ -= request.run.count;
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
+  PageNumber announced_from = from;
+  const auto announced_no_longer = [&](PageNumber until) {
+    if (until <= announced_from) return;
+    announced_ -= until - announced_from;
+    announced_from = until;
+  };
+  // A window of a stream fits into what the evictor keeps free. What a hint asks for need not: it stays announced until
+  // it is there, or in full memory there would never be room for it.
+  if (request.stream || request.goes_on) announced_no_longer(end);
   bool marked = !request.stream;
   learn_run(from, end);
   while (true) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
-    if (run.count == 0) return;
+    if (run.count == 0) return announced_no_longer(end);
     run.count = std::min(run.count, options_.block_max_pages);
     from = run.first + run.count;
     PageRun marker{0, 0};
@@ -112,7 +120,8 @@ void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) return;
+    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) return announced_no_longer(end);
+    announced_no_longer(from);
   }
 }
 

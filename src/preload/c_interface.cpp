@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The C interface of farheap.h, where there is a runtime. Loaded first, these take the place of libfarheap's.
+// The C interface of farheap.h, where there is a runtime. Loaded first, these take the place of libfarheap's. And
+// what loop_hint.h says, which only the runtime has.
 #include "farheap/farheap.h"
 
+#include <algorithm>
+
+#include "farheap/loop_hint.h"
+#include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
 
 using namespace farheap;
+
+namespace {
+
+// What a loop touches first, until its faults show where it goes and how fast: more is the business of the pager's
+// streams.
+constexpr std::size_t kFirstBytes = 4 * base::kMiB;
+// Below it a hint costs more than the faults that it saves.
+constexpr std::size_t kShortest = 64 * base::kKiB;
+
+}  // namespace
 
 extern "C" __attribute__((visibility("default"))) int farheap_hint(const void* address, size_t bytes,
                                                                    farheap_hint_kind kind) {
@@ -18,4 +33,19 @@ extern "C" __attribute__((visibility("default"))) int farheap_hint(const void* a
 extern "C" __attribute__((visibility("default"))) int farheap_active(void) {
   preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
   return made != nullptr && made->segment->is_paging() ? 1 : 0;
+}
+
+FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
+  if (bytes < kShortest) return;
+  segment::PagedSegment* segment = preload::segment_of(begin, bytes);
+  if (segment == nullptr || !segment->is_paging()) return;
+  // Sparser than pages, a sweep is as good as random: what lies between is not wanted. No limit of the type's: -stride
+  // may not be one.
+  constexpr auto kDense = static_cast<ptrdiff_t>(base::kPageBytes);
+  if (stride > kDense || stride < -kDense) return;
+  segment->hint(pager::HintKind::kStream, begin, bytes);
+  const std::size_t first = std::min(bytes, kFirstBytes);
+  const auto* from = static_cast<const std::byte*>(begin);
+  if ((flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0) from += bytes - first;
+  segment->hint(pager::HintKind::kWillNeed, from, first);
 }

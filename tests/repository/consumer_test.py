@@ -72,6 +72,37 @@ def the_command(prefix):
         print("SKIPPED, NOT TESTED: the runtime is not part of this build")
 
 
+def built(arguments, work, *settings):
+    run(arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B", work,
+        "-DCMAKE_BUILD_TYPE=Release", *settings)
+    run(arguments.cmake, "--build", work)
+    expect("the compiled program does what it did", run(work / "sweep") == "-1499808\n")
+    return b"__farheap_loop" in (work / "sweep").read_bytes()
+
+
+def the_compiler(arguments, prefix, work):
+    if not (prefix / "bin" / "farcc").exists():
+        print("SKIPPED, NOT TESTED: farcc is not part of this build")
+        return
+    expect("far++ is farcc", (prefix / "bin" / "far++").resolve().name == "farcc")
+    toolchain = f"--toolchain={next(prefix.rglob('farcc.toolchain.cmake'))}"
+    enable = ("-DENABLE=ON", f"-DCMAKE_PREFIX_PATH={prefix}")
+    expect("the toolchain file compiles with hints", built(arguments, work / "toolchain", toolchain))
+    expect("farheap_enable() works with farcc", built(arguments, work / "both", toolchain, *enable))
+    command = run(prefix / "bin" / "farcc", "-ffar-print", "-c", "x.c").split()
+    clang = f"-DCMAKE_C_COMPILER={next(word for word in command if 'clang' in word)}"
+    expect("clang alone knows nothing of hints", not built(arguments, work / "plain", clang))
+    expect("farheap_enable() works with clang", built(arguments, work / "enabled", clang, *enable))
+    expect("farheap_enable() leaves out what it is told to",
+           not built(arguments, work / "left", clang, *enable, "-DCMAKE_C_FLAGS=-Dsweep=other_sweep"))
+    refused = subprocess.run([arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B",
+                              work / "other", f"-DCMAKE_C_COMPILER={arguments.cc}", *enable],
+                             capture_output=True, text=True, check=False)
+    if "clang" not in pathlib.Path(arguments.cc).resolve().name:
+        expect("farheap_enable() refuses a compiler that has no passes\n" + refused.stderr,
+               refused.returncode != 0 and "cannot load passes" in refused.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("build", "cmake", "generator", "cxx", "cc"):
@@ -83,6 +114,7 @@ def main():
         by_find_package(arguments, prefix, pathlib.Path(folder, "cmake"))
         by_pkg_config(arguments, prefix, pathlib.Path(folder, "pkg-config"))
         the_command(prefix)
+        the_compiler(arguments, prefix, pathlib.Path(folder, "compiler"))
 
 
 if __name__ == "__main__":

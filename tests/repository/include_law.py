@@ -73,10 +73,26 @@ def tool_violations(root):
                 yield f"{path.relative_to(root)}:{number}: {included} is for the tool's main only"
 
 
+def compiler_violations(root):
+    """The passes live inside clang, and the driver starts for every file that is compiled: neither brings a runtime."""
+    for path in files_below(root / "compiler"):
+        allowed = ("base",) if path.relative_to(root / "compiler").parts[0] == "driver" else ()
+        for number, quote, included in includes_of(path):
+            where = f"{path.relative_to(root)}:{number}"
+            other = folder_of(root, path, quote, included)
+            if other is not None and other not in allowed:
+                yield f"{where}: the compiler includes {included} of src/"
+            if not allowed and included.startswith("farheap/"):
+                yield f"{where}: the passes include {included}"
+            if included.startswith("llvm/") and allowed:
+                yield f"{where}: the driver includes {included}"
+
+
 def violations(root):
     yield from public_header_violations(root)
     yield from source_violations(root)
     yield from tool_violations(root)
+    yield from compiler_violations(root)
 
 
 def main():

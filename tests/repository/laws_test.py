@@ -72,6 +72,14 @@ class Planted(unittest.TestCase):
         self.write("tool/run.cpp", "#include <CLI/CLI.hpp>\n")
         self.assertIn("main only", self.includes()[0])
 
+    def test_a_compiler_that_brings_the_runtime(self):
+        self.write("compiler/driver/main.cpp", '#include "base/units.hpp"\n#include <farheap/store.hpp>\n')
+        self.write("compiler/passes/plugin.cpp", '#include <llvm/IR/Module.h>\n')
+        self.assertEqual(self.includes(), [])
+        self.write("compiler/driver/main.cpp", '#include "store/uri.hpp"\n#include <llvm/IR/Module.h>\n')
+        self.write("compiler/passes/plugin.cpp", '#include "base/units.hpp"\n#include <farheap/store.hpp>\n')
+        self.assertEqual(len(self.includes()), 4)
+
     def test_a_file_without_licence(self):
         for path in self.root.rglob("*.hpp"):
             path.write_text("// " + licence_lines.LINE + "\n" + path.read_text(encoding="utf-8"), encoding="utf-8")

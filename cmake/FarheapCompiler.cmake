@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What farcc needs: LLVM's headers, of each major version for which passes are to be built. Sets FARHEAP_LLVM_MAJORS,
+# and for each FARHEAP_LLVM_<major>_INCLUDE and FARHEAP_LLVM_<major>_TOOLS (the folder of clang, opt, FileCheck).
+set(FARHEAP_HAVE_COMPILER OFF)
+set(FARHEAP_LLVM_MAJORS "")
+if(NOT FARHEAP_WITH_COMPILER)
+  farheap_note("off      the compiler farcc (FARHEAP_WITH_COMPILER=OFF)")
+  return()
+elseif(FARHEAP_SANITIZE)
+  farheap_note("off      the compiler farcc (its passes run inside clang, which is not built for the sanitizers)")
+  return()
+endif()
+foreach(major 19 22)
+  find_program(FARHEAP_LLVM_CONFIG_${major} NAMES llvm-config-${major}
+    HINTS /usr/lib/llvm-${major}/bin DOC "llvm-config of LLVM ${major}")
+  mark_as_advanced(FARHEAP_LLVM_CONFIG_${major})
+  if(FARHEAP_LLVM_CONFIG_${major})
+    foreach(what includedir bindir version)
+      execute_process(COMMAND ${FARHEAP_LLVM_CONFIG_${major}} --${what}
+        OUTPUT_VARIABLE found_${what} OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endforeach()
+    # The program alone comes with llvm-19, the headers with llvm-19-dev.
+    if(found_version MATCHES "^${major}\\." AND EXISTS ${found_includedir}/llvm/Passes/PassBuilder.h)
+      list(APPEND FARHEAP_LLVM_MAJORS ${major})
+      set(FARHEAP_LLVM_${major}_INCLUDE ${found_includedir})
+      set(FARHEAP_LLVM_${major}_TOOLS ${found_bindir})
+    endif()
+  endif()
+endforeach()
+if(FARHEAP_LLVM_MAJORS)
+  set(FARHEAP_HAVE_COMPILER ON)
+  list(JOIN FARHEAP_LLVM_MAJORS ", " majors)
+  farheap_note("on       the compiler farcc (LLVM ${majors})")
+else()
+  farheap_note("MISSING  the compiler farcc: apt install clang-19 llvm-19-dev")
+endif()

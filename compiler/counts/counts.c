@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Linked by `farcc -ffar=count -ffar-count=executed` to a program or shared library: prints when it ends what its
+ * functions have executed, to $FARCC_COUNTS or standard error. compiler/passes/count.cpp makes the records.
+ *
+ * Thread-safety: threads that still run add to the records while they are printed; what they add is lost. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct farheap_counted {
+  const char* name;
+  uint64_t calls, instructions, loads, stores;
+};
+
+/* The linker puts these around the section of that name. Weak: it may be that nothing was compiled to count.
+ * NOLINTBEGIN(bugprone-reserved-identifier): the names are the linker's. */
+extern struct farheap_counted __start_farheap_counts[] __attribute__((weak, visibility("hidden")));
+extern struct farheap_counted __stop_farheap_counts[] __attribute__((weak, visibility("hidden")));
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static void print(int to, const struct farheap_counted* counted) {
+  dprintf(to, "farheap counted %s: %llu calls, %llu instructions, %llu loads, %llu stores\n", counted->name,
+          (unsigned long long)counted->calls, (unsigned long long)counted->instructions,
+          (unsigned long long)counted->loads, (unsigned long long)counted->stores);
+}
+
+__attribute__((destructor)) static void print_all(void) {
+  struct farheap_counted sum = {"(all)", 0, 0, 0, 0};
+  const char* name = getenv("FARCC_COUNTS");
+  int to = STDERR_FILENO;
+  if (name != NULL && *name != '\0') {
+    to = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (to < 0) {
+      perror("farheap: cannot write the counts to the file of FARCC_COUNTS");
+      return;
+    }
+  }
+  for (const struct farheap_counted* at = __start_farheap_counts; at != __stop_farheap_counts; ++at) {
+    if (at->calls == 0) continue;
+    print(to, at);
+    sum.calls += at->calls;
+    sum.instructions += at->instructions;
+    sum.loads += at->loads;
+    sum.stores += at->stores;
+  }
+  print(to, &sum);
+  if (to != STDERR_FILENO) close(to);
+}

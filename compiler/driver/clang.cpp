@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "clang.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+namespace farheap::compiler {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCounts = "libfarheap-counts.a";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+bool is_program(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
+// As a shell finds it.
+std::optional<fs::path> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_program(name) ? std::optional<fs::path>(name) : std::nullopt;
+  const std::string path = environment("PATH");
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const fs::path folder = end == at ? "." : path.substr(at, end - at);
+    if (is_program(folder / name)) return folder / name;
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> number_at_start(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end != text.data() ? std::optional(number) : std::nullopt;
+}
+
+// From its name, clang-19; where that says nothing, it is asked.
+std::optional<int> major_of(const fs::path& program) {
+  const std::string name = program.filename();
+  if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) {
+    if (const auto number = number_at_start(std::string_view(name).substr(dash + 1))) return number;
+  }
+  std::FILE* pipe = popen((quoted({program, "-dumpversion"}) + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) return std::nullopt;
+  std::array<char, 64> text{};
+  const std::size_t length = std::fread(text.data(), 1, text.size(), pipe);
+  pclose(pipe);
+  return number_at_start({text.data(), length});
+}
+
+// By major version.
+std::map<int, fs::path> find_passes(const std::vector<fs::path>& folders) {
+  constexpr std::string_view kBefore = "farheap-passes-";
+  std::map<int, fs::path> found;
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(kBefore) || !name.ends_with(".so")) continue;
+      if (const auto major = number_at_start(std::string_view(name).substr(kBefore.size()))) {
+        found.emplace(*major, entry.path());
+      }
+    }
+  }
+  return found;
+}
+
+std::string joined(const auto& all, auto&& text_of) {
+  std::string text;
+  for (const auto& one : all) text += (text.empty() ? "" : ", ") + text_of(one);
+  return text;
+}
+
+std::string majors_of(const std::map<int, fs::path>& passes) {
+  return joined(passes, [](const auto& one) { return std::to_string(one.first); });
+}
+
+std::optional<fs::path> find_clang(int major) {
+  const std::string name = "clang-" + std::to_string(major);
+  if (auto found = find_program(name)) return found;
+  const fs::path debian = fmt::format("/usr/lib/llvm-{}/bin/clang", major);
+  return is_program(debian) ? std::optional(debian) : std::nullopt;
+}
+
+Result<Clang> chosen_by_user(const std::string& name, const std::map<int, fs::path>& passes) {
+  const auto program = find_program(name);
+  if (!program) {
+    return fail(ErrorCode::kNotFound, "farcc: cannot run the clang of FARCC_CLANG", name, "there is no such program",
+                "unset FARCC_CLANG, and farcc looks for one itself");
+  }
+  const auto major = major_of(*program);
+  if (!major) {
+    return fail(ErrorCode::kInvalidArgument, "farcc: cannot use FARCC_CLANG", *program,
+                "it does not answer -dumpversion as clang does", "name a clang, or unset FARCC_CLANG");
+  }
+  const auto found = passes.find(*major);
+  if (found == passes.end()) {
+    return fail(ErrorCode::kUnavailable, "farcc: there are no passes for this clang", *program,
+                fmt::format("it is version {}, and the passes here are for {}", *major, majors_of(passes)),
+                fmt::format("apt install clang-{}, and leave FARCC_CLANG unset; or build Farheap with llvm-{}-dev",
+                            passes.rbegin()->first, *major));
+  }
+  return Clang{*program, *major, found->second};
+}
+
+void add(std::vector<std::string>& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
+
+// For cc1 only, so that an assembler file on the same command line is no obstacle.
+void add_pass_option(std::vector<std::string>& words, const std::string& option) {
+  add(words, {"-Xclang", "-mllvm", "-Xclang", option});
+}
+
+void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs::path& passes) {
+  // Loaded twice, which is once: for its options to be known, and for its passes to be run.
+  add(words, {"-Xclang", "-load", "-Xclang", passes, "-Xclang", "-fpass-plugin=" + passes.string()});
+  add_pass_option(words, "-farheap-level=" + wishes.level);
+  if (!wishes.report.empty()) add_pass_option(words, "-farheap-report=" + wishes.report);
+  if (wishes.threshold != 0) add_pass_option(words, "-farheap-threshold=" + std::to_string(wishes.threshold));
+  if (wishes.executed) add_pass_option(words, "-farheap-executed");
+  for (const std::string& only : wishes.only) add_pass_option(words, "-farheap-only=" + only);
+  for (const std::string& leave : wishes.leave) add_pass_option(words, "-farheap-leave=" + leave);
+}
+
+// What has come to the linker as bitcode without passes goes through them there. lld reads options before it loads
+// passes, so that this is for the usual level only; and only for the lld that belongs to this clang.
+void add_passes_at_link(std::vector<std::string>& words, const Clang& clang) {
+  std::error_code error;
+  const fs::path beside = fs::canonical(clang.program, error).parent_path() / "ld.lld";
+  if (!error && is_program(beside)) add(words, {"-Wl,--load-pass-plugin=" + clang.passes.string()});
+}
+
+Status add_counts(std::vector<std::string>& words, const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    const fs::path library = folder / kCounts;
+    if (!fs::exists(library, error)) continue;
+    // Whole: nothing in the program asks for it.
+    add(words, {"-Wl,--whole-archive", "-Xlinker", library, "-Wl,--no-whole-archive"});
+    return {};
+  }
+  return fail(ErrorCode::kNotFound, "farcc: cannot link what prints the counts", std::string(kCounts),
+              "it is not in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
+              "install Farheap whole, or leave -ffar-count=executed out");
+}
+
+}  // namespace
+
+std::vector<fs::path> library_folders() {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  return {own, (own / FARHEAP_LIBRARY_FROM_TOOL).lexically_normal()};
+}
+
+Result<Clang> choose_clang(const std::vector<fs::path>& folders) {
+  const std::map<int, fs::path> passes = find_passes(folders);
+  if (passes.empty()) {
+    return fail(ErrorCode::kNotFound, "farcc: cannot find the passes", "farheap-passes-*.so",
+                "there is none in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
+                "install Farheap whole; building it needs llvm-19-dev");
+  }
+  if (const std::string name = environment("FARCC_CLANG"); !name.empty()) return chosen_by_user(name, passes);
+  for (auto newest = passes.rbegin(); newest != passes.rend(); ++newest) {
+    if (const auto program = find_clang(newest->first)) return Clang{*program, newest->first, newest->second};
+  }
+  if (const auto plain = find_program("clang")) {
+    const auto major = major_of(*plain);
+    const auto found = major ? passes.find(*major) : passes.end();
+    if (found != passes.end()) return Clang{*plain, found->first, found->second};
+    if (major) return chosen_by_user(*plain, passes);
+  }
+  return fail(ErrorCode::kNotFound, "farcc: cannot find a clang for the passes",
+              joined(passes, [](const auto& one) { return "clang-" + std::to_string(one.first); }),
+              "none is in PATH or in /usr/lib/llvm-*/bin",
+              fmt::format("apt install clang-{}, or name one with FARCC_CLANG", passes.rbegin()->first));
+}
+
+Result<fs::path> any_clang() {
+  if (const std::string name = environment("FARCC_CLANG"); !name.empty()) {
+    if (const auto program = find_program(name)) return *program;
+  } else {
+    for (int major = 40; major >= 14; --major) {
+      if (const auto program = find_clang(major)) return *program;
+    }
+    if (const auto program = find_program("clang")) return *program;
+  }
+  return fail(ErrorCode::kNotFound, "farcc: cannot find a clang", "clang", "none is in PATH or in /usr/lib/llvm-*/bin",
+              "apt install clang-19, or name one with FARCC_CLANG");
+}
+
+Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
+  const std::vector<fs::path> folders = library_folders();
+  auto chosen = choose_clang(folders);
+  const bool plain = line.wishes.level == "none" || line.is_internal;
+  if (!chosen && plain) {
+    // Where nothing is added any clang will do.
+    chosen = any_clang().map([](const fs::path& program) { return Clang{program, 0, {}}; });
+  }
+  if (!chosen) return fail(chosen.error());
+  std::vector<std::string> words = split_response(environment("FARCC_LAUNCHER"));
+  words.push_back(chosen->program);
+  if (line.is_internal) {
+    words.insert(words.end(), line.clang.begin(), line.clang.end());
+    return words;
+  }
+  if (cxx) words.emplace_back("--driver-mode=g++");
+  if (!plain) {
+    words.emplace_back("--start-no-unused-arguments");  // what only links compiles nothing, and the other way round
+    add_passes(words, line.wishes, chosen->passes);
+    if (line.lto_by_lld && line.wishes.is_plain_hint()) add_passes_at_link(words, *chosen);
+    if (line.links && line.wishes.level == "count" && line.wishes.executed) {
+      if (auto added = add_counts(words, folders); !added) return fail(added.error());
+    }
+    words.emplace_back("--end-no-unused-arguments");
+  }
+  words.insert(words.end(), line.clang.begin(), line.clang.end());
+  return words;
+}
+
+}  // namespace farheap::compiler

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "command_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "base/units.hpp"
+
+namespace farheap::compiler {
+namespace {
+
+constexpr int kDeepestResponse = 32;  // files that name each other would never end
+
+constexpr std::array<std::string_view, 3> kLevels = {"none", "count", "hint"};
+constexpr std::array<std::string_view, 3> kLevelsToCome = {"translate-all", "translate-heap", "guard"};
+
+// Options of clang whose value is the next word, which is then no input.
+constexpr std::array<std::string_view, 40> kWithValue = {"-o",
+                                                         "-x",
+                                                         "-I",
+                                                         "-D",
+                                                         "-U",
+                                                         "-L",
+                                                         "-l",
+                                                         "-F",
+                                                         "-T",
+                                                         "-u",
+                                                         "-z",
+                                                         "-e",
+                                                         "-B",
+                                                         "-MF",
+                                                         "-MT",
+                                                         "-MQ",
+                                                         "-MJ",
+                                                         "-include",
+                                                         "-imacros",
+                                                         "-isystem",
+                                                         "-iquote",
+                                                         "-idirafter",
+                                                         "-isysroot",
+                                                         "-iprefix",
+                                                         "-iwithprefix",
+                                                         "-iwithprefixbefore",
+                                                         "-include-pch",
+                                                         "-Xclang",
+                                                         "-Xlinker",
+                                                         "-Xassembler",
+                                                         "-Xpreprocessor",
+                                                         "-mllvm",
+                                                         "-target",
+                                                         "-arch",
+                                                         "-A",
+                                                         "--param",
+                                                         "-rpath",
+                                                         "--sysroot",
+                                                         "-dumpdir",
+                                                         "-specs"};
+
+// With these, clang stops before it links, or does something else altogether.
+constexpr std::array<std::string_view, 11> kWithoutLinking = {
+    "-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-###", "--precompile", "--analyze", "--version", "-r"};
+
+template <std::size_t size>
+bool is_one_of(const std::array<std::string_view, size>& all, std::string_view word) {
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+std::optional<std::string_view> value_of(std::string_view word, std::string_view option) {
+  if (!word.starts_with(option)) return std::nullopt;
+  return word.substr(option.size());
+}
+
+auto wrong(std::string option, std::string why, std::string remedy) {
+  return fail(ErrorCode::kInvalidArgument, "farcc: wrong option", std::move(option), std::move(why), std::move(remedy));
+}
+
+Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
+  const std::string where = std::string(option) + std::string(level);
+  if (is_one_of(kLevelsToCome, level)) {
+    return wrong(where, "that level is not built yet", "choose none, count or hint");
+  }
+  if (!is_one_of(kLevels, level)) return wrong(where, "there is no such level", "choose none, count or hint");
+  wishes.level = level;
+  return {};
+}
+
+void add_patterns(std::vector<std::string>& patterns, std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (comma != 0) patterns.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
+Status take_own(Wishes& wishes, const std::string& word) {
+  if (const auto level = value_of(word, "-ffar=")) return take_level(wishes, "-ffar=", *level);
+  if (word == "-ffar-report") {
+    wishes.report = "-";
+  } else if (const auto file = value_of(word, "-ffar-report=")) {
+    wishes.report = *file;
+  } else if (const auto only = value_of(word, "-ffar-only=")) {
+    add_patterns(wishes.only, *only);
+  } else if (const auto leave = value_of(word, "-ffar-leave=")) {
+    add_patterns(wishes.leave, *leave);
+  } else if (const auto size = value_of(word, "-ffar-threshold=")) {
+    auto bytes = base::parse_size(*size);
+    if (!bytes) return wrong(word, bytes.error().why, "write it as 512K, 4M or 1048576");
+    wishes.threshold = *bytes;
+  } else if (word == "-ffar-count=static" || word == "-ffar-count=executed") {
+    wishes.executed = word == "-ffar-count=executed";
+  } else if (word == "-ffar-print") {
+    wishes.print = true;
+  } else {
+    return wrong(word, "farcc has no such option", "`farcc --help` lists them");
+  }
+  return {};
+}
+
+bool is_own(std::string_view word) {
+  return word.starts_with("-ffar=") || word.starts_with("-ffar-") || word == "-ffar";
+}
+
+std::optional<std::string> text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// All words, with response files and what they name opened up.
+void open_up(const std::vector<std::string>& words, std::vector<std::string>& all, int depth) {
+  for (const std::string& word : words) {
+    if (word.size() > 1 && word[0] == '@' && depth < kDeepestResponse) {
+      if (const auto text = text_of(word.substr(1))) {
+        open_up(split_response(*text), all, depth + 1);
+        continue;
+      }
+    }
+    all.push_back(word);
+  }
+}
+
+// The words that clang gets, or farcc takes. A response file stays one word if nothing in it is for farcc.
+std::vector<std::string> words_to_use(const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  for (const std::string& word : words) {
+    std::vector<std::string> inside;
+    open_up({word}, inside, 0);
+    if (std::any_of(inside.begin(), inside.end(), is_own)) {
+      result.insert(result.end(), inside.begin(), inside.end());
+    } else {
+      result.push_back(word);
+    }
+  }
+  return result;
+}
+
+// What clang is about to do with `words`, as far as it matters here.
+void look_at(const std::vector<std::string>& words, CommandLine& line) {
+  bool inputs = false, stops = false, lto = false, lld = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (is_one_of(kWithValue, word)) {
+      ++i;
+    } else if (word.empty() || word[0] != '-' || word == "-") {
+      inputs = true;
+    } else if (is_one_of(kWithoutLinking, word) || word.starts_with("-print-") || word.starts_with("--print-")) {
+      stops = true;
+    } else if (word == "-flto" || word.starts_with("-flto=")) {
+      lto = true;
+    } else if (word == "-fno-lto") {
+      lto = false;
+    } else if (const auto linker = value_of(word, "-fuse-ld=")) {
+      lld = linker->find("lld") != std::string_view::npos;
+    }
+  }
+  line.links = inputs && !stops;
+  line.lto_by_lld = line.links && lto && lld;
+}
+
+Status take_environment(Wishes& wishes) {
+  if (const char* level = std::getenv("FARCC_LEVEL"); level != nullptr && *level != '\0') {
+    if (auto taken = take_level(wishes, "FARCC_LEVEL=", level); !taken) return taken;
+  }
+  if (const char* report = std::getenv("FARCC_REPORT"); report != nullptr) wishes.report = report;
+  return {};
+}
+
+}  // namespace
+
+bool Wishes::is_plain_hint() const {
+  return level == "hint" && report.empty() && only.empty() && leave.empty() && threshold == 0;
+}
+
+Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
+  CommandLine line;
+  if (!words.empty() && words[0].starts_with("-cc1")) {
+    line.is_internal = true;
+    line.clang = words;
+    return line;
+  }
+  if (auto taken = take_environment(line.wishes); !taken) return fail(taken.error());
+  bool only_inputs = false;
+  for (const std::string& word : words_to_use(words)) {
+    only_inputs = only_inputs || word == "--";
+    if (only_inputs || !is_own(word)) {
+      line.wishes.help = line.wishes.help || (!only_inputs && word == "--help");
+      line.clang.push_back(word);
+    } else if (auto taken = take_own(line.wishes, word); !taken) {
+      return fail(taken.error());
+    }
+  }
+  std::vector<std::string> all;
+  open_up(line.clang, all, 0);
+  look_at(all, line);
+  return line;
+}
+
+std::vector<std::string> split_response(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;
+  char quote = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && i + 1 < text.size()) {
+      word += text[++i];
+      inside = true;
+    } else if (quote != '\0') {
+      if (c == quote) {
+        quote = '\0';
+      } else {
+        word += c;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      inside = true;
+    } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      if (inside) words.push_back(std::move(word));
+      word.clear();
+      inside = false;
+    } else {
+      word += c;
+      inside = true;
+    }
+  }
+  if (inside) words.push_back(std::move(word));
+  return words;
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return text;
+}
+
+}  // namespace farheap::compiler

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// farcc and far++: clang with Farheap's passes. One program; the name it is called by says whether it is for C or C++.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "clang.hpp"
+#include "command_line.hpp"
+
+namespace farheap::compiler {
+namespace {
+
+constexpr const char kHelp[] = R"(Examples:
+  farcc -O2 -c simulation.c             # as clang: with hints to the pager before the loops
+  far++ -O2 -o simulation *.cpp && farheap run --memory 1G -- ./simulation
+  ./configure CC=farcc CXX=far++        # and: cmake -DCMAKE_C_COMPILER=farcc -DCMAKE_CXX_COMPILER=far++
+  farcc -O2 -ffar-report -c kernel.c    # what was hinted, and what was not and why
+
+farcc (far++ for C++) takes every option of clang, and runs it. What it makes runs with and without Farheap.
+Farheap {version}; docs/compiler.md says more.
+
+  -ffar=LEVEL             hint (if nothing is said), count: counts of instructions, none: clang alone
+  -ffar-report[=FILE]     what was done and what was not; JSON lines if FILE ends with .jsonl; to standard error
+  -ffar-only=GLOB,...     only these functions or files
+  -ffar-leave=GLOB,...    not these; in the source: __attribute__((annotate("farheap_leave")))
+  -ffar-threshold=SIZE    a loop over less is not hinted (1M)
+  -ffar-count=executed    with -ffar=count: count what is executed, too, and print it when the program ends
+  -ffar-print             print the command for clang, and run nothing
+
+  FARCC_LEVEL=LEVEL, FARCC_REPORT=FILE   the same, for builds that cannot pass options; options count more
+  FARCC_CLANG=PROGRAM     the clang to run; it has to be of a version that there are passes for
+  FARCC_LAUNCHER=PROGRAM  put in front of it, as ccache
+  FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
+
+clang --help lists clang's options.
+)";
+
+int complain(const std::string& message, int status) {
+  fmt::print(stderr, "{}\n", message);
+  return status;
+}
+
+// Returns only if it fails.
+int become(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  const char* remedy = error == E2BIG ? "; keep options that begin with -ffar out of response files" : "";
+  return complain(fmt::format("farcc: cannot run {}: {}{}", words[0], std::strerror(error), remedy), 1);
+}
+
+int run(int argc, char** argv) {
+  const std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "farcc";
+  const auto line = read_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+  if (!line) return complain(line.error().message(), 2);
+  if (line->wishes.help) {
+    fmt::print(kHelp, fmt::arg("version", FARHEAP_VERSION));
+    return 0;
+  }
+  const auto words = command(*line, name.find("++") != std::string::npos);
+  if (!words) return complain(words.error().message(), 1);
+  if (line->wishes.print) {
+    fmt::print("{}\n", quoted(*words));
+    return 0;
+  }
+  return become(*words);
+}
+
+}  // namespace
+}  // namespace farheap::compiler
+
+int main(int argc, char** argv) { return farheap::compiler::run(argc, argv); }

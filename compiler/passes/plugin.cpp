@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where in the pipelines the pass runs: after all optimisations, vectorisation too. That is OptimizerLast: at -O0, at
+// -O1 to -O3, before ThinLTO and full LTO (in the compiler) and after ThinLTO (in the linker); full LTO in the linker
+// has a place of its own. The attribute kDone keeps the second run from what the first has seen.
+#include "plugin.hpp"
+
+#include <llvm/Passes/PassBuilder.h>
+#if __has_include(<llvm/Passes/PassPlugin.h>)
+#include <llvm/Passes/PassPlugin.h>
+#else
+#include <llvm/Plugins/PassPlugin.h>
+#endif
+
+#include "count.hpp"
+#include "loop_hints.hpp"
+
+namespace farheap::passes {
+namespace {
+
+// Why nothing is to be done in this function; empty if something is.
+llvm::StringRef reason_to_leave(const llvm::Function& function, const Settings& settings,
+                                const llvm::StringSet<>& annotated) {
+  if (function.hasFnAttribute(llvm::Attribute::Naked)) return "a naked function";
+  if (annotated.contains(function.getName())) return "it says farheap_leave";
+  if (!settings.wants(function)) return "by -ffar-only or -ffar-leave";
+  if (settings.level == Level::kHint && function.hasOptNone()) {
+    return "compiled without optimisation (-O0, optnone): its loops keep their counters in memory";
+  }
+  return {};
+}
+
+void complain(llvm::Module& module, llvm::Error error) {
+  if (error) module.getContext().emitError("Farheap: " + llvm::toString(std::move(error)));
+}
+
+}  // namespace
+
+llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+  llvm::Expected<Settings> read = settings();
+  if (!read) {
+    complain(module, read.takeError());
+    return llvm::PreservedAnalyses::all();
+  }
+  if (read->level == Level::kNone) return llvm::PreservedAnalyses::all();
+  Report report(read->report);
+  const llvm::StringSet<> annotated = left_by_attribute(module);
+  bool changed = false;
+  for (llvm::Function& function : module) {
+    // What is available externally is emitted, and instrumented, elsewhere.
+    if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(kDone))
+      continue;
+    const llvm::StringRef why = reason_to_leave(function, *read, annotated);
+    if (!why.empty()) {
+      report.add(function, {}, "left", why);
+    } else {
+      changed |= run_on(function, analyses, *read, report);
+    }
+    function.addFnAttr(kDone);
+  }
+  complain(module, report.write());
+  return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
+                         Report& report) {
+  const Counts before = count(function);
+  if (settings.level == Level::kCount) {
+    report.add(function, {}, "counted", "",
+               {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});
+    if (settings.executed) count_executions(function);
+    return settings.executed;
+  }
+  auto& of_functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
+  const bool changed = hint_loops(function, of_functions, settings, report);
+  report.add(function, {}, "size", "instructions",
+             {{"before", before.instructions}, {"after", count(function).instructions}});
+  return changed;
+}
+
+}  // namespace farheap::passes
+
+// The name is LLVM's.
+extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+  using farheap::passes::FarheapPass;
+  const auto register_all = [](llvm::PassBuilder& builder) {
+#if LLVM_VERSION_MAJOR >= 20
+    builder.registerOptimizerLastEPCallback([](llvm::ModulePassManager& passes, llvm::OptimizationLevel,
+                                               llvm::ThinOrFullLTOPhase) { passes.addPass(FarheapPass()); });
+#else
+    builder.registerOptimizerLastEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { passes.addPass(FarheapPass()); });
+#endif
+    builder.registerFullLinkTimeOptimizationLastEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) { passes.addPass(FarheapPass()); });
+    builder.registerPipelineParsingCallback(
+        [](llvm::StringRef name, llvm::ModulePassManager& passes, llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+          if (name != "farheap") return false;
+          passes.addPass(FarheapPass());
+          return true;
+        });
+  };
+  return {LLVM_PLUGIN_API_VERSION, "farheap", LLVM_VERSION_STRING, register_all};
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass of the module, and how LLVM gets to know it.
+//
+// Thread-safety: one thread for a module.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+#include "report.hpp"
+#include "settings.hpp"
+
+namespace farheap::passes {
+
+class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+  // At -O0, too: or it would be left out there without a word.
+  static bool isRequired() { return true; }
+
+ private:
+  bool run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
+              Report& report);
+};
+
+}  // namespace farheap::passes

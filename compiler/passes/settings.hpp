@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the passes were told, by `-mllvm -farheap-...`, and which functions it is about.
+//
+// Thread-safety: settings() is read once a module; a compiler may work on several modules at once.
+#pragma once
+
+#include <llvm/ADT/StringSet.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/Error.h>
+#include <llvm/Support/GlobPattern.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace farheap::passes {
+
+enum class Level { kNone, kCount, kHint };
+
+// A function with this attribute has been seen to: a second run of the pass, at link time, leaves it alone.
+inline constexpr const char kDone[] = "farheap-done";
+
+struct Settings {
+  Level level = Level::kHint;
+  std::uint64_t threshold = 0;  // bytes; what is shorter is not worth a call
+  bool anywhere = false;        // also what is certainly not in the heap: more to test with
+  bool executed = false;        // level count: count what is executed, too
+  bool reports = false;
+  std::string report;  // a file; "-": standard error
+  std::vector<llvm::GlobPattern> only, leave;
+
+  // By name, mangled or not, or by the source file's name.
+  [[nodiscard]] bool wants(const llvm::Function& function) const;
+};
+
+// As the command line has it. An error names the option and the pattern that is wrong.
+[[nodiscard]] llvm::Expected<Settings> settings();
+
+// The names of functions that have __attribute__((annotate("farheap_leave"))).
+[[nodiscard]] llvm::StringSet<> left_by_attribute(const llvm::Module& module);
+
+}  // namespace farheap::passes

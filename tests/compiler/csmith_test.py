@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random C programs, compiled by farcc, compute the checksum that they compute when clang compiles them.
+
+  csmith_test.py --farcc FILE --clang FILE [--programs N] [--first SEED] [--all-levels]
+
+Loops over anything of a byte or more are hinted, and the hook reads whether the range makes sense of it, so that the
+hints of small programs on globals and on the stack are executed, too. A failure names its seed and keeps the program.
+"""
+
+import argparse
+import itertools
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+# Small: many programs tell more than large ones, and compile sooner.
+SIZE = ["--max-funcs", "3", "--max-block-depth", "3", "--max-expr-complexity", "4", "--no-argc"]
+# Counts its calls, and does to memory and registers what a call may do.
+HOOK = """
+#include <stddef.h>
+#include <stdio.h>
+static unsigned long calls;
+void __farheap_loop(const void *begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
+  volatile unsigned char stack[256];
+  for (int i = 0; i < 256; i++) stack[i] = (unsigned char)(bytes + stride + flags + (size_t)begin);
+  calls += stack[0] * 0 + 1;
+}
+__attribute__((destructor)) static void say(void) { fprintf(stderr, "hook called %lu times\\n", calls); }
+"""
+HINT = ["-ffar=hint", "-ffar-threshold=1", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
+COUNT = ["-ffar=count", "-ffar-count=executed"]
+
+
+def run(command, patience, folder=None):
+    """(status, output, errors), or None where it ran for too long."""
+    try:
+        done = subprocess.run([str(word) for word in command], check=False, text=True, capture_output=True,
+                              timeout=patience, cwd=folder)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode, done.stdout, done.stderr
+
+
+def ways_of(seed, all_levels):
+    """(name, options) of the ways to compile the program of this seed."""
+    if all_levels:
+        for level, (name, options) in itertools.product("0123", (("hint", HINT), ("count", COUNT))):
+            yield f"{name} -O{level}", [*options, f"-O{level}"]
+        return
+    yield "hint -O2", [*HINT, "-O2"]
+    yield f"hint -O{'013'[seed % 3]}", [*HINT, f"-O{'013'[seed % 3]}"]
+    yield f"count -O{seed % 4}", [*COUNT, f"-O{seed % 4}"]
+
+
+class Tests:
+    def __init__(self, arguments, folder):
+        self.arguments = arguments
+        self.folder = folder
+        self.calls = 0
+        self.compared = 0
+        self.meaningless = 0
+
+    def compile(self, compiler, source, program, *options):
+        if compiler is self.arguments.farcc and HINT[0] in options:
+            options = [*options, self.folder / "hook.o"]
+        status, output, errors = run([compiler, "-w", "-I", self.arguments.include, source, *options, "-o", program], 300)
+        if status != 0:
+            return f"{compiler} ended with {status}\n{output}{errors}"
+        return None
+
+    def failure_of(self, seed):
+        """None where all is as it should be."""
+        source = self.folder / f"csmith-{seed}.c"
+        made = run([self.arguments.csmith, "--seed", seed, *SIZE, "--output", source], 60, self.folder)
+        if made is None or made[0] != 0:
+            return "csmith made no program"
+        expected = []
+        for level in ("-O0", "-O2"):
+            failure = self.compile(self.arguments.clang, source, self.folder / "plain", level)
+            if failure is not None:
+                return failure
+            expected.append(run([self.folder / "plain"], 0.15))
+        # csmith means its programs to end well and to have one meaning; a few have not, by endless recursion for one.
+        if expected[0] is None or expected[0][0] != 0 or expected[0] != expected[1]:
+            self.meaningless += 1
+            return None
+        expected = expected[0]
+        for name, options in ways_of(seed, self.arguments.all_levels):
+            failure = self.compile(self.arguments.farcc, source, self.folder / "with", *options)
+            if failure is not None:
+                return f"{name}: {failure}"
+            found = run([self.folder / "with"], 200)  # counting makes a tight loop fifty times as long
+            if found is None or found[:2] != expected[:2]:
+                return f"{name}: {found} instead of {expected}"
+            self.calls += sum(map(int, re.findall(r"hook called (\d+) times", found[2])))
+            self.compared += 1
+        source.unlink()
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--farcc", required=True, type=pathlib.Path)
+    parser.add_argument("--clang", required=True, type=pathlib.Path)
+    parser.add_argument("--include", type=pathlib.Path, default=pathlib.Path("/usr/include/csmith"))
+    parser.add_argument("--programs", type=int, default=50)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--all-levels", action="store_true")
+    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path.cwd(), help="where what fails is put")
+    arguments = parser.parse_args()
+    arguments.csmith = shutil.which("csmith")
+    if arguments.csmith is None or not (arguments.include / "csmith.h").exists():
+        print("SKIPPED, NOT TESTED: there is no csmith; apt install csmith libcsmith-dev")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory(prefix="farheap-csmith-") as folder:
+        tests = Tests(arguments, pathlib.Path(folder))
+        (tests.folder / "hook.c").write_text(HOOK, encoding="utf-8")
+        subprocess.run([arguments.clang, "-O1", "-c", tests.folder / "hook.c", "-o", tests.folder / "hook.o"], check=True)
+        failed = 0
+        for seed in range(arguments.first, arguments.first + arguments.programs):
+            failure = tests.failure_of(seed)
+            if failure is not None:
+                failed += 1
+                kept = arguments.keep / f"csmith-{seed}.c"
+                if (tests.folder / kept.name).exists():
+                    shutil.copy(tests.folder / kept.name, kept)
+                print(f"FAILED: seed {seed} (kept as {kept}): {failure}", flush=True)
+    print(f"{arguments.programs} programs, {tests.meaningless} of them without a meaning; {tests.compared} comparisons, "
+          f"{tests.calls} calls of the hook")
+    if tests.calls == 0 or tests.compared < arguments.programs:
+        sys.exit("FAILED: hints were hardly tested")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

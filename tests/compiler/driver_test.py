@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""farcc as a compiler: every kind of command line, and what it says where something is missing.
+
+  driver_test.py --farcc FILE --clang FILE --major N --cc FILE [Class[.test]]...
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GIVEN = argparse.Namespace()
+
+# Fills and sums 3,000,000 bytes, and then 1000: two loops that are hinted, the second time without a call.
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) void fill(char *p, long n) { for (long i = 0; i < n; i++) p[i] = i * 7; }
+__attribute__((noinline)) long sum(char *p, long n) { long s = 0; for (long i = 0; i < n; i++) s += p[i]; return s; }
+int main(void) {
+  char *p = malloc(3000000);
+  fill(p, 3000000);
+  long s = sum(p, 3000000);
+  fill(p, 1000);
+  printf("%ld %ld\\n", s, sum(p, 1000));
+  free(p);
+  return 0;
+}
+"""
+OUTPUT = "-1499808 52\n"
+
+# Stands for the runtime: says what it is told.
+HOOK = """
+#include <stddef.h>
+#include <stdio.h>
+void __farheap_loop(const void *begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
+  (void)begin, (void)stride;
+  fprintf(stderr, "told %zu %u\\n", bytes, flags);
+}
+"""
+TOLD = "told 3000000 2\ntold 3000000 1\n"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="farcc-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.write("program.c", PROGRAM)
+        self.farcc = str(GIVEN.farcc)
+        self.farxx = str(GIVEN.farcc.parent / "far++")
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def start(self, *words, **environment):
+        # All tests are about the clang that was given, unless they say otherwise.
+        environment = {"FARCC_CLANG": str(GIVEN.clang), **environment}
+        everything = {key: value for key, value in {**os.environ, **environment}.items() if value is not None}
+        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARCC_COUNTS"):
+            if key not in environment:
+                everything.pop(key, None)
+        return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
+                              input="", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_well(self, *words, **environment):
+        done = self.start(*words, **environment)
+        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
+        return done
+
+    def compile(self, *words, **environment):
+        """Without a warning, too."""
+        done = self.run_well(self.farcc, *words, **environment)
+        self.assertEqual(done.stderr, "", words)
+        return done.stdout
+
+    def fails(self, *words, status=1, **environment):
+        done = self.start(*words, **environment)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stderr
+
+    def hook(self):
+        library = self.folder / "hook.so"
+        if not library.exists():
+            self.write("hook.c", HOOK)
+            self.run_well(GIVEN.cc, "-shared", "-fPIC", "hook.c", "-o", library)
+        return library
+
+    def check_program(self, program, told=TOLD):
+        """Runs as it should without the runtime, and says what it should with one."""
+        program = self.folder / program
+        self.assertEqual(self.run_well(program).stdout, OUTPUT)
+        heard = self.run_well(program, LD_PRELOAD=str(self.hook()))
+        self.assertEqual(heard.stdout, OUTPUT)
+        self.assertEqual(heard.stderr, told)
+
+
+class Compiling(Case):
+    def test_compile_and_link_in_one(self):
+        self.compile("-Werror", "-O2", "program.c", "-o", "program")
+        self.check_program("program")
+
+    def test_compile_then_link(self):
+        self.compile("-Werror", "-O2", "-c", "program.c", "-o", "program.o")
+        self.compile("-Werror", "program.o", "-o", "program")
+        self.check_program("program")
+
+    def test_every_level_of_optimisation(self):
+        for level in ("-O1", "-O3", "-Os", "-Og"):
+            self.compile("-Werror", level, "-g", "program.c", "-o", "program")
+            with self.subTest(level):
+                self.check_program("program")
+
+    def test_without_optimisation_the_report_says_why(self):
+        done = self.run_well(self.farcc, "-O0", "-ffar-report", "program.c", "-o", "program")
+        self.assertIn("fill: left: compiled without optimisation", done.stderr)
+        self.check_program("program", told="")
+
+    def test_to_assembler_and_on(self):
+        self.compile("-Werror", "-O2", "-S", "program.c")
+        self.assertIn("__farheap_loop", (self.folder / "program.s").read_text(encoding="utf-8"))
+        self.compile("-Werror", "-c", "program.s")
+        self.compile("-Werror", "program.o", "-o", "program")
+        self.check_program("program")
+
+    def test_source_and_assembler_together(self):
+        self.write("more.s", ".globl more\nmore: ret\n.section .note.GNU-stack\n")
+        self.compile("-Werror", "-O2", "program.c", "more.s", "-o", "program")
+        self.check_program("program")
+
+    def test_to_bitcode_and_on(self):
+        self.compile("-Werror", "-O2", "-c", "-emit-llvm", "program.c", "-o", "program.bc")
+        self.compile("-Werror", "-O2", "program.bc", "-o", "program")
+        self.check_program("program")
+
+    def test_preprocess(self):
+        plain = self.run_well(GIVEN.clang, "-E", "program.c").stdout
+        self.assertEqual(self.compile("-Werror", "-E", "program.c"), plain)
+
+    def test_dependencies(self):
+        self.write("part.h", "")
+        self.write("with.c", '#include "part.h"\n')
+        self.assertIn("part.h", self.compile("-Werror", "-MM", "with.c"))
+        self.compile("-Werror", "-c", "-MMD", "-MF", "with.d", "-MT", "target", "with.c")
+        self.assertEqual((self.folder / "with.d").read_text(encoding="utf-8"), "target: with.c part.h\n")
+
+    def test_language_by_option(self):
+        shutil.copy(self.folder / "program.c", self.folder / "program.text")
+        self.compile("-Werror", "-O2", "-x", "c", "program.text", "-o", "program")
+        self.check_program("program")
+
+    def test_response_files(self):
+        self.write("inner", '-O2 "-DNAME=\\"a b\\""\n-ffar-leave=fill')
+        self.write("outer", "@inner program.c -o 'program'")
+        self.compile("-Werror", "@outer")
+        self.check_program("program", told="told 3000000 1\n")
+
+    def test_a_response_file_without_our_options_is_left_to_clang(self):
+        self.write("words", "-O2 program.c -o program")
+        self.assertIn(" @words", self.compile("-ffar-print", "@words"))
+        self.compile("-Werror", "@words")
+        self.check_program("program")
+
+    def test_static(self):
+        self.compile("-Werror", "-O2", "-static", "program.c", "-o", "program")
+        self.assertEqual(self.run_well(self.folder / "program").stdout, OUTPUT)
+
+    def test_without_position_independence(self):
+        self.compile("-Werror", "-O2", "-fno-pic", "-no-pie", "program.c", "-o", "program")
+        self.check_program("program")
+
+    def test_shared_library(self):
+        library, program = PROGRAM.split("int main")
+        self.write("library.c", library)
+        self.write("main.c", "#include <stdio.h>\n#include <stdlib.h>\nvoid fill(char *, long);\nlong sum(char *, long);\n"
+                   "int main" + program)
+        self.compile("-Werror", "-O2", "-shared", "-fPIC", "library.c", "-o", "library.so")
+        self.run_well(GIVEN.cc, "main.c", "./library.so", "-o", "program")
+        self.check_program("program")
+
+    def test_objects_of_another_compiler(self):
+        library, program = PROGRAM.split("int main")
+        self.write("half.c", library)
+        self.write("main.c", "#include <stdio.h>\n#include <stdlib.h>\nvoid fill(char *, long);\nlong sum(char *, long);\n"
+                   "int main" + program)
+        self.compile("-Werror", "-O2", "-c", "half.c")
+        self.run_well(GIVEN.cc, "-O2", "-c", "main.c")
+        self.run_well(GIVEN.cc, "half.o", "main.o", "-o", "program")
+        self.check_program("program")
+
+    def test_cxx(self):
+        self.write("program.cpp", "#include <stdexcept>\n#include <vector>\n" + PROGRAM.replace(
+            "char *p = malloc(3000000);",
+            "std::vector<char> all(3000000); char *p = all.data();\n"
+            "  try { throw std::runtime_error(\"x\"); } catch (const std::exception &) {}").replace("  free(p);\n", ""))
+        self.run_well(self.farxx, "-Werror", "-std=c++20", "-O2", "program.cpp", "-o", "program")
+        self.check_program("program")
+
+    def test_address_sanitizer(self):
+        done = self.start(GIVEN.clang, "-fsanitize=address", "program.c", "-o", "plain")
+        if done.returncode != 0:
+            self.skipTest("clang has no address sanitizer here")
+        self.compile("-Werror", "-O2", "-fsanitize=address", "program.c", "-o", "program")
+        self.assertEqual(self.run_well(self.folder / "program").stdout, OUTPUT)
+
+    def test_openmp(self):
+        self.write("threads.c", PROGRAM.replace("{ for (long", "{\n#pragma omp parallel for\n for (long", 1))
+        done = self.start(self.farcc, "-O2", "-fopenmp", "threads.c", "-o", "program")
+        if done.returncode != 0 and ("omp" in done.stderr):
+            self.skipTest("clang has no OpenMP here")
+        self.assertEqual(self.run_well(self.folder / "program", OMP_NUM_THREADS="2").stdout, OUTPUT)
+
+
+class LinkTime(Case):
+    def setUp(self):
+        super().setUp()
+        if not GIVEN.clang.resolve().with_name("ld.lld").exists():
+            self.skipTest("there is no lld beside clang")
+
+    def test_each_loop_is_said_once(self):
+        for kind in ("-flto", "-flto=thin"):
+            with self.subTest(kind):
+                self.compile("-Werror", "-O2", kind, "-c", "program.c")
+                self.compile("-Werror", "-O2", kind, "-fuse-ld=lld", "program.o", "-o", "program")
+                self.check_program("program")
+
+    def test_bitcode_that_has_not_come_by_is_seen_to_at_the_end(self):
+        for kind in ("-flto", "-flto=thin"):
+            with self.subTest(kind):
+                self.run_well(GIVEN.clang, "-O2", kind, "-c", "program.c")
+                self.compile("-Werror", "-O2", kind, "-fuse-ld=lld", "program.o", "-o", "program")
+                self.check_program("program")
+
+
+class Levels(Case):
+    def test_none_is_clang(self):
+        self.compile("-O2", "-c", "program.c", "-o", "with.o", "-ffar=none")
+        self.run_well(GIVEN.clang, "-O2", "-c", "program.c", "-o", "plain.o")
+        self.assertEqual((self.folder / "with.o").read_bytes(), (self.folder / "plain.o").read_bytes())
+
+    def test_levels_that_are_not_there(self):
+        self.assertIn("not built yet; choose none, count or hint",
+                      self.fails(self.farcc, "-ffar=guard", "-c", "program.c", status=2))
+        self.assertIn("there is no such level", self.fails(self.farcc, "-ffar=all", "-c", "program.c", status=2))
+        self.assertIn("there is no such level", self.fails(self.farcc, "-c", "program.c", status=2, FARCC_LEVEL="all"))
+
+    def test_wrong_options(self):
+        self.assertIn("no such option", self.fails(self.farcc, "-ffar-what", "-c", "program.c", status=2))
+        self.assertIn("512K", self.fails(self.farcc, "-ffar-threshold=much", "-c", "program.c", status=2))
+        self.assertIn("is wrong", self.fails(self.farcc, "-O2", "-ffar-only=a[", "-c", "program.c"))
+
+    def test_environment_and_options(self):
+        self.compile("-O2", "program.c", "-o", "program", FARCC_LEVEL="none")
+        self.check_program("program", told="")
+        self.compile("-O2", "-ffar=hint", "program.c", "-o", "program", FARCC_LEVEL="none")
+        self.check_program("program")
+
+    def test_counts_are_those_of_the_bitcode(self):
+        done = self.run_well(self.farcc, "-O1", "-ffar=count", "-ffar-report=counts.jsonl", "-S", "-emit-llvm",
+                             "program.c")
+        self.assertEqual(done.stderr, "")
+        lines = [json.loads(line) for line in (self.folder / "counts.jsonl").read_text(encoding="utf-8").splitlines()]
+        counted = {line["function"]: line for line in lines if line["what"] == "counted"}
+        self.assertEqual(set(counted), {"fill", "sum", "main"})
+        text = (self.folder / "program.ll").read_text(encoding="utf-8")
+        for name, line in counted.items():
+            body = re.search(rf"define [^\n]*@{name}\(.*?\n}}", text, re.DOTALL).group(0).splitlines()[1:-1]
+            body = [row for row in body if row.startswith("  ")]
+            self.assertEqual(line["instructions"], len(body), name)
+            self.assertEqual(line["loads"], sum(" = load " in row for row in body), name)
+            self.assertEqual(line["stores"], sum(row.startswith("  store ") for row in body), name)
+
+    def test_what_is_executed(self):
+        self.write("turns.c", "int work(volatile int *p, int n) { for (int i = 0; i < n; i++) *p = *p + 1; return *p; }\n"
+                   "int main(void) { int x = 0; work(&x, 10); return work(&x, 20) != 30; }\n")
+        self.compile("-O1", "-fno-inline", "-ffar=count", "-ffar-count=executed", "turns.c", "-o", "turns")
+        heard = self.run_well(self.folder / "turns").stderr
+        # 30 turns load and store; each of the two calls loads once more.
+        self.assertRegex(heard, r"farheap counted work: 2 calls, \d+ instructions, 32 loads, 30 stores\n")
+        self.assertRegex(heard, r"farheap counted \(all\): 3 calls, ")
+        self.assertEqual(self.run_well(self.folder / "turns", FARCC_COUNTS=str(self.folder / "counts")).stderr, "")
+        self.assertEqual((self.folder / "counts").read_text(encoding="utf-8"), heard)
+
+    def test_only_and_leave(self):
+        self.compile("-O2", "-ffar-only=f*,other", "program.c", "-o", "program")
+        self.check_program("program", told="told 3000000 2\n")
+        self.compile("-O2", "-ffar-leave=program.c", "program.c", "-o", "program")
+        self.check_program("program", told="")
+        self.write("program.c", PROGRAM.replace("((noinline)) void", '((noinline, annotate("farheap_leave"))) void'))
+        self.compile("-O2", "program.c", "-o", "program")
+        self.check_program("program", told="told 3000000 1\n")
+
+    def test_threshold(self):
+        self.compile("-O1", "-ffar-threshold=500", "program.c", "-o", "program")
+        self.check_program("program", told=TOLD + "told 1000 2\ntold 1000 1\n")
+
+    def test_report(self):
+        done = self.run_well(self.farcc, "-O1", "-g", "-ffar-report", "-c", "program.c")
+        self.assertIn("program.c:4: fill: hinted: writes, stride 1; 1 accesses\n", done.stderr)
+        self.assertRegex(done.stderr, r"program.c:4: fill: size: instructions; \d+ before, \d+ after\n")
+        self.compile("-O1", "-c", "program.c", FARCC_REPORT=str(self.folder / "report"))
+        self.assertIn("fill: hinted: writes", (self.folder / "report").read_text(encoding="utf-8"))
+
+    def test_a_report_that_cannot_be_written_is_an_error(self):
+        self.assertIn("cannot write to '/nowhere/report'",
+                      self.fails(self.farcc, "-O1", "-ffar-report=/nowhere/report", "-c", "program.c"))
+
+
+class Choosing(Case):
+    def copy(self, *plugins):
+        """farcc in a folder of its own, with files that stand for passes."""
+        folder = self.folder / "bin"
+        folder.mkdir()
+        shutil.copy(self.farcc, folder / "farcc")
+        for name, path in plugins:
+            if path is None:
+                (folder / name).write_text("no library\n", encoding="utf-8")
+            else:
+                shutil.copy(path, folder / name)
+        return folder / "farcc"
+
+    def clang_of(self, version):
+        program = self.write("someclang", f"#!/bin/sh\necho {version}\n")
+        program.chmod(0o755)
+        return str(program)
+
+    def test_no_passes(self):
+        heard = self.fails(self.copy(), "-c", "program.c")
+        self.assertIn("cannot find the passes", heard)
+        self.assertIn("llvm-19-dev", heard)
+
+    def test_no_clang_for_the_passes(self):
+        heard = self.fails(self.copy(("farheap-passes-77.so", None)), "-c", "program.c", FARCC_CLANG=None,
+                           PATH=str(self.folder))
+        self.assertIn("apt install clang-77", heard)
+
+    def test_a_clang_without_passes(self):
+        heard = self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("14.0.6"))
+        self.assertIn("it is version 14", heard)
+        self.assertRegex(heard, r"apt install clang-\d\d")
+
+    def test_what_is_no_clang(self):
+        self.assertIn("there is no such program", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG="nowhere/clang"))
+        self.assertIn("does not answer", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("gcc")))
+
+    def test_passes_of_another_version_are_refused_by_clang(self):
+        plugin = GIVEN.farcc.parent / f"farheap-passes-{GIVEN.major}.so"
+        others = [major for major in ("19", "22") if major != GIVEN.major and shutil.which(f"clang-{major}")]
+        if not others:
+            self.skipTest("there is one clang only")
+        farcc = self.copy((f"farheap-passes-{others[0]}.so", plugin))
+        self.assertIn("unable to load plugin",
+                      self.fails(farcc, "-c", "program.c", FARCC_CLANG=shutil.which(f"clang-{others[0]}")))
+
+    def test_what_is_no_library_is_refused_by_clang(self):
+        farcc = self.copy((f"farheap-passes-{GIVEN.major}.so", None))
+        self.assertIn("unable to load plugin", self.fails(farcc, "-c", "program.c"))
+
+    def test_level_none_needs_no_passes(self):
+        self.run_well(self.copy(), "-ffar=none", "-c", "program.c")
+
+
+class Front(Case):
+    def test_help_begins_with_an_example(self):
+        self.assertTrue(self.compile("--help").startswith("Examples:\n  farcc -O2 -c "))
+
+    def test_print_runs_nothing(self):
+        printed = self.compile("-ffar-print", "-O2", "-DTEXT=it's", "-c", "program.c")
+        self.assertIn(r"'-DTEXT=it'\''s' -c program.c", printed)
+        self.assertFalse((self.folder / "program.o").exists())
+        self.run_well("sh", "-c", printed)
+        self.assertTrue((self.folder / "program.o").exists())
+
+    def test_status_and_messages_are_those_of_clang(self):
+        self.write("wrong.c", "int main(void) { return x; }\n")
+        done = self.start(GIVEN.clang, "-c", "wrong.c")
+        self.assertEqual(self.fails(self.farcc, "-c", "wrong.c", status=done.returncode), done.stderr)
+
+    def test_questions_to_clang(self):
+        for question in ("--version", "-dumpversion", "-dumpmachine", "-print-search-dirs"):
+            self.assertEqual(self.compile(question), self.run_well(GIVEN.clang, question).stdout)
+
+    def test_make(self):
+        if shutil.which("make") is None:
+            self.skipTest("there is no make")
+        self.run_well("make", "-s", f"CC={self.farcc}", "CFLAGS=-O2", "program")
+        self.check_program("program")
+
+
+class Ccache(Case):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("ccache") is None:
+            self.skipTest("there is no ccache")
+        self.settings = {"CCACHE_DIR": str(self.folder / "cache"), "CCACHE_LOGFILE": str(self.folder / "log"),
+                         "CCACHE_DISABLE": None}
+
+    def hits(self):
+        text = (self.folder / "log").read_text(encoding="utf-8")
+        return len(re.findall(r"Result: (?:direct|preprocessed)_cache_hit", text))
+
+    def build(self, *words, launcher=(), **environment):
+        self.run_well(*launcher, self.farcc, "-O2", *words, "-c", "program.c", "-o", "program.o", **self.settings,
+                      **environment)
+        self.run_well(GIVEN.cc, "program.o", "-o", "program")
+
+    def check_both_levels(self, **how):
+        for hits_before in (0, 2):
+            self.build(**how)
+            self.check_program("program")
+            self.build("-ffar=none", **how)
+            self.check_program("program", told="")
+            self.assertEqual(self.hits(), hits_before)
+
+    def test_in_front(self):
+        self.check_both_levels(launcher=("ccache",))
+
+    def test_behind(self):
+        self.check_both_levels(FARCC_LAUNCHER="ccache")
+
+    def test_behind_it_knows_the_environment(self):
+        for _ in range(2):
+            self.build(FARCC_LAUNCHER="ccache")
+            self.check_program("program")
+            self.build(FARCC_LAUNCHER="ccache", FARCC_LEVEL="none")
+            self.check_program("program", told="")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("farcc", "clang", "cc"):
+        parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--major", required=True)
+    _, rest = parser.parse_known_args(namespace=GIVEN)
+    GIVEN.farcc = GIVEN.farcc.absolute()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
