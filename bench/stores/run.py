@@ -245,16 +245,16 @@ def plot(path, found):
         return "no plot: gnuplot is not here (apt install gnuplot-nox)"
     terminal = "svg size 1100,760 font 'sans,11' background 'white'" if path.endswith(".svg") else "png size 1100,760"
     lines = [f"set terminal {terminal}", f"set output '{path}'", "set multiplot layout 2,3", "set style fill solid 0.7",
-             "set boxwidth 0.6", "set logscale y", "set grid ytics", "unset key", "set xtics rotate by -35"]
+             "set logscale y", "set grid ytics", "unset key", "set xtics rotate by -35"]
     for kind, label in (("p50_us", "latency, p50, us"), ("ops", "throughput, op/s")):
         for name, title in (("load", "1000 inserts"), ("a", "workload A"), ("f", "workload F")):
             rows = [(engine, values[f"ycsb_{name}_{kind}"]) for engine, values in found.items()
                     if f"ycsb_{name}_{kind}" in values]
             lines += [f"$d{name}{kind} << END"]
             lines += [f"{engine} {statistics.median(figures)} {min(figures)} {max(figures)}" for engine, figures in rows]
-            lines += ["END", f"set title '{title}: {label}'",
-                      f"plot $d{name}{kind} using 0:2:xtic(1) with boxes lc rgb '#4878a8', "
-                      f"'' using 0:2:3:4 with yerrorbars lc rgb 'black' pt 0"]
+            floor = min((statistics.median(figures) for _, figures in rows), default=1) / 3
+            lines += ["END", f"set title '{title}: {label}'", f"set yrange [{floor}:*]", f"set xrange [-0.6:{len(rows) - 0.4}]",
+                      f"plot $d{name}{kind} using 0:2:3:4:(0.6):xtic(1) with boxerrorbars lc rgb '#4878a8'"]
     done = subprocess.run(["gnuplot"], input="\n".join([*lines, "unset multiplot"]), capture_output=True, text=True,
                           check=False)
     return None if done.returncode == 0 else f"gnuplot failed: {done.stderr.strip()}"
