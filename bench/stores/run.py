@@ -253,7 +253,8 @@ def plot(path, found):
             lines += [f"$d{name}{kind} << END"]
             lines += [f"{engine} {statistics.median(figures)} {min(figures)} {max(figures)}" for engine, figures in rows]
             floor = min((statistics.median(figures) for _, figures in rows), default=1) / 3
-            lines += ["END", f"set title '{title}: {label}'", f"set yrange [{floor}:*]", f"set xrange [-0.6:{len(rows) - 0.4}]",
+            lines += ["END", f"set title '{title}: {label}'", f"set yrange [{floor}:*]",
+                      f"set xrange [-0.6:{len(rows) - 0.4}]",
                       f"plot $d{name}{kind} using 0:2:3:4:(0.6):xtic(1) with boxerrorbars lc rgb '#4878a8'"]
     done = subprocess.run(["gnuplot"], input="\n".join([*lines, "unset multiplot"]), capture_output=True, text=True,
                           check=False)
