@@ -263,6 +263,17 @@ class Lua(Package):
 
 class Sqlite(Package):
     source = "sqlite3"
+    # Asks how large the disk's blocks are; fails on ext4 with plain clang, too.
+    FAILS_BY_ITSELF = {"io-5.5"}
+
+    @classmethod
+    def judged(cls, said, least=1000):
+        """The summary, or None if it is not good."""
+        found = re.search(r"(\d+) errors out of (\d+) tests", said)
+        failed = {name for line in re.findall(r"^!Failures on these tests: (.*)$", said, re.MULTILINE)
+                  for name in line.split()}
+        good = found and int(found.group(2)) >= least and int(found.group(1)) == len(failed)
+        return found if good and failed <= cls.FAILS_BY_ITSELF else None
 
     def check(self):
         if shutil.which("tclsh") is None or not list(pathlib.Path("/usr/lib").glob("*/tcl8*/tclConfig.sh")):
@@ -276,9 +287,11 @@ class Sqlite(Package):
         if nobody is not None:
             self.work.parent.chmod(0o755)
             os.chown(ran, nobody, -1)
-        said = run([self.work / "testfixture", self.work / "test" / "extraquick.test"], ran, user=nobody, HOME=str(ran))
-        found = re.search(r"(\d+) errors out of (\d+) tests", said)
-        if not found or found.group(1) != "0" or int(found.group(2)) < 1000:
+        # It ends with 1 where one test fails; which ones is what counts.
+        said = run(["sh", "-c", '"$0" "$1" || [ $? = 1 ]', self.work / "testfixture",
+                    self.work / "test" / "extraquick.test"], ran, user=nobody, HOME=str(ran))
+        found = self.judged(said)
+        if found is None:
             raise Failed(f"extraquick.test: {said[-3000:]}")
         print(f"extraquick.test: {found.group(0)}", flush=True)
 
