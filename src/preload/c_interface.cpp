@@ -43,7 +43,8 @@ FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t st
   // may not be one.
   constexpr auto kDense = static_cast<ptrdiff_t>(base::kPageBytes);
   if (stride > kDense || stride < -kDense) return;
-  segment->hint(pager::HintKind::kStream, begin, bytes);
+  // Not kStream: that stays with the pages when the loop is over. Where the next one scatters over them, each miss
+  // would fetch 256 KiB (a bucket sort that swaps its arrays).
   const std::size_t first = std::min(bytes, kFirstBytes);
   const auto* from = static_cast<const std::byte*>(begin);
   if ((flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0) from += bytes - first;
