@@ -9,7 +9,7 @@
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
 #include "store/heap_blocks.hpp"
-#include "store/unfinished.hpp"
+#include "store/marks.hpp"
 
 namespace farheap {
 
@@ -48,7 +48,7 @@ class Copier {
     buffer_ = std::make_unique<AlignedBuffer>(pieces_ * piece_blocks_ * block_bytes_);
     if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
     if (auto first = from_.runs_from(0); !first) return fail(std::move(first.error()));  // it cannot tell
-    auto done = mark_unfinished(to_);
+    auto done = put_mark(to_, Mark::kUnfinishedCopy, kWhat);
     if (done) done = range(kRoots, kFirstLease);
     if (done) done = counters();
     if (done) done = to_.sync();

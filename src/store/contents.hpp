@@ -22,7 +22,7 @@ using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 using CopyStop = std::function<bool()>;
 
 // Blocks from kFirstLease on go with no copy. Blocks 1 and 0 go last, when all others are durable: they are the roots
-// of a heap, and without them there is none. Until then block 0 of `to` says that it is not finished (unfinished.hpp);
+// of a heap, and without them there is none. Until then block 0 of `to` says that it is not finished (marks.hpp);
 // whoever breaks off removes it. Requires: both have blocks of one size (kInvalidArgument), and `to` is empty.
 // kUnavailable if the engine of `from` cannot tell what it holds; kConflict if somebody else writes to `to`: it is left
 // as it is.

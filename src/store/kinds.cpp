@@ -12,7 +12,6 @@
 #include "store/secrets.hpp"
 #include "store/split_store.hpp"
 #include "store/two_halves.hpp"
-#include "store/unfinished.hpp"
 
 namespace farheap {
 namespace store {
@@ -243,9 +242,7 @@ bool outlives_its_process(std::string_view uri) {
   return parsed && find(parsed->engine).keeper != nullptr;
 }
 
-namespace {
-
-StoreResult open_whole(std::string_view uri, const StoreOptions& options) {
+StoreResult open_marked(std::string_view uri, const StoreOptions& options) {
   if (const auto parts = split_uri(uri)) return open_two(*parts, options);
   auto parsed = parse_uri(uri, vocabulary());
   if (!parsed) return fail(std::move(parsed.error()));
@@ -253,13 +250,13 @@ StoreResult open_whole(std::string_view uri, const StoreOptions& options) {
   return open_level(*parsed, 0, options);
 }
 
-}  // namespace
 }  // namespace store
 
 Result<std::unique_ptr<Store>> open_store(std::string_view uri, const StoreOptions& options) {
-  auto opened = store::open_whole(uri, options);
-  if (!opened || options.lifetime != Lifetime::kKeep || !store::is_unfinished(**opened)) return opened;
-  return fail(store::unfinished_error(store::without_secrets(uri)));
+  auto opened = store::open_marked(uri, options);
+  if (!opened || options.lifetime != Lifetime::kKeep) return opened;
+  const auto mark = store::mark_of(**opened);
+  return mark ? fail(store::mark_error(*mark, store::without_secrets(uri))) : std::move(opened);
 }
 
 namespace {
@@ -302,18 +299,39 @@ Result<std::vector<StoreListing>> list_stores(std::string_view uri, const StoreO
       });
 }
 
-Status remove_store(std::string_view uri, const StoreOptions& options) {
-  if (const auto parts = store::split_uri(uri)) {
-    if (auto ok = store::check_split(*parts); !ok) return ok;
-    auto sync = remove_store(parts->sync, options);  // the roots first
-    if (!sync && sync.error().code != ErrorCode::kNotFound) return sync;
-    auto pages = remove_store(parts->pages, options);
-    const bool only_pages_absent = !pages && pages.error().code == ErrorCode::kNotFound && sync.has_value();
-    return only_pages_absent ? Status{} : pages;
-  }
+namespace {
+
+Status remove_one(std::string_view uri, const StoreOptions& options) {
   return ask_keeper<Status>(uri, [&](const auto& keeper, const auto& parsed, const auto& parameters) {
     return keeper.remove(parsed.place, parameters, options);
   });
+}
+
+// As far as it lets itself be opened: what is damaged may be removed.
+bool is_pages_of_two(std::string_view uri, StoreOptions options) {
+  const auto there = list_stores(uri, options);
+  if (!there || there->size() != 1) return false;
+  options.lifetime = Lifetime::kKeep;
+  options.block_bytes = there->front().block_bytes;
+  const auto opened = store::open_marked(uri, options);
+  return opened && store::mark_of(**opened) == store::Mark::kPagesOfTwo;
+}
+
+}  // namespace
+
+Status remove_store(std::string_view uri, const StoreOptions& options) {
+  if (const auto parts = store::split_uri(uri)) {
+    if (auto ok = store::check_split(*parts); !ok) return ok;
+    auto sync = remove_one(parts->sync, options);  // the roots first
+    if (!sync && sync.error().code != ErrorCode::kNotFound) return sync;
+    auto pages = remove_one(parts->pages, options);
+    const bool only_pages_absent = !pages && pages.error().code == ErrorCode::kNotFound && sync.has_value();
+    return only_pages_absent ? Status{} : pages;
+  }
+  if (!is_pages_of_two(uri, options)) return remove_one(uri, options);
+  const std::string shown = store::without_secrets(uri);
+  return fail(ErrorCode::kConflict, "cannot remove the store", shown, "it was made as one of two",
+              fmt::format("`farheap store rm 'pages={},sync=URI'` removes both, and the one that is left", shown));
 }
 
 std::span<const StoreKind> store_kinds() {

@@ -51,6 +51,9 @@ using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 // What parse_uri() accepts: every kind, those that this build lacks included.
 [[nodiscard]] std::span<const Vocabulary> vocabulary();
 
+// As open_store(), also a store with a mark in its block 0 (marks.hpp).
+[[nodiscard]] StoreResult open_marked(std::string_view uri, const StoreOptions& options);
+
 // A library behind one of its kinds (of either store, where it names two) allocates by the malloc() that the whole
 // process has. False if it is no store's URI.
 [[nodiscard]] bool allocates_through_a_library(std::string_view uri);

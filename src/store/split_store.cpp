@@ -39,8 +39,11 @@ Put part_of(const Put& entry, std::uint64_t skip, std::uint64_t count, std::size
 
 class SplitStore final : public Store {
  public:
-  SplitStore(std::unique_ptr<Store> pages, std::unique_ptr<Store> sync)
-      : pages_(std::move(pages)), sync_(std::move(sync)), block_bytes_(pages_->limits().block_bytes) {}
+  SplitStore(std::unique_ptr<Store> pages, std::unique_ptr<Store> sync, bool is_marked)
+      : pages_(std::move(pages)),
+        sync_(std::move(sync)),
+        is_marked_(is_marked),
+        block_bytes_(pages_->limits().block_bytes) {}
 
   std::string describe() const override { return SplitUri{pages_->describe(), sync_->describe()}.text(); }
 
@@ -125,7 +128,8 @@ class SplitStore final : public Store {
     if (!one) return one;
     const auto two = sync_->usage();
     if (!two) return fail(two.error());
-    return StoreUsage{one->blocks + two->blocks, one->space_bytes + two->space_bytes};
+    const auto pages = one->blocks - (is_marked_ ? std::min<std::uint64_t>(one->blocks, 1) : 0);
+    return StoreUsage{pages + two->blocks, one->space_bytes + two->space_bytes};
   }
 
   Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
@@ -231,6 +235,7 @@ class SplitStore final : public Store {
 
   std::unique_ptr<Store> pages_;
   std::unique_ptr<Store> sync_;
+  bool is_marked_;
   std::size_t block_bytes_;
   std::atomic<bool> unsynced_{false};  // put since pages_ was last made durable
 };
@@ -247,12 +252,12 @@ Status check_split(const SplitUri& uri) {
   return {};
 }
 
-StoreResult join_stores(std::unique_ptr<Store> pages, std::unique_ptr<Store> sync) {
+StoreResult join_stores(std::unique_ptr<Store> pages, std::unique_ptr<Store> sync, bool is_marked) {
   if (pages->limits().block_bytes != sync->limits().block_bytes) {
     return fail(ErrorCode::kInvalidArgument, "cannot open the store",
                 SplitUri{pages->describe(), sync->describe()}.text(), "their blocks are of different sizes");
   }
-  return std::make_unique<SplitStore>(std::move(pages), std::move(sync));
+  return std::make_unique<SplitStore>(std::move(pages), std::move(sync), is_marked);
 }
 
 }  // namespace farheap::store

@@ -3,11 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "store/aligned_buffer.hpp"
+#include "store/marks.hpp"
 #include "store/secrets.hpp"
 #include "store/split_store.hpp"
 
 namespace farheap::store {
 namespace {
+
+constexpr char kWhat[] = "cannot open the store";
 
 struct There {
   bool pages = false;
@@ -39,27 +45,63 @@ Error half_error(const SplitUri& parts, bool pages_are_lost) {
                   both)};
 }
 
+// What `pages` holds beside its mark. kConflict: it holds something else than the pages of two stores.
+Result<std::uint64_t> pages_in(Store& pages, const SplitUri& parts) {
+  auto held = pages.usage();
+  if (!held) return fail(std::move(held.error()));
+  if (mark_of(pages) == Mark::kPagesOfTwo) return held->blocks - std::min<std::uint64_t>(held->blocks, 1);
+  AlignedBuffer buffer(pages.limits().block_bytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, kWhat, pages.describe(), "no memory");
+  Get root{.block = 0, .into = buffer.part(0, pages.limits().block_bytes)};
+  if (Status got = pages.get({&root, 1}); !got) return fail(std::move(got.error()));
+  if (root.outcome == Outcome::kAbsent) return held->blocks;  // made before there were marks, or just begun
+  return fail(ErrorCode::kConflict, kWhat, SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(),
+              fmt::format("{} holds something of its own, and no pages of two stores", without_secrets(parts.pages)),
+              "open it by itself, or name another place");
+}
+
+Status check_places(const SplitUri& parts) {
+  if (parts.pages != parts.sync) return {};
+  return fail(ErrorCode::kInvalidArgument, kWhat,
+              SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(), "both are the same store",
+              "name two, or that one by itself");
+}
+
+// With its mark.
+StoreResult open_pages(const SplitUri& parts, const There& there, const StoreOptions& options) {
+  auto pages = open_marked(parts.pages, options);
+  if (!pages || options.lifetime != Lifetime::kKeep) return pages;
+  auto held = pages_in(**pages, parts);
+  if (!held) return fail(std::move(held.error()));
+  if (there.pages && !there.sync && *held != 0) return fail(half_error(parts, false));
+  if (mark_of(**pages)) return pages;
+  Status marked = put_mark(**pages, Mark::kPagesOfTwo, kWhat);
+  if (!marked && mark_of(**pages) != Mark::kPagesOfTwo) return fail(std::move(marked.error()));  // not even by another
+  return pages;
+}
+
 }  // namespace
 
 StoreResult open_two(const SplitUri& parts, const StoreOptions& options) {
   if (auto ok = check_split(parts); !ok) return fail(std::move(ok.error()));
+  const bool is_kept = options.lifetime == Lifetime::kKeep;
   There there;
-  if (options.lifetime == Lifetime::kKeep) {
+  if (is_kept) {
+    if (auto ok = check_places(parts); !ok) return fail(std::move(ok.error()));
     auto found = look(parts, options);
     if (!found) return fail(std::move(found.error()));
     there = *found;
     if (there.sync && !there.pages) return fail(half_error(parts, true));
   }
-  auto pages = open_store(parts.pages, options);
+  auto pages = open_pages(parts, there, options);
   if (!pages) return pages;
-  if (there.pages && !there.sync) {
-    auto held = (*pages)->usage();
-    if (!held) return fail(std::move(held.error()));
-    if (held->blocks != 0) return fail(half_error(parts, false));
-  }
-  auto sync = open_store(parts.sync, options);
+  auto sync = open_marked(parts.sync, options);  // a copy that is not finished has its mark there
   if (!sync) return sync;
-  return join_stores(std::move(*pages), std::move(*sync));
+  if (is_kept && mark_of(**sync) == Mark::kPagesOfTwo) {
+    return fail(ErrorCode::kConflict, kWhat, without_secrets(parts.sync), "it was made as the pages= of two",
+                "say which one is which as it was when they were made");
+  }
+  return join_stores(std::move(*pages), std::move(*sync), is_kept);
 }
 
 Result<bool> are_both_there(const SplitUri& parts, const StoreOptions& options) {
@@ -69,10 +111,11 @@ Result<bool> are_both_there(const SplitUri& parts, const StoreOptions& options) 
   if (there->sync || !there->pages) return there->sync;
   StoreOptions kept = options;
   kept.lifetime = Lifetime::kKeep;
-  const auto pages = open_store(parts.pages, kept);
+  const auto pages = open_marked(parts.pages, kept);
   if (!pages) return false;  // made with blocks of another size, or what nobody can tell
-  const auto held = (*pages)->usage();
-  if (held && held->blocks != 0) return fail(half_error(parts, false));
+  auto held = pages_in(**pages, parts);
+  if (!held && held.error().code == ErrorCode::kConflict) return fail(std::move(held.error()));
+  if (held && *held != 0) return fail(half_error(parts, false));
   return false;
 }
 

@@ -168,5 +168,61 @@ TEST(SplitStore, IsKeptListedAndRemovedAsOne) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+// A heap was made in the pages of another one, and wrote over them.
+TEST(SplitStore, OneOfTwoWasOpenedAndRemovedAlone) {
+  const TemporaryFolder folder;
+  const StoreOptions kept{.lifetime = Lifetime::kKeep};
+  const std::string pages = "file:" + folder.path() + "/pages", sync = "file:" + folder.path() + "/sync";
+  const std::string uri = "pages=" + pages + ",sync=" + sync;
+  put_blocks(*open_or_fail(uri, kept), 5, make_blocks(5, 1, 4096));
+  EXPECT_EQ(open_or_fail(uri, kept)->usage()->blocks, 1u);
+  const auto alone = open_store(pages, kept);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(alone.error().message(), HasSubstr("pages=" + pages + ",sync=URI"));
+  EXPECT_EQ(open_store("pages=" + sync + ",sync=" + pages, kept).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(remove_store(pages).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(expect_blocks(*open_or_fail(uri, kept), 5, 1), Outcome::kOk);
+  EXPECT_TRUE(remove_store(uri));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// "One of two is missing; remove what is left", said of somebody's whole heap.
+TEST(SplitStore, AWholeStoreIsNotTakenForOneOfTwo) {
+  const TemporaryFolder folder;
+  const StoreOptions kept{.lifetime = Lifetime::kKeep};
+  const std::string whole = "file:" + folder.path() + "/whole", other = "file:" + folder.path() + "/other";
+  put_blocks(*open_or_fail(whole, kept), 0, make_blocks(0, 4, 4096));
+  const std::string uri = "pages=" + whole + ",sync=" + other;
+  for (const auto& error : {open_store(uri, kept).error(), is_store_there(uri).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::kConflict);
+    EXPECT_THAT(error.message(), HasSubstr("of its own"));
+    EXPECT_THAT(error.message(), testing::Not(HasSubstr("rm")));
+  }
+  EXPECT_EQ(expect_blocks(*open_or_fail(whole, kept), 0, 4), Outcome::kOk);
+}
+
+// Roots and pages shared their numbers, and the leases were written over.
+TEST(SplitStore, TheSameStoreTwiceWasTaken) {
+  const TemporaryFolder folder;
+  const std::string one = "file:" + folder.path() + "/one";
+  const auto opened = open_store("pages=" + one + ",sync=" + one, {.lifetime = Lifetime::kKeep});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// Pairs that were made before there were marks get theirs when they are opened.
+TEST(SplitStore, AnOlderPairIsMarkedWhenItIsOpened) {
+  const TemporaryFolder folder;
+  const StoreOptions kept{.lifetime = Lifetime::kKeep};
+  const std::string pages = "file:" + folder.path() + "/pages", sync = "file:" + folder.path() + "/sync";
+  put_blocks(*open_or_fail(pages, kept), 5, make_blocks(5, 1, 4096));
+  put_blocks(*open_or_fail(sync, kept), 0, make_blocks(0, 2, 4096));
+  const std::string uri = "pages=" + pages + ",sync=" + sync;
+  EXPECT_EQ(expect_blocks(*open_or_fail(uri, kept), 5, 1), Outcome::kOk);
+  EXPECT_FALSE(open_store(pages, kept));
+}
+
 }  // namespace
 }  // namespace farheap::test
