@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "store/marks.hpp"
 #include "store/secrets.hpp"
 #include "store/split_store.hpp"
 #include "store/two_halves.hpp"
