@@ -67,17 +67,16 @@ Status check_places(const SplitUri& parts) {
               "name two, or that one by itself");
 }
 
-// With its mark.
-StoreResult open_pages(const SplitUri& parts, const There& there, const StoreOptions& options) {
-  auto pages = open_marked(parts.pages, options);
-  if (!pages || options.lifetime != Lifetime::kKeep) return pages;
-  auto held = pages_in(**pages, parts);
-  if (!held) return fail(std::move(held.error()));
-  if (there.pages && !there.sync && *held != 0) return fail(half_error(parts, false));
-  if (mark_of(**pages)) return pages;
-  Status marked = put_mark(**pages, Mark::kPagesOfTwo, kWhat);
-  if (!marked && mark_of(**pages) != Mark::kPagesOfTwo) return fail(std::move(marked.error()));  // not even by another
-  return pages;
+// Where both may be opened together, `pages` gets its mark.
+Status look_into(Store& pages, Store& sync, const SplitUri& parts) {
+  if (auto held = pages_in(pages, parts); !held) return fail(std::move(held.error()));
+  if (mark_of(sync) == Mark::kPagesOfTwo) {
+    return fail(ErrorCode::kConflict, kWhat, without_secrets(parts.sync), "it was made as the pages= of two",
+                "say which one is which as it was when they were made");
+  }
+  if (mark_of(pages)) return {};
+  Status marked = put_mark(pages, Mark::kPagesOfTwo, kWhat);
+  return marked || mark_of(pages) == Mark::kPagesOfTwo ? Status{} : marked;  // somebody else may have been faster
 }
 
 }  // namespace
@@ -93,13 +92,17 @@ StoreResult open_two(const SplitUri& parts, const StoreOptions& options) {
     there = *found;
     if (there.sync && !there.pages) return fail(half_error(parts, true));
   }
-  auto pages = open_pages(parts, there, options);
+  auto pages = open_marked(parts.pages, options);
   if (!pages) return pages;
+  if (is_kept && there.pages && !there.sync) {  // before anything is made
+    const auto held = pages_in(**pages, parts);
+    if (!held) return fail(held.error());
+    if (*held != 0) return fail(half_error(parts, false));
+  }
   auto sync = open_marked(parts.sync, options);  // a copy that is not finished has its mark there
   if (!sync) return sync;
-  if (is_kept && mark_of(**sync) == Mark::kPagesOfTwo) {
-    return fail(ErrorCode::kConflict, kWhat, without_secrets(parts.sync), "it was made as the pages= of two",
-                "say which one is which as it was when they were made");
+  if (is_kept) {
+    if (Status ok = look_into(**pages, **sync, parts); !ok) return fail(std::move(ok.error()));
   }
   return join_stores(std::move(*pages), std::move(*sync), is_kept);
 }
