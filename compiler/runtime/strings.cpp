@@ -76,7 +76,7 @@ std::string local(const char* text) {
 // `read` is the C library's, and gets a local copy.
 template <class Read>
 auto number(const char* text, char** end, const Read& read) {
-  if (!is_far(text) && !is_far(end)) return read(text, end);
+  if (!is_far(text) && !is_far(static_cast<const void*>(end))) return read(text, end);
   const std::string copy = local(text);
   char* stopped = nullptr;
   const auto value = read(copy.c_str(), &stopped);
