@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kCounts = "libfarheap-counts.a";
+constexpr std::string_view kTranslate = "libfarheap-translate.so";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -132,6 +133,7 @@ void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs:
   if (wishes.executed) add_pass_option(words, "-farheap-executed");
   for (const std::string& only : wishes.only) add_pass_option(words, "-farheap-only=" + only);
   for (const std::string& leave : wishes.leave) add_pass_option(words, "-farheap-leave=" + leave);
+  for (const std::string& borrow : wishes.borrow) add_pass_option(words, "-farheap-borrow=" + borrow);
 }
 
 // What has come to the linker as bitcode without passes goes through them there. lld reads options before it loads
@@ -154,6 +156,37 @@ Status add_counts(std::vector<std::string>& words, const std::vector<fs::path>& 
   return fail(ErrorCode::kNotFound, "farcc: cannot link what prints the counts", std::string(kCounts),
               "it is not in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
               "install Farheap whole, or leave -ffar-count=executed out");
+}
+
+// Shared, so that a program and its libraries have one far heap between them.
+Status add_translation(std::vector<std::string>& words, const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    const fs::path library = folder / kTranslate;
+    if (!fs::exists(library, error)) continue;
+    // Before all objects, which some linkers are told to leave unneeded libraries out for.
+    add(words, {"-Wl,--push-state,--no-as-needed", "-Xlinker", library, "-Wl,--pop-state", "-Xlinker", "-rpath",
+                "-Xlinker", folder});
+    return {};
+  }
+  return fail(ErrorCode::kNotFound, "farcc: cannot link the runtime of translated programs", std::string(kTranslate),
+              "it is not in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
+              "install Farheap whole, or choose another level");
+}
+
+Status check_translation(const CommandLine& line) {
+  const auto refused = [](const char* option, const char* why, const char* remedy) {
+    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=translate-heap does not go with", option, why, remedy);
+  };
+  if (line.is_static && line.links) {
+    return refused("-static", "its runtime is a shared library, one for the program and all of its libraries",
+                   "link dynamically");
+  }
+  if (line.sanitizes) {
+    return refused("-fsanitize", "what the sanitizer adds looks at far addresses, behind which there is no memory",
+                   "use -ffar=hint or none with it");
+  }
+  return {};
 }
 
 }  // namespace
@@ -222,6 +255,12 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
     if (line.lto_by_lld && line.wishes.is_plain_hint()) add_passes_at_link(words, *chosen);
     if (line.links && line.wishes.level == "count" && line.wishes.executed) {
       if (auto added = add_counts(words, folders); !added) return fail(added.error());
+    }
+    if (line.wishes.level == "translate-heap") {
+      if (auto able = check_translation(line); !able) return fail(able.error());
+      if (line.links) {
+        if (auto added = add_translation(words, folders); !added) return fail(added.error());
+      }
     }
     words.emplace_back("--end-no-unused-arguments");
   }

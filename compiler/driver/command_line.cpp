@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 3> kLevels = {"none", "count", "hint"};
-constexpr std::array<std::string_view, 3> kLevelsToCome = {"translate-all", "translate-heap", "guard"};
+constexpr std::array<std::string_view, 4> kLevels = {"none", "count", "hint", "translate-heap"};
+constexpr std::array<std::string_view, 2> kLevelsToCome = {"translate-all", "guard"};
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -82,9 +82,10 @@ auto wrong(std::string option, std::string why, std::string remedy) {
 Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
   const std::string where = std::string(option) + std::string(level);
   if (is_one_of(kLevelsToCome, level)) {
-    return wrong(where, "that level is not built yet", "choose none, count or hint");
+    return wrong(where, "that level is not built yet", "choose none, count, hint or translate-heap");
   }
-  if (!is_one_of(kLevels, level)) return wrong(where, "there is no such level", "choose none, count or hint");
+  if (!is_one_of(kLevels, level))
+    return wrong(where, "there is no such level", "choose none, count, hint or translate-heap");
   wishes.level = level;
   return {};
 }
@@ -107,6 +108,8 @@ Status take_own(Wishes& wishes, const std::string& word) {
     add_patterns(wishes.only, *only);
   } else if (const auto leave = value_of(word, "-ffar-leave=")) {
     add_patterns(wishes.leave, *leave);
+  } else if (const auto borrow = value_of(word, "-ffar-borrow=")) {
+    add_patterns(wishes.borrow, *borrow);
   } else if (const auto size = value_of(word, "-ffar-threshold=")) {
     auto bytes = base::parse_size(*size);
     if (!bytes) return wrong(word, bytes.error().why, "write it as 512K, 4M or 1048576");
@@ -172,6 +175,10 @@ void look_at(const std::vector<std::string>& words, CommandLine& line) {
       stops = true;
     } else if (word == "-flto" || word.starts_with("-flto=")) {
       lto = true;
+    } else if (word == "-static" || word == "--static" || word == "-static-pie") {
+      line.is_static = true;
+    } else if (word.starts_with("-fsanitize=")) {
+      line.sanitizes = true;
     } else if (word == "-fno-lto") {
       lto = false;
     } else if (const auto linker = value_of(word, "-fuse-ld=")) {
@@ -193,7 +200,7 @@ Status take_environment(Wishes& wishes) {
 }  // namespace
 
 bool Wishes::is_plain_hint() const {
-  return level == "hint" && report.empty() && only.empty() && leave.empty() && threshold == 0;
+  return level == "hint" && report.empty() && only.empty() && leave.empty() && borrow.empty() && threshold == 0;
 }
 
 Result<CommandLine> read_command_line(const std::vector<std::string>& words) {

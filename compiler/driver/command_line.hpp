@@ -14,9 +14,9 @@ namespace farheap::compiler {
 
 // What farcc was asked for, by option or environment.
 struct Wishes {
-  std::string level = "hint";  // none, count, hint
+  std::string level = "hint";  // none, count, hint, translate-heap
   std::string report;          // a file, "-" for standard error, "" for none
-  std::vector<std::string> only, leave;
+  std::vector<std::string> only, leave, borrow;
   std::uint64_t threshold = 0;  // bytes; 0: what the passes think
   bool executed = false;        // count what is executed, too
   bool print = false;           // the command, and run nothing
@@ -33,6 +33,8 @@ struct CommandLine {
   bool is_internal = false;  // clang calls itself: -cc1, -cc1as
   bool links = false;
   bool lto_by_lld = false;
+  bool is_static = false;
+  bool sanitizes = false;
 };
 
 // `words` are those after the program's name. Files named by @FILE are looked into; what has options of farcc in it is

@@ -14,6 +14,7 @@
 
 #include "count.hpp"
 #include "loop_hints.hpp"
+#include "translate.hpp"
 
 namespace farheap::passes {
 namespace {
@@ -58,6 +59,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     }
     function.addFnAttr(kDone);
   }
+  if (read->level == Level::kTranslateHeap && changed) rename_in_initialisers(module);
   complain(module, report.write());
   return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
 }
@@ -70,6 +72,12 @@ bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& 
                {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});
     if (settings.executed) count_executions(function);
     return settings.executed;
+  }
+  if (settings.level == Level::kTranslateHeap) {
+    translate_heap(function, settings, report);
+    report.add(function, {}, "size", "instructions",
+               {{"before", before.instructions}, {"after", count(function).instructions}});
+    return true;
   }
   auto& of_functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
   const bool changed = hint_loops(function, of_functions, settings, report);

@@ -16,15 +16,20 @@ namespace cl = llvm::cl;
 cl::opt<Level> g_level("farheap-level", cl::desc("Farheap: what is added to the program"), cl::init(Level::kHint),
                        cl::values(clEnumValN(Level::kNone, "none", "nothing"),
                                   clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
-                                  clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager")));
+                                  clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
+                                  clEnumValN(Level::kTranslateHeap, "translate-heap",
+                                             "gets and puts in a store for loads and stores in the heap")));
 // Below a mebibyte the pager's own read-ahead is there before the hint has paid.
 cl::opt<std::uint64_t> g_threshold("farheap-threshold", cl::desc("Farheap: bytes from which on a loop is hinted"),
                                    cl::init(1u << 20));
 cl::opt<bool> g_anywhere("farheap-anywhere", cl::Hidden,
-                         cl::desc("Farheap: hint what is on the stack and in globals, too; for tests of the passes"));
+                         cl::desc("Farheap: the stack and globals count as the heap; for tests of the passes"));
 cl::opt<bool> g_executed("farheap-executed", cl::desc("Farheap: level count counts what is executed, too"));
 cl::opt<std::string> g_report("farheap-report", cl::desc("Farheap: report to this file; -: standard error"));
 cl::list<std::string> g_only("farheap-only", cl::CommaSeparated, cl::desc("Farheap: only these functions or files"));
+cl::list<std::string> g_borrow(
+    "farheap-borrow", cl::CommaSeparated,
+    cl::desc("Farheap: functions that read and write what they are given, and keep none of it"));
 cl::list<std::string> g_leave("farheap-leave", cl::CommaSeparated, cl::desc("Farheap: not these functions or files"));
 
 llvm::Error read_patterns(const cl::list<std::string>& option, std::vector<llvm::GlobPattern>& patterns) {
@@ -66,6 +71,10 @@ bool Settings::wants(const llvm::Function& function) const {
   return (only.empty() || any_of(only, function)) && !any_of(leave, function);
 }
 
+bool Settings::may_borrow(const llvm::Function& function) const { return any_of(borrow, function); }
+
+bool anywhere() { return g_anywhere; }
+
 llvm::Expected<Settings> settings() {
   Settings result;
   result.level = g_level;
@@ -76,6 +85,7 @@ llvm::Expected<Settings> settings() {
   result.report = g_report;
   if (auto error = read_patterns(g_only, result.only)) return error;
   if (auto error = read_patterns(g_leave, result.leave)) return error;
+  if (auto error = read_patterns(g_borrow, result.borrow)) return error;
   return result;
 }
 

@@ -16,7 +16,7 @@
 
 namespace farheap::passes {
 
-enum class Level { kNone, kCount, kHint };
+enum class Level { kNone, kCount, kHint, kTranslateHeap };
 
 // A function with this attribute has been seen to: a second run of the pass, at link time, leaves it alone.
 inline constexpr const char kDone[] = "farheap-done";
@@ -29,13 +29,18 @@ struct Settings {
   bool reports = false;
   std::string report;  // a file; "-": standard error
   std::vector<llvm::GlobPattern> only, leave;
+  std::vector<llvm::GlobPattern> borrow;  // level translate-heap: functions that may be lent copies
 
   // By name, mangled or not, or by the source file's name.
   [[nodiscard]] bool wants(const llvm::Function& function) const;
+  [[nodiscard]] bool may_borrow(const llvm::Function& function) const;
 };
 
 // As the command line has it. An error names the option and the pattern that is wrong.
 [[nodiscard]] llvm::Expected<Settings> settings();
+
+// For tests of the passes: the stack and global variables count as the heap.
+[[nodiscard]] bool anywhere();
 
 // The names of functions that have __attribute__((annotate("farheap_leave"))).
 [[nodiscard]] llvm::StringSet<> left_by_attribute(const llvm::Module& module);

@@ -34,6 +34,8 @@ struct FarHeapOptions {
   // Of blocks in memory. With kLocal they are written when there are too many and by flush(); with kShared every write
   // goes to the store, and every read asks whether the block is still as it was.
   std::size_t cache_bytes = std::size_t{1} << 20;
+  // Of `cache_bytes` nothing stays in memory: each read and write reaches the store before it returns, as in seed 000.
+  bool is_direct = false;
   std::string password_file = {};
 };
 
@@ -48,11 +50,17 @@ class FarHeap {
 
   // At least `bytes`, aligned to 16. kNoSpace.
   [[nodiscard]] Result<void*> allocate(std::size_t bytes);
+  // kUnavailable with kShared beyond 16. Requires: alignment is a power of two.
+  [[nodiscard]] Result<void*> allocate_aligned(std::size_t bytes, std::size_t alignment);
   [[nodiscard]] Result<void*> allocate_zeroed(std::size_t count, std::size_t bytes);
   // As realloc(). With kShared only of what this process allocated (kInvalidArgument), for nobody else knows its size.
   [[nodiscard]] Result<void*> reallocate(void* at, std::size_t bytes);
   // Requires: nullptr, or from this heap and not freed. With kShared nothing happens.
   Status free(void* at);
+
+  // From `at` to the end of the object that it lies in, as large as it may be used: an address in the middle is fine.
+  // kNotFound where none lies, kUnavailable with kShared. Requires: it is not freed meanwhile.
+  [[nodiscard]] Result<std::size_t> bytes_from(const void* at);
 
   // The addresses that it may hand out: what a translated access is compared with.
   [[nodiscard]] const std::byte* begin() const;

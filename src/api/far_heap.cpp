@@ -37,6 +37,15 @@ Result<os::Mapping> reserve(const FarHeapOptions& options, std::string_view uri)
   return fail(ErrorCode::kNoSpace, kWhat, std::string(uri), "there are no addresses left");
 }
 
+std::size_t offset_in(const void* at, const void* object) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - static_cast<const std::byte*>(object));
+}
+
+tl::unexpected<Error> is_for_one(const char* what, std::string subject) {
+  return fail(ErrorCode::kUnavailable, what, std::move(subject), "the books of a shared heap do not tell",
+              "use FarHeapOptions::Books::kLocal");
+}
+
 Status check_for_many(Store& store) {
   constexpr Capability kNeeded[] = {Capability::kVersions, Capability::kCounters, Capability::kLinearisable,
                                     Capability::kManyProcesses};
@@ -52,7 +61,8 @@ struct FarHeap::State {
       : store(std::move(its_store)),
         memory(*store,
                options.books == FarHeapOptions::Books::kShared ? FarMemory::Users::kMany : FarMemory::Users::kOne,
-               std::max<std::size_t>(options.cache_bytes / store->limits().block_bytes, 2)),
+               std::max<std::size_t>(options.cache_bytes / store->limits().block_bytes, 2),
+               options.is_direct ? FarMemory::Keep::kNothing : FarMemory::Keep::kBlocks),
         space(std::move(range), memory) {
     if (options.books == FarHeapOptions::Books::kLocal) local = std::make_unique<heap::Heap>(space);
   }
@@ -135,6 +145,21 @@ Result<void*> FarHeap::allocate(std::size_t bytes) {
   void* const at = state_->local->allocate(bytes);
   if (at == nullptr) return state_->is_full(bytes);
   return at;
+}
+
+Result<void*> FarHeap::allocate_aligned(std::size_t bytes, std::size_t alignment) {
+  if (alignment <= kAlignment) return allocate(bytes);
+  if (!state_->local) return is_for_one("cannot allocate", fmt::format("aligned to {}", alignment));
+  void* const at = state_->local->allocate_aligned(bytes, alignment);
+  if (at == nullptr) return state_->is_full(bytes);
+  return at;
+}
+
+Result<std::size_t> FarHeap::bytes_from(const void* at) {
+  if (!state_->local) return is_for_one("cannot tell an object's size", fmt::format("{}", at));
+  const auto object = state_->local->object_at(at);
+  if (object.begin != nullptr) return object.bytes - offset_in(at, object.begin);
+  return fail(ErrorCode::kNotFound, "cannot tell an object's size", fmt::format("{}", at), "no object lies there");
 }
 
 // What a counter hands out was never written.

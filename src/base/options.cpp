@@ -18,7 +18,8 @@ namespace {
 constexpr std::string_view kPrefix = "FARHEAP_";
 
 // Variables of this family that are no options; they are not reported as unknown.
-constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD", "FARHEAP_CLOUD_SDK", "FARHEAP_ENCRYPT_KEY"};
+constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD",     "FARHEAP_CLOUD_SDK", "FARHEAP_ENCRYPT_KEY",
+                                                "FARHEAP_FAR_CACHE", "FARHEAP_FAR_MODE",  "FARHEAP_FAR_STORE"};
 
 template <class T>
 struct Word {

@@ -141,6 +141,29 @@ std::size_t Heap::usable_size(const void* pointer) const noexcept {
   return bytes;
 }
 
+Heap::Extent Heap::object_at(const void* within) const noexcept {
+  const std::size_t offset = map_.offset_of(within);
+  if (offset >= map_.capacity_bytes()) return {nullptr, 0};
+  if (const unsigned size_class = map_.class_at(offset); size_class != 0) {
+    const SizeClass& sizes = kSizeClasses[size_class];
+    const std::size_t slab = map_.slab_offset(map_.slab_at(offset));
+    const std::size_t slot = slab + sizes.slot_at(offset - slab) * std::size_t{sizes.slot_bytes};
+    return {map_.base() + slot, sizes.slot_bytes};
+  }
+  // Of a large object only the first page says how many there are.
+  for (std::size_t page = offset >> base::kPageShift;; --page) {
+    const std::size_t start = page << base::kPageShift;
+    if (map_.class_at(start) != 0) break;
+    if (const std::size_t bytes = std::size_t{map_.run_pages(start).load(std::memory_order_relaxed)} * base::kPageBytes;
+        bytes != 0) {
+      if (offset - start < bytes) return {map_.base() + start, bytes};
+      break;
+    }
+    if (page == 0) break;
+  }
+  return {nullptr, 0};
+}
+
 void* Heap::move(void* pointer, std::size_t old_bytes, std::size_t bytes) noexcept {
   // An object that grew above 32 KiB will likely grow again: an eighth of spare addresses (no memory until they
   // are touched) makes many small steps cost no more than a few moves.

@@ -97,6 +97,13 @@ class Heap {
 
   // 0 for nullptr. Stops the program if no object starts there (as far as that is cheap to see).
   [[nodiscard]] std::size_t usable_size(const void* pointer) const noexcept;
+  // Where an address lies within an object: the object and its usable bytes; {nullptr, 0} where no large object and no
+  // slab lies. A slot that is free is told as if it were not. Requires: what lies there is not freed meanwhile.
+  struct Extent {
+    const void* begin;
+    std::size_t bytes;
+  };
+  [[nodiscard]] Extent object_at(const void* within) const noexcept;
   // Whether the address lies in the heap's range.
   [[nodiscard]] bool owns(const void* pointer) const noexcept {
     return map_.offset_of(pointer) < map_.capacity_bytes();

@@ -11,8 +11,8 @@
 
 namespace farheap::share {
 
-FarMemory::FarMemory(Store& store, Users users, std::size_t most_blocks)
-    : store_(store), users_(users), most_blocks_(most_blocks), block_bytes_(store.limits().block_bytes) {}
+FarMemory::FarMemory(Store& store, Users users, std::size_t most_blocks, Keep keep)
+    : store_(store), users_(users), most_blocks_(most_blocks), keep_(keep), block_bytes_(store.limits().block_bytes) {}
 
 FarMemory::Part FarMemory::part_at(std::uint64_t offset, std::uint64_t bytes) const {
   const std::uint64_t first = offset / block_bytes_;
@@ -65,6 +65,19 @@ Status FarMemory::make_room(std::uint64_t blocks) {
     uses_.pop_back();
   }
   return {};
+}
+
+// What could not be written is lost, and said to be: the next read is to tell what the store has.
+Status FarMemory::let_go() {
+  if (keep_ == Keep::kBlocks) return {};
+  std::vector<std::uint64_t> dirty;
+  for (const auto& [number, one] : blocks_) {
+    if (one.is_dirty) dirty.push_back(number);
+  }
+  Status status = put_back(std::move(dirty));
+  blocks_.clear();
+  uses_.clear();
+  return status;
 }
 
 Status FarMemory::bring(Part part) {
@@ -144,6 +157,7 @@ Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change
       if (!all) return fail(std::move(all.error()));
       if (!*all) continue;
     }
+    if (Status status = let_go(); !status) return status;
     done = end;
   }
   return {};
@@ -171,6 +185,7 @@ Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
       std::memcpy(into.data() + done, block((offset + done) / block_bytes_).bytes.data() + inside, count);
       done += count;
     }
+    if (Status status = let_go(); !status) return status;
   }
   return {};
 }

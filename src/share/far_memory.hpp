@@ -21,8 +21,10 @@ namespace farheap::share {
 class FarMemory {
  public:
   enum class Users { kOne, kMany };
+  // kNothing: every call reads from the store, and has written to it when it returns; no block stays in memory.
+  enum class Keep { kBlocks, kNothing };
   // The store outlives it. Requires: for many users, a store with versions; at least two blocks.
-  FarMemory(Store& store, Users users, std::size_t most_blocks);
+  FarMemory(Store& store, Users users, std::size_t most_blocks, Keep keep = Keep::kBlocks);
 
   // What was never written reads as zeros.
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> into);
@@ -48,6 +50,8 @@ class FarMemory {
   // Brings blocks in, or up to date.
   [[nodiscard]] Status bring(Part part);
   [[nodiscard]] Status make_room(std::uint64_t blocks);
+  // With Keep::kNothing, before a call returns.
+  [[nodiscard]] Status let_go();
   [[nodiscard]] Status put_back(std::vector<std::uint64_t> numbers);
   // Writes the part's blocks where nobody else has written; true if that was all of them.
   [[nodiscard]] Result<bool> swap(Part part);
@@ -58,6 +62,7 @@ class FarMemory {
   Store& store_;
   const Users users_;
   const std::size_t most_blocks_;
+  const Keep keep_;
   const std::size_t block_bytes_;
   std::mutex mutex_;  // guards all below
   std::unordered_map<std::uint64_t, Block> blocks_;

@@ -54,6 +54,49 @@ TEST(FarHeap, AnAccessThatWasNotTranslatedIsAFault) {
   EXPECT_DEATH(*at = 1, "");
 }
 
+TEST(FarHeap, AlignedObjectsAreAligned) {
+  FarHeap heap = opened("mem:", kLocal);
+  std::map<std::byte*, std::size_t> all;
+  for (std::size_t alignment = 16; alignment <= 65536; alignment *= 4) {
+    for (const std::size_t bytes : {1, 100, 5000, 100000}) {
+      auto* const at = static_cast<std::byte*>(heap.allocate_aligned(bytes, alignment).value());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % alignment, 0u);
+      all.emplace(at, bytes);
+    }
+  }
+  for (auto one = all.begin(); std::next(one) != all.end(); ++one) {
+    EXPECT_LE(one->first + one->second, std::next(one)->first);
+  }
+}
+
+TEST(FarHeap, AnAddressInTheMiddleTellsHowFarItsObjectGoes) {
+  FarHeap heap = opened("mem:", kLocal);
+  EXPECT_EQ(heap.bytes_from(heap.begin() + (512 << 20)).error().code, ErrorCode::kNotFound);
+  for (const std::size_t bytes : {1, 24, 1000, 30000, 100000, 5000000}) {
+    auto* const at = static_cast<std::byte*>(heap.allocate(bytes).value());
+    const std::size_t all = heap.bytes_from(at).value();
+    EXPECT_GE(all, bytes);
+    EXPECT_EQ(heap.bytes_from(at + bytes - 1).value(), all - bytes + 1);
+    auto* const next = static_cast<std::byte*>(heap.allocate(bytes).value());
+    EXPECT_TRUE(at + all <= next || next + all <= at);
+  }
+}
+
+TEST(FarHeap, DirectHeapsBehaveAlike) {
+  FarHeapOptions options = kLocal;
+  options.is_direct = true;
+  FarHeap heap = opened("mem:", options);
+  auto* const at = static_cast<std::byte*>(heap.allocate(20000).value());
+  const Bytes written = pattern(20000, 5);
+  ASSERT_TRUE(heap.write(at, written));
+  ASSERT_TRUE(heap.put(at + 4000, 42));
+  Bytes read(20000);
+  ASSERT_TRUE(heap.read(at, read));
+  EXPECT_EQ(heap.get<int>(at + 4000).value(), 42);
+  std::memcpy(read.data() + 4000, written.data() + 4000, sizeof(int));
+  EXPECT_EQ(read, written);
+}
+
 TEST(FarHeap, WhatIsOutsideIsRefused) {
   FarHeap heap = opened("mem:", kLocal);
   int local = 0;

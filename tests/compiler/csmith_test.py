@@ -34,6 +34,22 @@ __attribute__((destructor)) static void say(void) { fprintf(stderr, "hook called
 """
 HINT = ["-ffar=hint", "-ffar-threshold=1", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
 COUNT = ["-ffar=count", "-ffar-count=executed"]
+# csmith's programs have no heap. Here the stack and global variables are far, too, and the runtime is one that has all
+# addresses for far ones. translate_test.py has programs with a heap.
+TRANSLATE = ["-ffar=translate-heap", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
+RUNTIME = """
+#include <stdio.h>
+#include <string.h>
+struct { size_t begin, bytes; } __farheap_far = {0, ~(size_t)0};
+static unsigned long calls;
+void __farheap_get(void *into, const void *from, size_t bytes) { calls++, memcpy(into, from, bytes); }
+void __farheap_put(void *to, const void *from, size_t bytes) { calls++, memcpy(to, from, bytes); }
+void __farheap_copy(void *to, const void *from, size_t bytes) { memmove(to, from, bytes); }
+void __farheap_fill(void *to, unsigned char byte, size_t bytes) { memset(to, byte, bytes); }
+void *__farheap_borrow(void *own) { return own; }
+void __farheap_return(void *copy, void *own) { (void)copy, (void)own; }
+__attribute__((destructor)) static void say(void) { fprintf(stderr, "hook called %lu times\\n", calls); }
+"""
 
 
 def run(command, patience, folder=None):
@@ -49,12 +65,13 @@ def run(command, patience, folder=None):
 def ways_of(seed, all_levels):
     """(name, options) of the ways to compile the program of this seed."""
     if all_levels:
-        for level, (name, options) in itertools.product("0123", (("hint", HINT), ("count", COUNT))):
+        for level, (name, options) in itertools.product("0123", (("hint", HINT), ("count", COUNT), ("translate", TRANSLATE))):
             yield f"{name} -O{level}", [*options, f"-O{level}"]
         return
     yield "hint -O2", [*HINT, "-O2"]
     yield f"hint -O{'013'[seed % 3]}", [*HINT, f"-O{'013'[seed % 3]}"]
     yield f"count -O{seed % 4}", [*COUNT, f"-O{seed % 4}"]
+    yield f"translate -O{(seed + 1) % 4}", [*TRANSLATE, f"-O{(seed + 1) % 4}"]
 
 
 class Tests:
@@ -68,6 +85,8 @@ class Tests:
     def compile(self, compiler, source, program, *options):
         if compiler is self.arguments.farcc and HINT[0] in options:
             options = [*options, self.folder / "hook.o"]
+        if compiler is self.arguments.farcc and TRANSLATE[0] in options:
+            options = [*options, self.folder / "runtime.o"]
         status, output, errors = run([compiler, "-w", "-I", self.arguments.include, source, *options, "-o", program], 300)
         if status != 0:
             return f"{compiler} ended with {status}\n{output}{errors}"
@@ -119,8 +138,10 @@ def main():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory(prefix="farheap-csmith-") as folder:
         tests = Tests(arguments, pathlib.Path(folder))
-        (tests.folder / "hook.c").write_text(HOOK, encoding="utf-8")
-        subprocess.run([arguments.clang, "-O1", "-c", tests.folder / "hook.c", "-o", tests.folder / "hook.o"], check=True)
+        for name, text in (("hook", HOOK), ("runtime", RUNTIME)):
+            (tests.folder / f"{name}.c").write_text(text, encoding="utf-8")
+            subprocess.run([arguments.clang, "-O1", "-c", tests.folder / f"{name}.c", "-o",
+                            tests.folder / f"{name}.o"], check=True)
         failed = 0
         for seed in range(arguments.first, arguments.first + arguments.programs):
             failure = tests.failure_of(seed)

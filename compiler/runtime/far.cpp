@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: __farheap_far is set before the first far address is handed out, and stays.
+#include "far.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/units.hpp"
+
+// Begins in the half of the addresses that are the kernel's.
+FarRange __farheap_far = {std::uintptr_t{1} << 63, 0};
+
+namespace farheap::translate {
+namespace {
+
+constexpr std::size_t kCopiedAtOnce = 16384;
+constexpr std::uint64_t kCacheBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kDirectBytes = std::size_t{1} << 20;  // what one call moves at once
+
+FarHeap* g_heap = nullptr;
+std::once_flag g_started;
+std::atomic<bool> g_is_child{false};
+std::atomic<bool> g_has_ended{false};
+pthread_t g_ended_by;  // set before that is
+std::shared_mutex g_use;
+// Whoever changes a far word atomically.
+std::mutex g_atomics;
+
+Error wrong(const char* variable, const std::string& value, const char* why, const char* remedy) {
+  return {ErrorCode::kInvalidArgument, "cannot begin the far heap", fmt::format("{}={}", variable, value), why, remedy};
+}
+
+std::string variable(const char* name, const char* usual) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : usual;
+}
+
+FarHeapOptions options() {
+  FarHeapOptions made;
+  const std::string mode = variable("FARHEAP_FAR_MODE", "direct");
+  if (mode != "direct" && mode != "cached") {
+    die(wrong("FARHEAP_FAR_MODE", mode, "there is no such mode", "say direct or cached"));
+  }
+  made.is_direct = mode == "direct";
+  made.cache_bytes = made.is_direct ? kDirectBytes : kCacheBytes;
+  if (const std::string size = variable("FARHEAP_FAR_CACHE", ""); !size.empty() && !made.is_direct) {
+    const auto bytes = base::parse_size(size);
+    if (!bytes) die(wrong("FARHEAP_FAR_CACHE", size, bytes.error().why.c_str(), "write it as 512K, 64M or 1048576"));
+    made.cache_bytes = *bytes;
+  }
+  return made;
+}
+
+void begin() {
+  auto heap = FarHeap::open(variable("FARHEAP_FAR_STORE", "mem:"), options());
+  if (!heap) die(heap.error());
+  g_heap = new FarHeap(std::move(*heap));
+  pthread_atfork(nullptr, nullptr, [] { g_is_child = true; });
+  explain_faults();
+  __farheap_far.begin = reinterpret_cast<std::uintptr_t>(g_heap->begin());
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __farheap_far.bytes = static_cast<std::uintptr_t>(g_heap->end() - g_heap->begin());
+}
+
+// When the program's own last functions have run: the library that it needs ends after it.
+__attribute__((destructor)) void end() {
+  if (g_heap == nullptr || g_is_child) return;
+  g_ended_by = pthread_self();
+  g_has_ended = true;  // nobody new comes in, so that the lock comes free
+  std::unique_lock use(g_use);
+  const Status flushed = g_heap->flush();
+  if (!flushed) die(flushed.error());
+  delete g_heap;
+  g_heap = nullptr;
+}
+
+}  // namespace
+
+void die(const Error& error) {
+  const std::string text = fmt::format("farheap: the translated program ends: {}\n", error.message());
+  // What cannot be written has nobody to read it.
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+  _exit(kStatusOfFailure);
+}
+
+bool start() {
+  if (g_is_child) return false;
+  std::call_once(g_started, begin);
+  return !g_has_ended;
+}
+
+Inside::Inside() : errno_(errno) {
+  if (g_is_child) {
+    die({ErrorCode::kUnavailable, "cannot reach far memory", "a forked child",
+         "the far heap belongs to the process that began it", "use threads, or run another program in the child"});
+  }
+  use_ = std::shared_lock(g_use);
+  if (!g_has_ended) return;
+  use_.unlock();
+  if (pthread_equal(g_ended_by, pthread_self()) != 0) {
+    die({ErrorCode::kUnavailable, "cannot reach far memory", "the end of the process", "the far heap has ended", ""});
+  }
+  for (;;) pause();  // a thread that outlives main: it goes with the process
+}
+
+Inside::~Inside() { errno = errno_; }
+
+FarHeap& Inside::heap() const { return *g_heap; }
+
+namespace {
+
+void copy_between(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::array<std::byte, kCopiedAtOnce> buffer;
+  // From the end, where the bytes at the front of what is copied to are yet to be read.
+  const bool is_backward = to > from && to < from + bytes;
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t count = std::min(bytes - done, buffer.size());
+    const std::size_t at = is_backward ? bytes - done - count : done;
+    __farheap_get(buffer.data(), from + at, count);
+    __farheap_put(to + at, buffer.data(), count);
+    done += count;
+  }
+}
+
+}  // namespace
+}  // namespace farheap::translate
+
+using farheap::translate::Inside;
+using farheap::translate::is_far;
+
+// NOLINTBEGIN(bugprone-reserved-identifier): names that no program has.
+FARHEAP_ENTRY void __farheap_get(void* into, const void* from, std::size_t bytes) {
+  const Inside inside;
+  const farheap::Status done = inside.heap().read(from, {static_cast<std::byte*>(into), bytes});
+  if (!done) farheap::translate::die(done.error());
+}
+
+FARHEAP_ENTRY void __farheap_put(void* to, const void* from, std::size_t bytes) {
+  const Inside inside;
+  const farheap::Status done = inside.heap().write(to, {static_cast<const std::byte*>(from), bytes});
+  if (!done) farheap::translate::die(done.error());
+}
+
+FARHEAP_ENTRY void __farheap_copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!is_far(to) && !is_far(from)) {
+    std::memmove(to, from, bytes);
+  } else if (!is_far(to)) {
+    __farheap_get(to, from, bytes);
+  } else if (!is_far(from)) {
+    __farheap_put(to, from, bytes);
+  } else {
+    farheap::translate::copy_between(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+  }
+}
+
+FARHEAP_ENTRY void __farheap_fill(void* to, unsigned char byte, std::size_t bytes) {
+  if (!is_far(to)) {
+    std::memset(to, byte, bytes);
+    return;
+  }
+  std::array<std::byte, farheap::translate::kCopiedAtOnce> buffer;
+  buffer.fill(std::byte{byte});
+  for (std::size_t done = 0; done < bytes; done += buffer.size()) {
+    __farheap_put(static_cast<std::byte*>(to) + done, buffer.data(), std::min(bytes - done, buffer.size()));
+  }
+}
+
+FARHEAP_ENTRY void __farheap_lock() { farheap::translate::g_atomics.lock(); }
+FARHEAP_ENTRY void __farheap_unlock() { farheap::translate::g_atomics.unlock(); }
+
+// What was written before is in the store. For programs that say when.
+FARHEAP_ENTRY void __farheap_flush() {
+  if (__farheap_far.bytes == 0) return;
+  const Inside inside;
+  const farheap::Status done = inside.heap().flush();
+  if (!done) farheap::translate::die(done.error());
+}
+// NOLINTEND(bugprone-reserved-identifier)

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs whose heap is translated do what they do when clang compiles them; and what cannot be is said in words.
+
+  translate_test.py --farcc FILE --clang FILE --lmdb ON|OFF [Class[.test]]...
+"""
+
+import argparse
+import itertools
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GIVEN = argparse.Namespace()
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "translated"
+LEVEL = "-ffar=translate-heap"
+FAILED = 74  # the runtime's status where the store fails
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="farcc-translate-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def start(self, *words, **environment):
+        everything = {**os.environ, "FARCC_CLANG": str(GIVEN.clang), **environment}
+        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE"):
+            if key not in environment:
+                everything.pop(key, None)
+        return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
+                              input="", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+
+    def run_well(self, *words, **environment):
+        done = self.start(*words, **environment)
+        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
+        return done
+
+    def farcc(self, *words):
+        cxx = any(str(word).endswith(".cpp") for word in words)
+        return self.run_well(GIVEN.farcc.parent / ("far++" if cxx else "farcc"), *words)
+
+    def clang(self, *words):
+        cxx = any(str(word).endswith(".cpp") for word in words)
+        return self.run_well(GIVEN.clang, *(["--driver-mode=g++"] if cxx else []), "-w", *words)
+
+    def translated(self, text, *options, name="program"):
+        """Compiles a C program of this text."""
+        self.write(f"{name}.c", text)
+        self.farcc("-O1", "-w", LEVEL, f"{name}.c", *options, "-o", name)
+        return self.folder / name
+
+
+class SameOutput(Case):
+    def stores(self):
+        yield "mem:"
+        (self.folder / "blocks").mkdir(exist_ok=True)
+        yield f"file:{self.folder}/blocks"
+        if GIVEN.lmdb == "ON":
+            (self.folder / "lmdb").mkdir(exist_ok=True)
+            yield f"lmdb:{self.folder}/lmdb"
+
+    def check(self, source, *arguments, options=()):
+        for optimised in ("-O0", "-O2"):
+            words = [*(["-lm"] if source.endswith(".c") else ["-std=c++20"]), "-pthread", *options, optimised]
+            self.clang(PROGRAMS / source, *words, "-o", "plain")
+            self.farcc("-w", LEVEL, PROGRAMS / source, *words, "-o", "translated")
+            for values in arguments or ((),):
+                expected = self.run_well(self.folder / "plain", *values).stdout
+                self.assertNotEqual(expected, "")
+                for store, mode in itertools.product(self.stores(), ("direct", "cached")):
+                    with self.subTest(optimised, store=store, mode=mode, values=values):
+                        done = self.run_well(self.folder / "translated", *values, FARHEAP_FAR_STORE=store,
+                                             FARHEAP_FAR_MODE=mode)
+                        self.assertEqual((done.stdout, done.stderr), (expected, ""))
+
+    def test_the_seeds_matrices(self):
+        self.check("seed_matrices.c")
+
+    def test_the_seeds_threads(self):
+        self.check("seed_threads.c")
+
+    def test_kinds_of_values(self):
+        self.check("kinds.c")
+
+    def test_strings(self):
+        self.check("strings.c")
+
+    def test_structures(self):
+        self.check("structures.c", ("1",), ("2",))
+
+    def test_objects(self):
+        self.check("objects.cpp")
+
+    def test_at_other_levels_of_optimisation(self):
+        for source, options in itertools.product(("kinds.c", "structures.c"), ("-O1", "-O3", "-Os")):
+            self.clang(PROGRAMS / source, options, "-o", "plain")
+            self.farcc("-w", LEVEL, PROGRAMS / source, options, "-g", "-o", "translated")
+            self.assertEqual(self.run_well(self.folder / "translated").stdout,
+                             self.run_well(self.folder / "plain").stdout)
+
+    def test_at_link_time(self):
+        if not GIVEN.clang.resolve().with_name("ld.lld").exists():
+            self.skipTest("there is no lld beside clang")
+        self.clang(PROGRAMS / "structures.c", "-O2", "-o", "plain")
+        for kind in ("-flto", "-flto=thin"):
+            self.farcc("-w", LEVEL, PROGRAMS / "structures.c", "-O2", kind, "-fuse-ld=lld", "-o", "translated")
+            self.assertEqual(self.run_well(self.folder / "translated").stdout,
+                             self.run_well(self.folder / "plain").stdout)
+
+    def test_random_structures(self):
+        self.farcc("-w", "-O2", LEVEL, PROGRAMS / "structures.c", "-o", "translated")
+        self.clang("-O2", PROGRAMS / "structures.c", "-o", "plain")
+        for seed in range(10, 40):
+            self.assertEqual(self.run_well(self.folder / "translated", seed, FARHEAP_FAR_MODE="cached").stdout,
+                             self.run_well(self.folder / "plain", seed).stdout, seed)
+
+
+class Where(Case):
+    def test_the_heap_is_far(self):
+        program = self.translated("""
+            #include <stdio.h>
+            #include <stdlib.h>
+            extern struct { size_t begin, bytes; } __farheap_far;
+            static char *first;
+            __attribute__((constructor)) static void before_main(void) { first = malloc(10); }
+            static int is_far(void *p) { return (size_t)p - __farheap_far.begin < __farheap_far.bytes; }
+            int main(void) {
+              char local;
+              int *p = calloc(1, sizeof *p);
+              *p = 7;
+              printf("%d %d %d %d %d\\n", is_far(first), is_far(p), is_far(&local), is_far(main), *p);
+            }""")
+        self.assertEqual(self.run_well(program).stdout, "1 1 0 0 7\n")
+
+    def test_in_direct_mode_each_access_reaches_the_store(self):
+        """So one of 20,000 meets a store that fails at one call in a thousand, and none of a few dozen does."""
+        self.translated(InWords.WRITER)
+        store = "faulty+mem:?seed=3&error=0.001"
+        direct, cached = (self.start(self.folder / "program", FARHEAP_FAR_STORE=store, FARHEAP_FAR_MODE=mode)
+                          for mode in ("direct", "cached"))
+        self.assertEqual(direct.returncode, FAILED)
+        self.assertEqual((cached.returncode, cached.stdout), (0, "49995000\n"), cached.stderr)
+
+    def test_a_library_and_its_program_have_one_heap(self):
+        self.write("library.c", "#include <stdlib.h>\nlong *make(void) { long *p = malloc(8); *p = 5; return p; }\n")
+        self.farcc("-O1", LEVEL, "-shared", "-fPIC", "library.c", "-o", "liblong.so")
+        program = self.translated("#include <stdio.h>\n#include <stdlib.h>\nlong *make(void);\n"
+                                  "int main(void) { long *p = make(); *p += 2; printf(\"%ld\\n\", *p); free(p); }\n",
+                                  "./liblong.so")
+        self.assertEqual(self.run_well(program).stdout, "7\n")
+
+
+class Mixed(Case):
+    CALLEE = ("#include <stdlib.h>\nint *made(void) { int *p = malloc(4); *p = 3; return p; }\n"
+              "void add(int *p) { *p += 4; }\nstatic int *kept;\nvoid keep(int *p) { kept = p; }\n"
+              "int look(void) { return *kept; }\n")
+    CALLER = ("#include <stdio.h>\n#include <stdlib.h>\nint *made(void);\nvoid add(int *p);\nvoid keep(int *p);\n"
+              "int look(void);\nint main(int argc, char **argv) { int *p = made(), *q = malloc(4); *q = 10;\n"
+              "  add(p); free(p); puts(\"theirs\"); fflush(stdout);\n"
+              "  if (argc > 1) { keep(q); return look(); }\n  add(q); printf(\"%d\\n\", *q); free(q); }\n")
+
+    def setUp(self):
+        super().setUp()
+        self.write("callee.c", self.CALLEE)
+        self.clang("-O1", "-c", "callee.c")
+
+    def test_memory_of_code_that_is_not_translated(self):
+        """It stays local, goes back to whom it came from, and far memory that is handed over is a fault with words."""
+        done = self.start(self.translated(self.CALLER, "callee.o"))
+        self.assertEqual(done.stdout, "theirs\n")
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertRegex(done.stderr, r"farheap: cannot touch far memory at 0x\w+: .*was not translated.*-ffar-borrow=")
+
+    def test_a_function_that_borrows(self):
+        program = self.translated(self.CALLER, "callee.o", "-ffar-borrow=add,keep")
+        self.assertEqual(self.run_well(program).stdout, "theirs\n14\n")
+
+    def test_a_function_that_keeps_what_it_borrowed(self):
+        done = self.start(self.translated(self.CALLER, "callee.o", "-ffar-borrow=add,keep"), "keep")
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertIn("farheap: cannot touch what was lent", done.stderr)
+
+    def test_all_translated(self):
+        self.farcc("-O1", LEVEL, "-c", "callee.c")
+        program = self.translated(self.CALLER, "callee.o")
+        self.assertEqual(self.run_well(program).stdout, "theirs\n14\n")
+        self.assertEqual(self.start(program, "keep").returncode, 10)
+
+    def test_what_is_left_out_is_not_translated(self):
+        program = self.translated("#include <stdlib.h>\nint *p;\n__attribute__((noinline)) void touch(void) { *p = 1; }\n"
+                                  "int main(void) { p = malloc(4); touch(); return *p - 1; }\n", "-ffar-leave=touch")
+        done = self.start(program)
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertIn("was not translated", done.stderr)
+
+
+class InWords(Case):
+    WRITER = ("#include <stdio.h>\n#include <stdlib.h>\nint main(void) { long sum = 0, *p = malloc(80000);\n"
+              "  for (int i = 0; i < 10000; i++) p[i] = i;\n  for (int i = 0; i < 10000; i++) sum += p[i];\n"
+              "  printf(\"%ld\\n\", sum); }\n")
+
+    def check_failure(self, words, **environment):
+        done = self.start(self.folder / "program", **environment)
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, f"^farheap: the translated program ends: .*{words}")
+
+    def test_a_store_that_fails_in_the_middle(self):
+        self.translated(self.WRITER)
+        self.assertEqual(self.run_well(self.folder / "program").stdout, "49995000\n")
+        for mode in ("direct", "cached"):
+            self.check_failure("faulty", FARHEAP_FAR_STORE="faulty+mem:?seed=3&error=0.01" if mode == "direct" else
+                               "faulty+mem:?seed=3&error=1", FARHEAP_FAR_MODE=mode)
+
+    def test_what_is_wrong_in_the_environment(self):
+        self.translated(self.WRITER)
+        self.check_failure("nothing-such", FARHEAP_FAR_STORE="nothing-such:")
+        self.check_failure("say direct or cached", FARHEAP_FAR_MODE="both")
+
+    def test_a_forked_child(self):
+        program = self.translated("""
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            int main(void) {
+              volatile int *p = malloc(4);
+              int status;
+              *p = 1;
+              if (fork() == 0) {
+                char *own = malloc(10);
+                own[0] = 'x';
+                free(own);
+                fprintf(stderr, "its own\\n");
+                *p = 2;
+                return 0;
+              }
+              wait(&status);
+              printf("%d %d\\n", WEXITSTATUS(status), *p);
+            }""")
+        done = self.run_well(program)
+        self.assertEqual(done.stdout, f"{FAILED} 1\n")
+        self.assertRegex(done.stderr, "its own\nfarheap: .* a forked child: .*use threads")
+
+    def test_threads_that_outlive_main(self):
+        program = self.translated("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            static void *turn(void *arg) { volatile long *p = arg; for (;;) ++*p; }
+            int main(void) {
+              pthread_t thread;
+              volatile long *p = calloc(1, sizeof *p);
+              pthread_create(&thread, NULL, turn, (void *)p);
+              while (*p < 100) {}
+              return 0;
+            }""", "-pthread")
+        self.assertEqual(self.run_well(program).stderr, "")
+
+    def test_refused_when_compiling(self):
+        self.write("assembly.c", "void f(int *p) {\n  __asm__ volatile(\"movl $1, (%0)\" :: \"r\"(p) : \"memory\");\n}\n")
+        done = self.start(GIVEN.farcc, "-g1", LEVEL, "-c", "assembly.c")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"cannot translate: f, assembly.c:2: inline assembly .*; leave the function out")
+
+    def test_refused_options(self):
+        self.write("program.c", self.WRITER)
+        for option, words in (("-static", "link dynamically"), ("-fsanitize=address", "-ffar=hint or none")):
+            done = self.start(GIVEN.farcc, LEVEL, option, "program.c", "-o", "program")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+
+    def test_the_report(self):
+        self.write("program.c", "#include <stdio.h>\nvoid f(char *p, long *q) {\n  puts(p);\n  *q = 1;\n}\n")
+        heard = self.farcc("-O1", "-g1", LEVEL, "-ffar-report", "-c", "program.c").stderr
+        self.assertIn("program.c:3: f: borrowed: for puts; 1 pointers\n", heard)
+        self.assertIn("f: translated: 0 loads, 1 stores, 0 atomics, 0 copies\n", heard)
+
+    def test_without_the_runtime(self):
+        (self.folder / "bin").mkdir()
+        for file in (GIVEN.farcc, *GIVEN.farcc.parent.glob("farheap-passes-*.so")):
+            (self.folder / "bin" / file.name).write_bytes(file.read_bytes())
+        (self.folder / "bin" / "farcc").chmod(0o755)
+        self.write("program.c", self.WRITER)
+        done = self.start(self.folder / "bin" / "farcc", LEVEL, "program.c", "-o", "program")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("libfarheap-translate.so", done.stderr)
+        self.run_well(self.folder / "bin" / "farcc", LEVEL, "-c", "program.c")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("farcc", "clang"):
+        parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--lmdb", required=True, choices=("ON", "OFF"))
+    _, rest = parser.parse_known_args(namespace=GIVEN)
+    GIVEN.farcc = GIVEN.farcc.absolute()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What stays in memory of a far heap's bytes, and what does not.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "share/far_memory.hpp"
+#include "store/decorator.hpp"
+
+namespace farheap::share {
+namespace {
+
+class Counting final : public store::Decorator {
+ public:
+  Counting() : Decorator("counting", open_store("mem:", {}).value()) {}
+  Status get(std::span<Get> batch) override {
+    gets += batch.size();
+    return Decorator::get(batch);
+  }
+  Status put(std::span<Put> batch) override {
+    if (is_broken) return fail(ErrorCode::kIo, "cannot write", "counting", "it is broken");
+    puts += batch.size();
+    return Decorator::put(batch);
+  }
+  std::size_t gets = 0, puts = 0;
+  bool is_broken = false;
+};
+
+std::byte read_byte(FarMemory& memory, std::uint64_t at) {
+  std::byte value{};
+  EXPECT_TRUE(memory.read(at, {&value, 1}));
+  return value;
+}
+
+TEST(FarMemory, BlocksStayInMemoryUntilTheyAreFlushed) {
+  Counting store;
+  FarMemory memory(store, FarMemory::Users::kOne, 16);
+  const std::byte value{7};
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(memory.write(5, {&value, 1}));
+  EXPECT_EQ(read_byte(memory, 5), value);
+  EXPECT_EQ(store.gets, 1u);
+  EXPECT_EQ(store.puts, 0u);
+  ASSERT_TRUE(memory.flush());
+  EXPECT_EQ(store.puts, 1u);
+}
+
+TEST(FarMemory, WhatKeepsNothingReachesTheStoreWithEveryCall) {
+  Counting store;
+  FarMemory memory(store, FarMemory::Users::kOne, 16, FarMemory::Keep::kNothing);
+  const std::byte value{7};
+  for (std::size_t i = 1; i <= 10; ++i) {
+    ASSERT_TRUE(memory.write(5, {&value, 1}));
+    EXPECT_EQ(store.puts, i);
+  }
+  const std::size_t before = store.gets;
+  for (std::size_t i = 1; i <= 10; ++i) {
+    EXPECT_EQ(read_byte(memory, 5), value);
+    EXPECT_EQ(store.gets, before + i);
+  }
+  EXPECT_EQ(store.puts, 10u);
+}
+
+// More than fits at once, so that a call goes in parts.
+TEST(FarMemory, WhatKeepsNothingReadsWhatItWrote) {
+  Counting store;
+  FarMemory memory(store, FarMemory::Users::kOne, 2, FarMemory::Keep::kNothing);
+  std::vector<std::byte> from(50000), into(50000);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + i / 256);
+  ASSERT_TRUE(memory.write(3000, from));
+  ASSERT_TRUE(memory.read(3000, into));
+  EXPECT_EQ(from, into);
+  EXPECT_EQ(read_byte(memory, 2999), std::byte{0});
+  EXPECT_EQ(read_byte(memory, 53000), std::byte{0});
+}
+
+TEST(FarMemory, WhatKeepsNothingDoesNotTellWhatItCouldNotWrite) {
+  Counting store;
+  FarMemory memory(store, FarMemory::Users::kOne, 16, FarMemory::Keep::kNothing);
+  std::byte value{7};
+  ASSERT_TRUE(memory.write(5, {&value, 1}));
+  store.is_broken = true;
+  value = std::byte{8};
+  EXPECT_EQ(memory.write(5, {&value, 1}).error().code, ErrorCode::kIo);
+  EXPECT_EQ(read_byte(memory, 5), std::byte{7});
+}
+
+}  // namespace
+}  // namespace farheap::share
