@@ -36,7 +36,7 @@ struct everything {
   struct bits bits;
   char text[13];
   int (*call)(int);
-  struct everything *next;
+  struct everything* next;
   union {
     uint32_t whole;
     uint8_t bytes[4];
@@ -74,8 +74,8 @@ static double varied(int count, ...) {
   va_start(arguments, count);
   va_copy(again, arguments);
   double sum = 0;
-  for (int i = 0; i < count; i++) sum += *va_arg(arguments, double *);
-  for (int i = 0; i < count; i++) sum += 100 * *va_arg(again, double *);
+  for (int i = 0; i < count; i++) sum += *va_arg(arguments, double*);
+  for (int i = 0; i < count; i++) sum += 100 * *va_arg(again, double*);
   va_end(again);
   va_end(arguments);
   return sum;
@@ -94,9 +94,9 @@ static double varied_structures(int count, ...) {
   return sum;
 }
 
-__attribute__((noinline)) static int depth(struct everything *at) { return at == NULL ? 0 : 1 + depth(at->next); }
+__attribute__((noinline)) static int depth(struct everything* at) { return at == NULL ? 0 : 1 + depth(at->next); }
 
-__attribute__((noinline)) static void fill(struct everything *e, int n) {
+__attribute__((noinline)) static void fill(struct everything* e, int n) {
   e->i8 = (int8_t)(-n);
   e->u16 = (uint16_t)(n * 1001);
   e->i32 = -n * 100000;
@@ -115,7 +115,7 @@ __attribute__((noinline)) static void fill(struct everything *e, int n) {
   e->u.whole = 0x01020304u * (unsigned)n;
 }
 
-static void show(const struct everything *e) {
+static void show(const struct everything* e) {
   printf("%d %u %d %llx %llx %d %.4f %.6f %.9Lf %.2f%+.2fi\n", e->i8, e->u16, e->i32, (unsigned long long)e->u64,
          (unsigned long long)(e->i128 >> 90), e->flag, e->f, e->d, e->ld, creal(e->z), cimag(e->z));
   printf("%d %d %.2f %.2f %u %d %lx %d '%s' %d %u\n", e->v[0], e->v[3], e->w[1], e->w[2], e->bits.a, e->bits.b,
@@ -123,15 +123,15 @@ static void show(const struct everything *e) {
 }
 
 int main(void) {
-  struct everything *first = NULL;
+  struct everything* first = NULL;
   for (int i = 1; i <= 4; i++) {
-    struct everything *made = aligned_alloc(64, (sizeof *made + 63) / 64 * 64);
+    struct everything* made = aligned_alloc(64, (sizeof *made + 63) / 64 * 64);
     memset(made, 0, sizeof *made);
     fill(made, i);
     made->next = first;
     first = made;
   }
-  for (struct everything *at = first; at != NULL; at = at->next) show(at);
+  for (struct everything* at = first; at != NULL; at = at->next) show(at);
   printf("depth %d\n", depth(first));
 
   struct everything copy = *first, *kept = first->next;
@@ -144,25 +144,25 @@ int main(void) {
   *first = copy;
   show(first);
 
-  struct large *large = malloc(3 * sizeof *large);
+  struct large* large = malloc(3 * sizeof *large);
   for (int i = 0; i < 9; i++) large->numbers[i] = i * i;
   printf("by value %ld %ld\n", sum_of(*large), large->numbers[0]);
   large[1] = filled(5);
   large[2] = large[1];
   memmove(large, &large[0].numbers[1], 20 * sizeof(long));
   printf("moved %ld %ld %ld\n", large[0].numbers[0], large[1].numbers[3], sum_of(large[2]));
-  struct pair *pair = malloc(sizeof *pair);
+  struct pair* pair = malloc(sizeof *pair);
   *pair = (struct pair){2.5, 4};
   *pair = swapped(*pair);
   printf("pair %.1f %d\n", pair->x, pair->n);
-  double *numbers = malloc(2 * sizeof *numbers);
+  double* numbers = malloc(2 * sizeof *numbers);
   numbers[0] = 1.5;
   numbers[1] = 2.25;
   printf("varied %.2f %.2f\n", varied(2, &numbers[0], &numbers[1]),
          varied_structures(2, large[1], *pair, large[2], *pair));
 
-  int *turns = calloc(1, sizeof *turns);
-  volatile int *loud = turns;
+  int* turns = calloc(1, sizeof *turns);
+  volatile int* loud = turns;
   *loud += 4;
   printf("loud %d\n", *loud);
   free(large);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// C++ in the heap: objects with virtual functions, containers that are whole in their headers, exceptions, new and delete
-// in their many forms.
+// C++ in the heap: objects with virtual functions, containers that are whole in their headers, exceptions, new and
+// delete in their many forms.
 #include <algorithm>
 #include <cstdio>
 #include <deque>

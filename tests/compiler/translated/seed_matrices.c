@@ -7,7 +7,7 @@
 
 enum { kRows = 10, kColumns = 10 };
 
-static char *heap_matrix;
+static char* heap_matrix;
 
 __attribute__((noinline)) static void stack_allocation(char matrix[][kColumns]) {
   for (int i = 0; i < kRows; i++) {
@@ -21,7 +21,7 @@ __attribute__((noinline)) static void heap_allocation(void) {
   }
 }
 
-static bool is_right(char *matrix) {
+static bool is_right(char* matrix) {
   bool correct = true;
   for (int i = 0; i < kRows; i++) {
     for (int j = 0; j < kColumns; j++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Seed 000, appendix A: a producer, a consumer and their buffer in the heap; threads that add to one number under a lock,
- * and, beyond the seed, atomically without one. */
+ * Seed 000, appendix A: a producer, a consumer and their buffer in the heap; threads that add to one number under a
+ * lock, and, beyond the seed, atomically without one. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -11,12 +11,12 @@
 enum { kCount = 50, kThreads = 3 };
 
 static sem_t empty, full, lock;
-static int *data;
-static long *target;
-static _Atomic long *counter;
-static _Atomic(int *) *last;
+static int* data;
+static long* target;
+static _Atomic long* counter;
+static _Atomic(int*)* last;
 
-static void *produce(void *arg) {
+static void* produce(void* arg) {
   for (int i = 1; i <= kCount; i++) {
     sem_wait(&empty);
     *data = i;
@@ -25,8 +25,8 @@ static void *produce(void *arg) {
   return arg;
 }
 
-static void *consume(void *arg) {
-  int *total = arg;
+static void* consume(void* arg) {
+  int* total = arg;
   for (int i = 0; i < kCount; i++) {
     sem_wait(&full);
     *total += *data;
@@ -35,7 +35,7 @@ static void *consume(void *arg) {
   return total;
 }
 
-static void *add(void *arg) {
+static void* add(void* arg) {
   for (int i = 0; i < kCount; i++) {
     sem_wait(&lock);
     *target += 1;
@@ -54,9 +54,9 @@ int main(void) {
   sem_init(&full, 0, 0);
   sem_init(&lock, 0, 1);
   data = malloc(sizeof *data);
-  int *total = calloc(1, sizeof *total);
-  pthread_t *threads = malloc(kThreads * sizeof *threads);
-  void *result = NULL;
+  int* total = calloc(1, sizeof *total);
+  pthread_t* threads = malloc(kThreads * sizeof *threads);
+  void* result = NULL;
   pthread_create(&threads[0], NULL, produce, NULL);
   pthread_create(&threads[1], NULL, consume, total);
   pthread_join(threads[0], NULL);

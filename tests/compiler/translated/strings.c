@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The C library's functions on strings and memory in the heap, and those that do not know of it: they are lent copies. */
+ * The C library's functions on strings and memory in the heap, and those that do not know of it: they are lent copies.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,23 +12,25 @@
 #include <time.h>
 #include <unistd.h>
 
-static char *made(const char *text) {
-  char *copy = malloc(strlen(text) + 20);
+static char* made(const char* text) {
+  char* copy = malloc(strlen(text) + 20);
   strcpy(copy, text);
   return copy;
 }
 
-static int by_number(const void *a, const void *b) { return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b); }
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_number(const void* a, const void* b) {
+  return (*(const int*)a > *(const int*)b) - (*(const int*)a < *(const int*)b);
+}
+static int by_text(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
 struct book {
-  const char *name;
-  int (*compare)(const char *, const char *);
-  void *(*allocate)(size_t);
+  const char* name;
+  int (*compare)(const char*, const char*);
+  void* (*allocate)(size_t);
 };
 static const struct book books[] = {{"strcmp", strcmp, malloc}, {"memory", strcmp, malloc}};
 
-static char *here(const char *in, const char *found) {
+static char* here(const char* in, const char* found) {
   static char text[2][32];
   static int which;
   which = !which;
@@ -62,9 +65,9 @@ int main(void) {
   puts(copy);
 
   char *list = made(" one, two,,three "), *rest = NULL;
-  for (char *word = strtok(list, ", "); word != NULL; word = strtok(NULL, ", ")) printf("[%s]", word);
+  for (char* word = strtok(list, ", "); word != NULL; word = strtok(NULL, ", ")) printf("[%s]", word);
   list = made("4 5x 6");
-  char **end = malloc(sizeof *end);
+  char** end = malloc(sizeof *end);
   long first = strtol(list, end, 10), second = strtol(*end, &rest, 10);
   printf("%ld %ld '%s' %.2f %d\n", first, second, rest, strtod(made("2.5e1"), NULL), atoi(made("77")));
   int *x = malloc(sizeof *x), *y = malloc(sizeof *y);
@@ -72,44 +75,44 @@ int main(void) {
   printf("%d ", sscanf(made("12 of 13"), "%d of %d", x, y));
   printf("%d %d\n", *x, *y);
 
-  int *numbers = malloc(100 * sizeof *numbers);
+  int* numbers = malloc(100 * sizeof *numbers);
   for (int i = 0; i < 100; i++) numbers[i] = i * 37 % 101;
   qsort(numbers, 100, sizeof *numbers, by_number);
   int key = 50;
-  int *found = bsearch(&key, numbers, 100, sizeof *numbers, by_number);
+  int* found = bsearch(&key, numbers, 100, sizeof *numbers, by_number);
   printf("%d %d %d %ld\n", numbers[0], numbers[99], *found, (long)(found - numbers));
-  char **words = malloc(4 * sizeof *words);
+  char** words = malloc(4 * sizeof *words);
   words[0] = made("pear");
   words[1] = made("apple");
   words[2] = "plum";
   words[3] = made("fig");
   qsort(words, 4, sizeof *words, by_text);
   for (int i = 0; i < 4; i++) printf("%s ", words[i]);
-  char *through = books[0].allocate(10);
+  char* through = books[0].allocate(10);
   strcpy(through, "Pear");
   printf("%d %d\n", books[0].compare(through, words[2]) < 0, books[1].compare(through, "Pear"));
 
-  double *parts = malloc(2 * sizeof *parts);
+  double* parts = malloc(2 * sizeof *parts);
   parts[0] = modf(3.75, &parts[1]);
   printf("%.2f %.2f\n", parts[0], parts[1]);
-  struct tm *when = malloc(sizeof *when);
-  time_t *second_of = calloc(1, sizeof *second_of);
+  struct tm* when = malloc(sizeof *when);
+  time_t* second_of = calloc(1, sizeof *second_of);
   gmtime_r(second_of, when);
   strftime(copy, 100, "%Y-%m-%d", when);
   puts(copy);
-  int *pipes = malloc(2 * sizeof *pipes);
+  int* pipes = malloc(2 * sizeof *pipes);
   if (pipe(pipes) != 0) return 1;
   if (write(pipes[1], b, 8) != 8 || read(pipes[0], a, 8) != 8) return 1;
   printf("%.8s\n", a);
-  FILE *file = tmpfile();
+  FILE* file = tmpfile();
   fprintf(file, "%s\n", b);
   rewind(file);
   printf("%s", fgets(a, 20, file));
   errno = 0;
-  printf("%d %d\n", open("/nowhere/at/all", 0) == -1 ? errno == ENOENT : 0, posix_memalign((void **)end, 256, 100));
-  printf("%d %d\n", (int)((size_t)*end % 256), posix_memalign((void **)end, 3, 100) == EINVAL);
+  printf("%d %d\n", open("/nowhere/at/all", 0) == -1 ? errno == ENOENT : 0, posix_memalign((void**)end, 256, 100));
+  printf("%d %d\n", (int)((size_t)*end % 256), posix_memalign((void**)end, 3, 100) == EINVAL);
   free(NULL);
-  char *theirs = NULL;
+  char* theirs = NULL;
   size_t size = 0;
   rewind(file);
   printf("%ld %s", (long)getline(&theirs, &size, file), theirs);
