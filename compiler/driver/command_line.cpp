@@ -103,6 +103,7 @@ Status take_own(Wishes& wishes, const std::string& word) {
   if (word == "-ffar-report") {
     wishes.report = "-";
   } else if (const auto file = value_of(word, "-ffar-report=")) {
+    if (file->empty()) return wrong(word, "the name of a file is missing", "name one, or write -ffar-report");
     wishes.report = *file;
   } else if (const auto only = value_of(word, "-ffar-only=")) {
     add_patterns(wishes.only, *only);
@@ -220,6 +221,9 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
     } else if (auto taken = take_own(line.wishes, word); !taken) {
       return fail(taken.error());
     }
+  }
+  if (line.wishes.executed && line.wishes.level != "count") {
+    return wrong("-ffar-count=executed", "only level count counts", "add -ffar=count");
   }
   std::vector<std::string> all;
   open_up(line.clang, all, 0);

@@ -27,7 +27,7 @@ Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store
                                                            std::string name) {
   if (!has(store->capabilities(), Capability::kVersions) || !has(store->capabilities(), Capability::kLinearisable)) {
     return fail(ErrorCode::kUnavailable, kWhat, name, "its store has no compare-and-swap that all clients see alike",
-                "name another engine: `farheap store` lists them");
+                "name another engine: `farheap store kinds` lists them");
   }
   std::unique_ptr<SegmentLeases> leases(new SegmentLeases(std::move(store), std::move(name)));
   Status taken = use == LeaseUse::kReads ? leases->take_readers() : leases->take_writers(use);

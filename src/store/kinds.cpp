@@ -271,7 +271,7 @@ Wanted ask_keeper(std::string_view uri, Ask ask) {
   if (kind.engine == nullptr) return fail(store::not_in_build(*parsed, parsed->engine));
   if (kind.keeper == nullptr) {
     return fail(ErrorCode::kInvalidArgument, "cannot look at kept stores", parsed->text(),
-                fmt::format("{}: keeps none", parsed->engine), "`farheap store` lists the engines");
+                fmt::format("{}: keeps none", parsed->engine), "`farheap store kinds` lists the engines");
   }
   return ask(*kind.keeper, *parsed, store::Parameters(*parsed, parsed->engine));
 }

@@ -256,6 +256,8 @@ class Levels(Case):
     def test_wrong_options(self):
         self.assertIn("no such option", self.fails(self.farcc, "-ffar-what", "-c", "program.c", status=2))
         self.assertIn("512K", self.fails(self.farcc, "-ffar-threshold=much", "-c", "program.c", status=2))
+        self.assertIn("add -ffar=count", self.fails(self.farcc, "-ffar-count=executed", "-c", "program.c", status=2))
+        self.assertIn("is missing", self.fails(self.farcc, "-ffar-report=", "-c", "program.c", status=2))
         self.assertIn("is wrong", self.fails(self.farcc, "-O2", "-ffar-only=a[", "-c", "program.c"))
 
     def test_environment_and_options(self):
