@@ -203,7 +203,7 @@ TEST(TwoStores, OfWhichOneIsLostSayWhich) {
     put_blocks(*store, 0, make_blocks(0, 5, 4096));
   };
   make();
-  ASSERT_TRUE(remove_store(pages));
+  for (const char* file : {"/pages", "/pages.versions"}) ASSERT_TRUE(std::filesystem::remove(folder.path() + file));
   expect_lost("pages=" + pages);
   make();
   ASSERT_TRUE(remove_store(sync));

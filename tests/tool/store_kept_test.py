@@ -228,13 +228,28 @@ class KeptStores(unittest.TestCase):
         for engine in ("file", "lmdb"):
             self.assertEqual(tool("rm", self.uri(engine, "letter")).returncode, 1)
 
+    def test_the_pages_of_two_stores_are_not_taken_alone(self):
+        pages, sync = self.uri("file", "pages"), self.uri("file", "sync")
+        both = f"pages={pages},sync={sync}"
+        with open_heap(both):
+            pass
+        for words in (("store", "rm", pages), ("store", "rm", pages, "--yes"), ("heap", "rm", pages, "--yes"),
+                      ("store", "copy", pages, self.uri("file", "copy")), ("heap", "ls", pages)):
+            done = farheap(*words)
+            self.assertEqual(done.returncode, 1, (words, done.stdout))
+            self.assertIn("it was made as one of two", done.stderr, words)
+        self.assertNotEqual(maker("hold", pages), 0)
+        self.assertEqual(maker("read", both), 0)
+        self.assertEqual(tool("rm", both).returncode, 0)
+
     def test_one_of_two_stores_is_lost(self):
         pages, sync = self.uri("file", "pages"), self.uri("file", "sync")
         both = f"pages={pages},sync={sync}"
         for lost, part in (("pages", pages), ("sync", sync)):
             with open_heap(both):
                 pass
-            self.assertEqual(tool("rm", part).returncode, 0)
+            for file in self.root.glob(f"{lost}*"):
+                file.unlink()
             for words in (("heap", "ls", both), ("heap", "copy", both, self.uri("file", "copy")),
                           ("heap", "rm", both), ("store", "copy", both, self.uri("file", "copy"))):
                 done = farheap(*words)
