@@ -256,6 +256,7 @@ class Pager {
   void undo_incoming(const Incoming& incoming);
 
   // pager_evict.cpp
+  void take_out_in_passing();
   void fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages);
   // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list, and this
   // thread has leaving_view_.

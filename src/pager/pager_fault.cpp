@@ -122,6 +122,7 @@ void Pager::note_away(std::atomic<std::uint8_t>* away) {
 // Without Still: the stack is elsewhere, and what else is touched here the program never gets.
 void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   const Clock::time_point since = Clock::now();
+  take_out_in_passing();
   Started started;
   bool begun = false;
   {
