@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What programs compiled by `farcc -ffar=guard` look at before an access that may miss (docs/compiler.md). A compiler
- * of one's own may do the same:
+ * What programs compiled by `farcc -ffar=guard` and the runtime tell each other (docs/compiler.md). Before an access
+ * that may miss, such a program looks whether the page is away, and if so has it brought by the thread that needs it:
  *
- *   uintptr_t offset = (uintptr_t)address - view.begin;
+ *   offset = address - view.begin;
  *   if (offset < view.bytes && view.away[offset >> 12] != 0) __farheap_fetch(address, write);
  *
- * A guard is advice: the page may be gone again before it is touched, and comes by a fault then. The functions are
- * there under `farheap run`, and nowhere else. */
+ * It is advice. A page may go between the look and the access, and what is not looked at faults as ever: no result of
+ * the program may depend on a view.
+ *
+ * The functions are there under `farheap run`, and nowhere else.
+ *
+ * Thread-safety: __farheap_fetch may be called by any thread, at any time, in a signal handler too. The other two are
+ * called when a module is loaded or unloaded, before and after all of its other code. */
 #ifndef FARHEAP_RESIDENCY_H_
 #define FARHEAP_RESIDENCY_H_
 
@@ -17,24 +22,28 @@
 extern "C" {
 #endif
 
-/* One for each module (program or shared library), which begins as FARHEAP_RESIDENCY_NOTHING: then no address is in
- * it, in whatever order its members are read. The runtime fills it when paging begins, `bytes` last; then it stays.
- * Read `begin` and `bytes` before `away`. */
+/* A module's (a program's or a shared library's) view of what is away. It begins as {1 << 63, 0, NULL}: no address of a
+ * program is in it, before the runtime is up and where there is none. The runtime writes `away`, then `begin`, then
+ * `bytes`, each whole and the last with release order; a reader takes `begin` and `bytes`, the latter with acquire
+ * order, before `away`. So whichever of the old and new values it finds, it looks only at bytes that are there. */
 struct farheap_residency {
-  uintptr_t begin;
-  uintptr_t bytes;
-  const unsigned char* away; /* for each page of 4096 bytes from `begin` on: not 0 if it is out of view */
+  uintptr_t begin;           /* a multiple of 4096 */
+  uintptr_t bytes;           /* a multiple of 4096 */
+  const unsigned char* away; /* one for each 4096 bytes, 0: in view. There as long as the process: readers keep it. */
 };
-#define FARHEAP_RESIDENCY_NOTHING {(uintptr_t)1 << 63, 0, 0}
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): reserved names are for what compilers call. */
+/* Reserved names are for what compilers call. NOLINTBEGIN(bugprone-reserved-identifier) */
 
-/* A module says where its view is before it is used, and when it is about to be unloaded. Any thread. */
+/* Here is a view. The runtime fills it, at once or when paging begins. May be said twice of one view. */
 __attribute__((weak)) void __farheap_residency(struct farheap_residency* view);
+
+/* The view is about to be unmapped, as by dlclose(): the runtime no longer writes to it. It is still read, as it is,
+ * by code of the module that runs yet. May be said of a view that the runtime never heard of. */
 __attribute__((weak)) void __farheap_residency_gone(struct farheap_residency* view);
 
-/* Brings the page of `address` into view in the calling thread, if it is away, and waits for it. `write`: not 0 if it
- * will be written. Any address may be said; errno stays. Any thread, in a signal handler too. */
+/* Brings the page of `address` into view, in the calling thread; `write`: not 0 if it will be written. May do nothing.
+ * Any address may be said: it is looked at, and touched only if it is a far one. Changes nothing that the program can
+ * see, errno included. Vector registers need not be kept: the caller sees to that. */
 __attribute__((weak)) void __farheap_fetch(const void* address, unsigned write);
 
 /* NOLINTEND(bugprone-reserved-identifier) */
