@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <new>
@@ -31,7 +32,7 @@ class NotCancelled {
 void Guards::add(farheap_residency& view) {
   const AtTheTables working;
   const std::lock_guard lock(mutex_);
-  views_.push_back(&view);
+  if (std::ranges::find(views_, &view) == views_.end()) views_.push_back(&view);
   if (pager_ == nullptr) return;
   make_table();
   show(view);

@@ -19,7 +19,7 @@
 
 enum { kPage = 4096, kThreads = 4, kSteps = 20000, kStackBytes = 1 << 20 };
 
-static struct farheap_residency g_view = FARHEAP_RESIDENCY_NOTHING;
+static struct farheap_residency g_view = {(uintptr_t)1 << 63, 0, NULL};
 static int g_guarded;
 static uint64_t *g_words;
 static size_t g_pages;
@@ -135,7 +135,10 @@ int main(int count, char **arguments) {
   g_pages = strtoul(arguments[1], NULL, 10) * 256;
   const unsigned long rounds = strtoul(arguments[2], NULL, 10);
   g_guarded = arguments[3][0] == '1';
-  if (&__farheap_residency != NULL) __farheap_residency(&g_view);
+  if (&__farheap_residency != NULL) {
+    __farheap_residency(&g_view);
+    __farheap_residency(&g_view); /* as a module does that has two constructors for it */
+  }
   g_words = aligned_alloc(kPage, g_pages * kPage);
   check("there is memory", g_words != NULL);
   for (size_t page = 0; page < g_pages; ++page) {
