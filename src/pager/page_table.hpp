@@ -122,7 +122,8 @@ class PageTable {
   [[nodiscard]] std::uint64_t stored_pages() const { return stored_pages_; }
   // From now on states are written down there, too, for cores. Requires: all pages are fresh.
   void note_for_cores(CorePage* pages) { core_pages_ = pages; }
-  // From now on it is written down there, for each page, whether it is away: one byte, 1 or 0. All of them are 0 before.
+  // From now on it is written down there, for each page, whether it is away: one byte, 1 or 0. All of them are 0
+  // before.
   void note_away(std::atomic<std::uint8_t>* away);
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 

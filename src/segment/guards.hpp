@@ -51,7 +51,7 @@ class Guards {
   std::byte* base_ = nullptr;
   std::uint64_t pages_ = 0;
   pager::Pager* pager_ = nullptr;
-  std::atomic<bool> works_{false};        // all of the above is there
+  std::atomic<bool> works_{false};       // all of the above is there
   std::atomic<std::uint32_t> taken_{0};  // a bit for each buffer
 };
 
