@@ -204,6 +204,7 @@ class KeptStores(unittest.TestCase):
             ended, asked = on_a_terminal(answer, "heap", "rm", uri)
             self.assertEqual(ended, status, asked)
             self.assertIn("[y/N]", asked)
+            self.assertEqual(f"removed {uri}" in asked, status == 0, asked)
             self.assertEqual((self.root / "heap").exists(), status != 0)
         with open_heap(uri):
             pass
