@@ -31,6 +31,8 @@ int remove(const HeapArguments& arguments) {
     if (const Status status = Heap::remove(arguments.uri); !status) return failed(status.error());
     if (arguments.json) {
       print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", shown}, {"removed", true}}));
+    } else {
+      say(fmt::format("removed {}", shown));
     }
     return kDone;
   }

@@ -204,7 +204,11 @@ int remove(const StoreArguments& arguments, const StoreOptions& options) {
     if (!alone) return ended_by(alone.error());
     if (const auto removed = alone->remove(arguments.uri, options); !removed) return ended_by(removed.error());
   }
-  if (arguments.json) print_json({{"store", base::without_secrets(arguments.uri)}, {"removed", true}});
+  if (arguments.json) {
+    print_json({{"store", base::without_secrets(arguments.uri)}, {"removed", true}});
+  } else {
+    say(fmt::format("removed {}", base::without_secrets(arguments.uri)));
+  }
   return kDone;
 }
 

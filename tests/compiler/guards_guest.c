@@ -31,7 +31,7 @@ static void check(const char* what, int holds) {
   exit(3);
 }
 
-/* The signal handler is a user, too. */
+/* The signal handler is a user, too: that it may be is what is tested. NOLINTBEGIN(bugprone-signal-handler) */
 static void guard(const void* address, unsigned write) {
   const uintptr_t offset = (uintptr_t)address - __atomic_load_n(&g_view.begin, __ATOMIC_ACQUIRE);
   if (offset >= __atomic_load_n(&g_view.bytes, __ATOMIC_ACQUIRE)) return;
@@ -40,6 +40,7 @@ static void guard(const void* address, unsigned write) {
   __farheap_fetch(address, write);
   if (errno != 4711) _exit(4);
 }
+/* NOLINTEND(bugprone-signal-handler) */
 
 static uint64_t next(uint64_t* state) {
   *state ^= *state << 13;

@@ -144,7 +144,8 @@ class KeptStores(unittest.TestCase):
             self.assertEqual(tool("copy", uri, self.uri("file", "copy")).returncode, 0)
             self.assertEqual(maker("read", self.uri("file", "copy")), 0)
             for each in (uri, self.uri("file", "copy")):
-                self.assertEqual(tool("rm", each).returncode, 0)
+                removed = tool("rm", each)
+                self.assertEqual((removed.returncode, removed.stderr), (0, f"farheap: removed {each}\n"))
 
     def test_copy_refuses_what_it_would_spoil(self):
         a, b = self.uri("file", "a"), self.uri("lmdb", "b")
@@ -203,6 +204,7 @@ class KeptStores(unittest.TestCase):
             ended, asked = on_a_terminal(answer, "heap", "rm", uri)
             self.assertEqual(ended, status, asked)
             self.assertIn("[y/N]", asked)
+            self.assertEqual(f"removed {uri}" in asked, status == 0, asked)
             self.assertEqual((self.root / "heap").exists(), status != 0)
         with open_heap(uri):
             pass
