@@ -63,6 +63,7 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.faults_probation = counters.faults_probation;
   summary.faults_store = counters.faults_store;
   summary.faults_waited = counters.faults_waited;
+  summary.guard_fetches = counters.guard_fetches;
   summary.bytes_read = counters.bytes_read;
   summary.bytes_written = counters.bytes_written;
   summary.bytes_read_ahead = counters.bytes_read_ahead;
@@ -94,6 +95,10 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
     lines.push_back(fmt::format("{}: {} first touches, {} still in memory, {} from the store, {} already on their way",
                                 counted(summary.faults, "fault", "faults"), summary.faults_fresh,
                                 summary.faults_probation, summary.faults_store, summary.faults_waited));
+    if (summary.guard_fetches != 0) {
+      lines.push_back(fmt::format("guards found {} of the faults, and fetched in the program's own threads",
+                                  summary.guard_fetches));
+    }
     lines.push_back(fmt::format(
         "{} read ({} of it ahead), {} written; stalled {:.1f} s ({:.0f} % of the time), {:.1f} s "
         "of it for want of room",
@@ -168,6 +173,7 @@ std::string report_json(const RunSummary& summary) {
       {"faults_probation", summary.faults_probation},
       {"faults_store", summary.faults_store},
       {"faults_waited", summary.faults_waited},
+      {"guard_fetches", summary.guard_fetches},
       {"bytes_read", summary.bytes_read},
       {"bytes_written", summary.bytes_written},
       {"bytes_read_ahead", summary.bytes_read_ahead},

@@ -34,6 +34,7 @@ CounterValues counter_values(const base::RunCounters& counters) {
   values.store_full_waits = counters.store_full_waits.load();
   values.peak_bytes = counters.peak_bytes.load();
   values.failed_starts = counters.failed_starts.load();
+  values.guard_fetches = counters.guard_fetches.load();
   return values;
 }
 

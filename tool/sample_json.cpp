@@ -13,6 +13,7 @@ namespace {
 struct CounterName {
   const char* name;
   std::uint64_t CounterValues::* value;
+  bool was_added = false;  // traces of before do not have it
 };
 constexpr CounterName kCounterNames[] = {
     {"processes", &CounterValues::processes},
@@ -31,6 +32,7 @@ constexpr CounterName kCounterNames[] = {
     {"store_full_waits", &CounterValues::store_full_waits},
     {"peak_bytes", &CounterValues::peak_bytes},
     {"failed_starts", &CounterValues::failed_starts},
+    {"guard_fetches", &CounterValues::guard_fetches, true},
 };
 static_assert(std::size(kCounterNames) * sizeof(std::uint64_t) == sizeof(CounterValues));
 
@@ -53,6 +55,7 @@ class Members {
     if (found != nullptr && found->is_number_unsigned()) return found->get<std::uint64_t>();
     return wrong(name, "a number"), 0;
   }
+  [[nodiscard]] bool has(const char* name) const { return find(name) != nullptr; }
   double seconds(const char* name) {
     const auto* const found = find(name);
     const double value = found != nullptr && found->is_number() ? found->get<double>() : -1;
@@ -175,7 +178,10 @@ Result<Sample> parse_sample(const nlohmann::json& object) {
   sample.budget_bytes = members.number("budget_bytes");
   sample.heap_address = members.number("heap_address");
   Members counters(members.object("counters"));
-  for (const auto& one : kCounterNames) sample.counters.*one.value = counters.number(one.name);
+  for (const auto& one : kCounterNames) {
+    if (one.was_added && !counters.has(one.name)) continue;
+    sample.counters.*one.value = counters.number(one.name);
+  }
   members.take_over(counters.wrong());
   std::string wrong;
   for (const auto& one : members.list("processes")) {

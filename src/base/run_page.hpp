@@ -18,7 +18,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 8;
+inline constexpr std::uint32_t kRunPageFormat = 9;
 inline constexpr char kRunPageName[] = "farheap-run";           // of the memfd: `farheap top` finds runs by it
 inline constexpr char kRunPageVariable[] = "FARHEAP_RUN_PAGE";  // a path that opens it: /proc/PID/fd/N
 
@@ -29,7 +29,7 @@ inline constexpr int kStatusNotKept = 74;
 struct RunCounters {
   std::atomic<std::uint64_t> processes{0};         // in which the runtime came up (an exec counts again)
   std::atomic<std::uint64_t> paging_processes{0};  // ... and came so near the budget that pages left
-  std::atomic<std::uint64_t> faults{0};            // all that the handler saw
+  std::atomic<std::uint64_t> faults{0};            // all that handlers saw or guards found
   std::atomic<std::uint64_t> faults_fresh{0};      // first touches
   std::atomic<std::uint64_t> faults_probation{0};  // the page was out of view but still in memory
   std::atomic<std::uint64_t> faults_store{0};      // the page had to be read
@@ -43,6 +43,8 @@ struct RunCounters {
   std::atomic<std::uint64_t> store_full_waits{0};
   std::atomic<std::uint64_t> peak_bytes{0};     // largest sum over all processes seen
   std::atomic<std::uint64_t> failed_starts{0};  // processes that ended because the runtime could not come up in them
+  std::atomic<std::uint64_t> guard_fetches{
+      0};  // of the faults: found by guards (farheap/residency.h), before they were
 };
 
 struct RunSlot {

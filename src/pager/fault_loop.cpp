@@ -161,7 +161,7 @@ bool FaultLoop::land_one() {
   if (!answer) return false;
   const Flight& flight = flights_[answer->number];
   pager_.finish_fault(flight.started, answer->arrived, flight_buffer(answer->number));
-  note_stall(flight.started.page, flight.since);
+  pager_.note_stall(flight.started.page, flight.since);
   free_numbers_.push_back(answer->number);
   return true;
 }
@@ -173,12 +173,6 @@ void FaultLoop::land_all() {
     pollfd waiting{reads_->descriptor(), POLLIN, 0};
     poll(&waiting, 1, kLookAgainMs);
   }
-}
-
-void FaultLoop::note_stall(PageNumber page, Clock::time_point since) {
-  const auto took = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - since).count());
-  run_page_.counters.stall_ns.fetch_add(took, std::memory_order_relaxed);
-  pager_.heat(page, base::Heat::kStallNs, took);
 }
 
 FaultLoop::Long FaultLoop::lead() {
@@ -201,7 +195,7 @@ FaultLoop::Long FaultLoop::lead() {
     found.guarded = event.write_protected;
     if (found.guarded) {
       if (pager_.written_at_once(found.page)) {
-        note_stall(found.page, found.since);
+        pager_.note_stall(found.page, found.since);
         continue;
       }
       land_all();
@@ -209,7 +203,7 @@ FaultLoop::Long FaultLoop::lead() {
     }
     const auto begun = pager_.begin_fault(found.page, found.write, found.started);
     if (begun == Pager::Begun::kDone) {
-      note_stall(found.page, found.since);
+      pager_.note_stall(found.page, found.since);
       continue;
     }
     found.begun = begun == Pager::Begun::kReading;
@@ -239,7 +233,7 @@ void FaultLoop::handle() {
       pager_.fault(fault.page, fault.write, buffer);
     }
     serving_.fetch_sub(1);
-    note_stall(fault.page, fault.since);
+    pager_.note_stall(fault.page, fault.since);
   }
 }
 

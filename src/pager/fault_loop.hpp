@@ -54,7 +54,7 @@ class FaultLoop {
   static void* reader(void* loop);
   void handle();
 
-  using Clock = std::chrono::steady_clock;
+  using Clock = Pager::Clock;
   // What the leader cannot serve without waiting. Nothing is in flight.
   struct Long {
     PageNumber page = 0;
@@ -75,7 +75,6 @@ class FaultLoop {
   [[nodiscard]] bool land_one();
   void land_all();
   [[nodiscard]] Status start_thread(os::ThreadBody body);
-  void note_stall(PageNumber page, Clock::time_point since);
 
   Pager& pager_;
   Backing& backing_;

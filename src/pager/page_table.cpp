@@ -33,6 +33,17 @@ Extent& PageTable::extent(PageNumber page) {
   return *slot;
 }
 
+void PageTable::note_away(std::atomic<std::uint8_t>* away) {
+  away_ = away;
+  for (PageNumber page = 0; page < extents_end_ * kExtentPages; ++page) {
+    if (find(page) == nullptr) {
+      page += kExtentPages - 1;
+    } else if (is_away(state(page))) {
+      away_[page].store(1, std::memory_order_relaxed);
+    }
+  }
+}
+
 BlockId PageTable::new_block(PageNumber first, std::uint32_t count) {
   BlockId id = free_blocks_;
   if (id != 0) {

@@ -21,6 +21,7 @@
 // Thread-safety: none of its own; the pager's mutex guards all of it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -42,6 +43,11 @@ enum class PageState : std::uint8_t {
   kTakingOut,
   kDropping
 };
+
+// Out of view, and at rest: who wants it can fetch it at once. Fresh pages are not away; nothing has to be read.
+[[nodiscard]] constexpr bool is_away(PageState state) {
+  return state == PageState::kStored || state == PageState::kProbation || state == PageState::kWriting;
+}
 
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
@@ -110,11 +116,15 @@ class PageTable {
     if (core_pages_ != nullptr) {
       core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);
     }
+    if (away_ != nullptr) away_[page].store(is_away(state), std::memory_order_relaxed);
   }
   // Pages that are in the store and not in memory.
   [[nodiscard]] std::uint64_t stored_pages() const { return stored_pages_; }
   // From now on states are written down there, too, for cores. Requires: all pages are fresh.
   void note_for_cores(CorePage* pages) { core_pages_ = pages; }
+  // From now on it is written down there, for each page, whether it is away: one byte, 1 or 0. All of them are 0
+  // before.
+  void note_away(std::atomic<std::uint8_t>* away);
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 
   [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
@@ -146,6 +156,7 @@ class PageTable {
   BlockId blocks_made_ = 0;
   BlockId free_blocks_ = 0;  // linked by Block::newer
   CorePage* core_pages_ = nullptr;
+  std::atomic<std::uint8_t>* away_ = nullptr;
 };
 
 }  // namespace farheap::pager

@@ -12,6 +12,7 @@
 //   fault()          fault handler threads, one call a fault
 //   evict_once()     the evictor: moves victims to probation, writes what has to be written, drops
 //   read_ahead_once() the reader: carries out read-ahead and WILL_NEED hints
+//   fetch()          threads of the program, ahead of a fault
 //   the rest         any thread
 //
 // Thread-safety: all calls may be made at the same time; one mutex guards the state, and it is never held while a
@@ -21,6 +22,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -78,12 +80,24 @@ class Pager {
   void expect(PageRun run);
   void hint(HintKind kind, PageNumber first, std::uint64_t count);
 
+  // ---- guards (farheap/residency.h)
+  // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives
+  // the pager.
+  void note_away(std::atomic<std::uint8_t>* away);
+  // What fault() does, for a thread of the program that is about to touch a page which is away; nothing, where that is
+  // for a fault to do. `buffer`: as for fault(). Requires: this thread's stack does not lie in the pages, and it
+  // takes no signals.
+  void fetch(PageNumber page, bool write, std::byte* buffer);
+
   // ---- where it faults
   // From now on what happens is counted there by range, too. The table outlives the pager.
   void heat_goes_to(base::HeatTable& table) { heat_table_ = &table; }
   void heat(PageNumber page, base::Heat kind, std::uint64_t by = 1) {
     if (heat_table_ != nullptr) heat_table_->count(page * base::kPageBytes, kind, by);
   }
+  // Who touched it had to wait until now.
+  using Clock = std::chrono::steady_clock;
+  void note_stall(PageNumber page, Clock::time_point since);
 
   // ---- runtime threads
   // Brings `page` into view, or finds that somebody else is about to. `buffer`: block_max_pages pages, the
@@ -242,6 +256,7 @@ class Pager {
   void undo_incoming(const Incoming& incoming);
 
   // pager_evict.cpp
+  void take_out_in_passing();
   void fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages);
   // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list, and this
   // thread has leaving_view_.

@@ -107,6 +107,40 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   }
 }
 
+void Pager::note_stall(PageNumber page, Clock::time_point since) {
+  const auto took = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - since).count());
+  count(counters_.stall_ns, took);
+  heat(page, base::Heat::kStallNs, took);
+}
+
+void Pager::note_away(std::atomic<std::uint8_t>* away) {
+  const Still still(*this);
+  Lock lock(mutex_);
+  table_.note_away(away);
+}
+
+// Without Still: the stack is elsewhere, and what else is touched here the program never gets.
+void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
+  const Clock::time_point since = Clock::now();
+  take_out_in_passing();
+  Started started;
+  bool begun = false;
+  {
+    Lock lock = lock_for_fault();
+    const PageState state = table_.state(page);
+    if (frozen_ || !is_away(state)) return;  // it came meanwhile, or is about to
+    count(counters_.faults);
+    count(counters_.guard_fetches);
+    if (state != PageState::kStored) {
+      touched_in_probation(page);
+    } else {
+      begun = begin_stored(lock, page, write, started);
+    }
+  }
+  if (begun) finish_fault(started, false, buffer);
+  note_stall(page, since);
+}
+
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice Pager::notice(PageNumber page) {

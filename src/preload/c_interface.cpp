@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The C interface of farheap.h, where there is a runtime. Loaded first, these take the place of libfarheap's. And
-// what loop_hint.h says, which only the runtime has.
+// what loop_hint.h and residency.h say, which only the runtime has.
 #include "farheap/farheap.h"
 
 #include <algorithm>
 
 #include "farheap/loop_hint.h"
+#include "farheap/residency.h"
 #include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
 
@@ -49,4 +50,18 @@ FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t st
   const auto* from = static_cast<const std::byte*>(begin);
   if ((flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0) from += bytes - first;
   segment->hint(pager::HintKind::kWillNeed, from, first);
+}
+
+FARHEAP_EXPORT void __farheap_residency(farheap_residency* view) {
+  if (preload::Runtime* made = preload::runtime()) made->segment->guards().add(*view);
+}
+
+FARHEAP_EXPORT void __farheap_residency_gone(farheap_residency* view) {
+  if (preload::Runtime* made = preload::runtime()) made->segment->guards().remove(*view);
+}
+
+FARHEAP_EXPORT void __farheap_fetch(const void* address, unsigned write) {
+  if (preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire)) {
+    made->segment->guards().fetch(address, write != 0);
+  }
 }

@@ -242,6 +242,10 @@ Status PagedSegment::start_paging() {
   run_page_.counters.paging_processes.fetch_add(1);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   paging_.store(true, std::memory_order_release);
+  // Of what is recorded only the faults are known.
+  if (!recording_) {
+    guards_.begin(range_.data(), pages, static_cast<std::uint32_t>(options_.block_max / kPageBytes), *pager_);
+  }
   inherit(false);
   return {};
 }
@@ -354,6 +358,7 @@ void PagedSegment::lock_for_fork() {
   life_.lock();
   runs_mutex_.lock();
   budget_.expect_child();
+  guards_.lock_for_fork();
   if (!is_paging()) return;
   pager_->freeze();
   map_->lock_for_fork();
@@ -369,6 +374,7 @@ void PagedSegment::unlock_in_parent() {
     map_->unlock_after_fork(true);
     pager_->thaw();
   }
+  guards_.unlock_in_parent();
   runs_mutex_.unlock();
   life_.unlock();
   const sigset_t before = before_fork_;
@@ -389,6 +395,7 @@ void PagedSegment::unlock_in_child() {
     if (Status started = loop_->start_in_child(); !started) give_up(started.error());
     run_page_.counters.paging_processes.fetch_add(1);
   }
+  guards_.unlock_in_child();
   runs_mutex_.unlock();
   new (&life_) std::shared_mutex;
   fork_.unlock();

@@ -29,6 +29,7 @@
 #include "pager/tree_budget.hpp"
 #include "segment/address_books.hpp"
 #include "segment/block_map.hpp"
+#include "segment/guards.hpp"
 #include "segment/page_space.hpp"
 
 namespace farheap::segment {
@@ -86,6 +87,9 @@ class PagedSegment final : public PageSpace {
   void note_use() { budget_.note_use(); }
   // False if the range is not paged (yet).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+
+  // For the guards of the program's modules.
+  [[nodiscard]] Guards& guards() { return guards_; }
 
   // Around fork(): between the first and one of the others nothing moves. The child gets a segment of its own that
   // shares what is in the store until one of the two writes.
@@ -160,6 +164,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<pager::PageRecording> recording_;  // around the two, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;
+  Guards guards_;
 };
 
 }  // namespace farheap::segment

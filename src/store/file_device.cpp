@@ -2,10 +2,12 @@
 #include "store/file_device.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/stat.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +37,12 @@ Alignment direct_alignment(int file) {
   return {status.stx_dio_mem_align, status.stx_dio_offset_align};
 }
 
+bool is_in_memory(int file) {
+  struct statfs status{};
+  if (fstatfs(file, &status) != 0) return false;
+  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
+}
+
 std::uint64_t file_size_limit() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
@@ -45,8 +53,9 @@ std::uint64_t file_size_limit() {
 FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
     : file_(file), name_(std::move(name)), block_bytes_(options.block_bytes) {
   choose_direct();
-  // Buffered writes through a ring are slower than plain ones.
-  use_ring_ = direct_ && options.use_io_uring;
+  // Buffered writes through a ring are slower than plain ones; and in memory the copy is all there is to do, but a ring
+  // would wake a thread for it.
+  use_ring_ = direct_ && options.use_io_uring && !is_in_memory(file_);
   struct stat status{};
   if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
   const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));

@@ -275,13 +275,14 @@ struct WorldOptions {
   std::uint64_t seed = 1;
   std::uint64_t read_ahead_pages = 256;
   bool track_changes = false;
+  bool guards = false;
 };
 
 // The pager with its evictor and reader threads; the test's own threads are the program and the fault handlers.
 class World {
  public:
   explicit World(const WorldOptions& options)
-      : view(options.pages), backing(options.faults, options.seed), budget(options.memory_pages) {
+      : view(options.pages), backing(options.faults, options.seed), budget(options.memory_pages), away(options.pages) {
     PagerOptions pager_options;
     pager_options.capacity_pages = options.pages;
     pager_options.policy = options.policy;
@@ -294,6 +295,7 @@ class World {
       lost.push_back(error.message());
     };
     pager = Pager::make(view, backing, budget, counters, pager_options).value();
+    if (options.guards) pager->note_away(away.data());
     heat->start(1);
     pager->heat_goes_to(*heat);
     threads_.emplace_back([this] {
@@ -320,6 +322,8 @@ class World {
   // One access of the program. `buffer`: the calling thread's, 512 pages.
   template <class Access>
   void touch(PageNumber page, bool write, std::byte* buffer, Access&& access) {
+    // A guard: what it sees may be old, and the page may be gone again.
+    if (away[page].load(std::memory_order_relaxed) != 0) pager->fetch(page, write, buffer);
     while (const auto wakes = view.touch(page, access)) {
       pager->fault(page, write, buffer);
       view.wait(page, *wakes);
@@ -373,6 +377,7 @@ class World {
   FixedBudget budget;
   base::RunCounters counters;
   std::unique_ptr<base::HeatTable> heat = std::make_unique<base::HeatTable>();
+  std::vector<std::atomic<std::uint8_t>> away;  // all 0 without guards
   std::unique_ptr<Pager> pager;
   std::mutex lost_mutex;
   std::vector<std::string> lost;

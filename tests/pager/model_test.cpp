@@ -119,6 +119,10 @@ TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
   world.pager->freeze();
   world.pager->thaw();
   EXPECT_EQ(world.pager->check(), "");
+  EXPECT_EQ(world.counters.guard_fetches != 0, options.guards);
+  for (PageNumber page = 0; options.guards && page < options.pages; ++page) {
+    ASSERT_EQ(world.away[page] != 0, is_away(world.pager->state(page))) << page;
+  }
   const auto heat = world.heat->read().total();
   EXPECT_EQ(heat[base::Heat::kFresh], world.counters.faults_fresh);
   EXPECT_EQ(heat[base::Heat::kProbation], world.counters.faults_probation);
@@ -173,7 +177,16 @@ INSTANTIATE_TEST_SUITE_P(
              {.pages = 2048, .memory_pages = 400, .faults = {.read_error = 0.02, .write_error = 0.02}, .seed = 5},
              3},
         Case{"full_disk", {.pages = 2048, .memory_pages = 400, .faults = {.full = 0.2, .delay_us = 50}, .seed = 6}, 3},
-        Case{"no_read_ahead", {.pages = 2048, .memory_pages = 400, .seed = 7, .read_ahead_pages = 0}, 3}),
+        Case{"no_read_ahead", {.pages = 2048, .memory_pages = 400, .seed = 7, .read_ahead_pages = 0}, 3},
+        Case{"guards", {.pages = 2048, .memory_pages = 400, .faults = {.delay_us = 50}, .seed = 8, .guards = true}, 4},
+        Case{"guards_errors",
+             {.pages = 2048,
+              .memory_pages = 400,
+              .policy = PolicyKind::kPeriod,
+              .faults = {.read_error = 0.02, .write_error = 0.02, .full = 0.1},
+              .seed = 9,
+              .guards = true},
+             3}),
     [](const auto& one) { return one.param.name; });
 
 }  // namespace

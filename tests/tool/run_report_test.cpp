@@ -47,6 +47,13 @@ TEST(RunReport, SaysWhatHappened) {
             HasSubstr("3.0 MiB read"), HasSubstr("10 % of the time"), HasSubstr("next: ")));
 }
 
+TEST(RunReport, SaysWhatGuardsFoundIfThereAreAny) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("guards")));
+  run.guard_fetches = 900;
+  EXPECT_THAT(text_of(run), HasSubstr("guards found 900 of the faults"));
+}
+
 TEST(RunReport, SaysHowItEnded) {
   RunSummary run = paged_run();
   run.exit_status = 137;

@@ -72,6 +72,15 @@ TEST(Trace, LinesSayWhatTheSampleWas) {
   EXPECT_FALSE(trace->cut_line);
 }
 
+TEST(Trace, OneOfBeforeGuardsWereCountedIsRead) {
+  auto old = sample_json(sample_at(0.5, 1));
+  ASSERT_EQ(old["counters"].erase("guard_fetches"), 1U);
+  const auto trace = parse_trace(kHead + old.dump() + "\n" + kEnd, "t");
+  ASSERT_TRUE(trace) << trace.error().message();
+  EXPECT_EQ(trace->last().counters.faults, 1U);
+  EXPECT_EQ(trace->last().counters.guard_fetches, 0U);
+}
+
 TEST(Trace, OneThatWasCutOffIsReadUpToItsLastWholeLine) {
   const std::string whole = kHead + line(sample_at(0.5, 1)) + line(sample_at(1, 2));
   const std::size_t second = whole.find('\n', std::strlen(kHead)) + 1;
