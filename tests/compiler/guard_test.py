@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs compiled at level guard: they compute what they did, with and without a runtime, and make and use profiles.
 
-  guard_test.py --farcc FILE --clang FILE --cc FILE [Class[.test]]...
+  guard_test.py --farcc FILE --clang FILE --cc FILE --tool FILE [Class[.test]]...
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -80,6 +81,31 @@ int main(void) {
   for (int i = 0; i < 64; i++) numbers[i] = i / 7.0, places[i] = &numbers[i * 37 % 64];
   mix(places, 64, &out);
   printf("%a\\n", out);
+  return 0;
+}
+"""
+
+# 96 MiB that are filled in order and then looked up and changed at random.
+PAGED = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { kEntries = 12 << 20, kSteps = 30000 };
+__attribute__((noinline)) void fill(uint64_t *t) { for (uint64_t i = 0; i < kEntries; i++) t[i] = i * 31; }
+__attribute__((noinline)) uint64_t look_up(uint64_t *t) {
+  uint64_t sum = 0, place = 1;
+  for (int i = 0; i < kSteps; i++) {
+    place = place * 6364136223846793005u + 1442695040888963407u;
+    uint64_t *one = &t[(place >> 33) % kEntries];
+    sum = sum * 31 + *one;
+    if (i % 3 == 0) *one += place >> 40;
+  }
+  return sum;
+}
+int main(void) {
+  uint64_t *t = malloc(kEntries * sizeof *t);
+  fill(t);
+  printf("%llu\\n", (unsigned long long)look_up(t));
   return 0;
 }
 """
@@ -253,6 +279,41 @@ int main() {
         self.assertGreater(self.fetches(), 80000)
 
 
+class Paged(Case):
+    def run_paged(self, program, **environment):
+        """(what it printed, statistics) with a third of the memory that it needs."""
+        done = self.run_well(GIVEN.tool, "run", "--memory", "32M", "--store", f"file:{self.folder}", "--stats=json", "--",
+                             program, **environment)
+        return done.stdout, json.loads(done.stderr.strip().splitlines()[-1])
+
+    def test_guards_fetch_what_would_have_been_faults(self):
+        if self.start(GIVEN.tool, "run", "--memory", "32M", "--", "true").returncode != 0:
+            self.skipTest("farheap run does not work on this machine")
+        self.write("paged.c", PAGED)
+        self.run_well(GIVEN.clang, "-O2", "paged.c", "-o", "plain")
+        self.compile("-O2", "paged.c", "-o", "program")
+        self.compile("-O2", "-ffar-guard=record", "paged.c", "-o", "recording")
+        expected = self.run_well("./plain").stdout
+        self.assertEqual(self.run_well("./program").stdout, expected)
+        printed, faults = self.run_paged("./plain")
+        self.assertEqual((printed, faults["guard_fetches"]), (expected, 0))
+        printed, guarded = self.run_paged("./program")
+        self.assertEqual(printed, expected)
+        self.assertGreater(guarded["guard_fetches"], guarded["faults"] / 2)
+        printed, recorded = self.run_paged("./recording", FARCC_GUARDS=str(self.folder / "profile"))
+        self.assertEqual(printed, expected)
+        rows = [line.split() for line in (self.folder / "profile").read_text(encoding="utf-8").splitlines()[1:]]
+        self.assertEqual(sum(int(row[2]) for row in rows if row[4] == "look_up"), 30000)
+        missed = sum(int(row[3]) for row in rows)
+        # A page may come between the look and the call.
+        self.assertTrue(recorded["guard_fetches"] <= missed <= 1.2 * recorded["guard_fetches"], (missed, recorded))
+        heard = self.compile("-O2", "-ffar-guard=profile", "-ffar-report", "paged.c", "-o", "program")
+        self.assertIn("look_up: guarded: load: before the access", heard)
+        printed, profiled = self.run_paged("./program")
+        self.assertEqual(printed, expected)
+        self.assertGreater(profiled["guard_fetches"], profiled["faults"] / 2)
+
+
 class Profiles(Case):
     def record(self, **environment):
         self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
@@ -329,10 +390,11 @@ class Profiles(Case):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("farcc", "clang", "cc"):
+    for name in ("farcc", "clang", "cc", "tool"):
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     _, rest = parser.parse_known_args(namespace=GIVEN)
     GIVEN.farcc = GIVEN.farcc.absolute()
+    GIVEN.tool = GIVEN.tool.absolute()
     unittest.main(argv=[sys.argv[0], *rest])
 
 
