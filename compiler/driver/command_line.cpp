@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 4> kLevels = {"none", "count", "hint", "translate-heap"};
-constexpr std::array<std::string_view, 2> kLevelsToCome = {"translate-all", "guard"};
+constexpr std::array<std::string_view, 5> kLevels = {"none", "count", "hint", "guard", "translate-heap"};
+constexpr std::array<std::string_view, 1> kLevelsToCome = {"translate-all"};
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -82,10 +82,10 @@ auto wrong(std::string option, std::string why, std::string remedy) {
 Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
   const std::string where = std::string(option) + std::string(level);
   if (is_one_of(kLevelsToCome, level)) {
-    return wrong(where, "that level is not built yet", "choose none, count, hint or translate-heap");
+    return wrong(where, "that level is not built yet", "choose none, count, hint, guard or translate-heap");
   }
   if (!is_one_of(kLevels, level))
-    return wrong(where, "there is no such level", "choose none, count, hint or translate-heap");
+    return wrong(where, "there is no such level", "choose none, count, hint, guard or translate-heap");
   wishes.level = level;
   return {};
 }
@@ -117,6 +117,10 @@ Status take_own(Wishes& wishes, const std::string& word) {
     wishes.threshold = *bytes;
   } else if (word == "-ffar-count=static" || word == "-ffar-count=executed") {
     wishes.executed = word == "-ffar-count=executed";
+  } else if (const auto guards = value_of(word, "-ffar-guard=")) {
+    if (guards->empty())
+      return wrong(word, "the name of a profile is missing", "name one, or write -ffar-guard=record");
+    wishes.guards = *guards;
   } else if (word == "-ffar-print") {
     wishes.print = true;
   } else {
@@ -224,6 +228,9 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
   }
   if (line.wishes.executed && line.wishes.level != "count") {
     return wrong("-ffar-count=executed", "only level count counts", "add -ffar=count");
+  }
+  if (!line.wishes.guards.empty() && line.wishes.level != "guard") {
+    return wrong("-ffar-guard=" + line.wishes.guards, "only level guard has guards", "add -ffar=guard");
   }
   std::vector<std::string> all;
   open_up(line.clang, all, 0);

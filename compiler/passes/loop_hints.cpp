@@ -17,8 +17,6 @@
 
 #include <map>
 
-#include "loop_ranges.hpp"
-
 namespace farheap::passes {
 namespace {
 
@@ -73,10 +71,12 @@ bool make_preheaders(llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
 
 class Inserter {
  public:
-  Inserter(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings, Report& report)
+  Inserter(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings, Report& report,
+           Touches* evenly)
       : function_(function),
         settings_(settings),
         report_(report),
+        evenly_(evenly),
         loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
         dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
         evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
@@ -194,6 +194,7 @@ class Inserter {
     for (const Hint& hint : hints) {
       at.CreateCall(callee, {hint.begin, hint.bytes, hint.stride, at.getInt32(hint.range.flags)});
       report_hint(loop, hint.range);
+      if (evenly_ != nullptr) evenly_->insert(hint.range.evenly.begin(), hint.range.evenly.end());
     }
     return true;
   }
@@ -218,6 +219,7 @@ class Inserter {
   llvm::Function& function_;
   const Settings& settings_;
   Report& report_;
+  Touches* evenly_;
   llvm::LoopInfo& loops_;
   llvm::DominatorTree& dominators_;
   llvm::ScalarEvolution& evolution_;
@@ -228,7 +230,7 @@ class Inserter {
 }  // namespace
 
 bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-                Report& report) {
+                Report& report, Touches* evenly) {
   llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
   if (loops.empty()) return false;
   const bool prepared = make_preheaders(loops, analyses.getResult<llvm::DominatorTreeAnalysis>(function));
@@ -238,7 +240,7 @@ bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyse
     kept.preserve<llvm::DominatorTreeAnalysis>();
     analyses.invalidate(function, kept);
   }
-  return Inserter(function, analyses, settings, report).run() || prepared;
+  return Inserter(function, analyses, settings, report, evenly).run() || prepared;
 }
 
 }  // namespace farheap::passes

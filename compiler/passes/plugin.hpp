@@ -7,6 +7,7 @@
 
 #include <llvm/IR/PassManager.h>
 
+#include "guard_profile.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 
@@ -20,7 +21,7 @@ class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
 
  private:
   bool run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
-              Report& report);
+              const GuardProfile* profile, Report& report);
 };
 
 }  // namespace farheap::passes

@@ -26,7 +26,7 @@ class Report {
   [[nodiscard]] bool is_wanted() const { return !to_.empty(); }
 
   using Numbers = std::initializer_list<std::pair<llvm::StringRef, std::uint64_t>>;
-  // what: hinted, left, counted, size, translated, borrowed, passed. `text` and `numbers` may be empty.
+  // what: hinted, guarded, left, counted, size, translated, borrowed, passed. `text` and `numbers` may be empty.
   void add(const llvm::Function& function, const llvm::DebugLoc& where, llvm::StringRef what, llvm::StringRef text,
            Numbers numbers = {});
 

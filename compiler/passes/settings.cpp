@@ -13,18 +13,25 @@ namespace {
 
 namespace cl = llvm::cl;
 
-cl::opt<Level> g_level("farheap-level", cl::desc("Farheap: what is added to the program"), cl::init(Level::kHint),
-                       cl::values(clEnumValN(Level::kNone, "none", "nothing"),
-                                  clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
-                                  clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
-                                  clEnumValN(Level::kTranslateHeap, "translate-heap",
-                                             "gets and puts in a store for loads and stores in the heap")));
+cl::opt<Level> g_level(
+    "farheap-level", cl::desc("Farheap: what is added to the program"), cl::init(Level::kHint),
+    cl::values(clEnumValN(Level::kNone, "none", "nothing"),
+               clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
+               clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
+               clEnumValN(Level::kGuard, "guard",
+                          "the same, and looks whether a page is away before accesses that may miss"),
+               clEnumValN(Level::kTranslateHeap, "translate-heap",
+                          "gets and puts in a store for loads and stores in the heap")));
 // Below a mebibyte the pager's own read-ahead is there before the hint has paid.
 cl::opt<std::uint64_t> g_threshold("farheap-threshold", cl::desc("Farheap: bytes from which on a loop is hinted"),
                                    cl::init(1u << 20));
 cl::opt<bool> g_anywhere("farheap-anywhere", cl::Hidden,
                          cl::desc("Farheap: the stack and globals count as the heap; for tests of the passes"));
 cl::opt<bool> g_executed("farheap-executed", cl::desc("Farheap: level count counts what is executed, too"));
+cl::opt<std::string> g_guards("farheap-guards",
+                              cl::desc("Farheap: level guard: guards by this profile; record: guards that make one"));
+// Nobody reads it. It makes command lines differ where profiles of one name do.
+cl::opt<std::string> g_guards_hash("farheap-guards-hash", cl::Hidden, cl::desc("Farheap: of the profile"));
 cl::opt<std::string> g_report("farheap-report", cl::desc("Farheap: report to this file; -: standard error"));
 cl::list<std::string> g_only("farheap-only", cl::CommaSeparated, cl::desc("Farheap: only these functions or files"));
 cl::list<std::string> g_borrow(
@@ -81,6 +88,7 @@ llvm::Expected<Settings> settings() {
   result.threshold = g_threshold;
   result.anywhere = g_anywhere;
   result.executed = g_executed;
+  result.guards = g_guards;
   result.reports = !g_report.empty();
   result.report = g_report;
   if (auto error = read_patterns(g_only, result.only)) return error;

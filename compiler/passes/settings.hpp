@@ -16,10 +16,12 @@
 
 namespace farheap::passes {
 
-enum class Level { kNone, kCount, kHint, kTranslateHeap };
+enum class Level { kNone, kCount, kHint, kGuard, kTranslateHeap };
 
 // A function with this attribute has been seen to: a second run of the pass, at link time, leaves it alone.
 inline constexpr const char kDone[] = "farheap-done";
+// In place of a profile's name: record one.
+inline constexpr const char kRecord[] = "record";
 
 struct Settings {
   Level level = Level::kHint;
@@ -29,6 +31,8 @@ struct Settings {
   bool reports = false;
   std::string report;  // a file; "-": standard error
   std::vector<llvm::GlobPattern> only, leave;
+  // Level guard: kRecord, a profile's name, or "" for all guards.
+  std::string guards;
   std::vector<llvm::GlobPattern> borrow;  // level translate-heap: functions that may be lent copies
 
   // By name, mangled or not, or by the source file's name.
