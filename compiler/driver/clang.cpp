@@ -131,6 +131,8 @@ void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs:
   if (!wishes.report.empty()) add_pass_option(words, "-farheap-report=" + wishes.report);
   if (wishes.threshold != 0) add_pass_option(words, "-farheap-threshold=" + std::to_string(wishes.threshold));
   if (wishes.executed) add_pass_option(words, "-farheap-executed");
+  if (wishes.stack) add_pass_option(words, "-farheap-stack");
+  if (wishes.globals) add_pass_option(words, "-farheap-globals");
   for (const std::string& only : wishes.only) add_pass_option(words, "-farheap-only=" + only);
   for (const std::string& leave : wishes.leave) add_pass_option(words, "-farheap-leave=" + leave);
   for (const std::string& borrow : wishes.borrow) add_pass_option(words, "-farheap-borrow=" + borrow);
@@ -175,8 +177,9 @@ Status add_translation(std::vector<std::string>& words, const std::vector<fs::pa
 }
 
 Status check_translation(const CommandLine& line) {
-  const auto refused = [](const char* option, const char* why, const char* remedy) {
-    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=translate-heap does not go with", option, why, remedy);
+  const auto refused = [&line](const char* option, const char* why, const char* remedy) {
+    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=" + line.wishes.level + " does not go with", option, why,
+                remedy);
   };
   if (line.is_static && line.links) {
     return refused("-static", "its runtime is a shared library, one for the program and all of its libraries",
@@ -256,7 +259,7 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
     if (line.links && line.wishes.level == "count" && line.wishes.executed) {
       if (auto added = add_counts(words, folders); !added) return fail(added.error());
     }
-    if (line.wishes.level == "translate-heap") {
+    if (line.wishes.translates()) {
       if (auto able = check_translation(line); !able) return fail(able.error());
       if (line.links) {
         if (auto added = add_translation(words, folders); !added) return fail(added.error());

@@ -16,8 +16,9 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 4> kLevels = {"none", "count", "hint", "translate-heap"};
-constexpr std::array<std::string_view, 2> kLevelsToCome = {"translate-all", "guard"};
+constexpr std::array<std::string_view, 5> kLevels = {"none", "count", "hint", "translate-heap", "translate-all"};
+constexpr std::array<std::string_view, 1> kLevelsToCome = {"guard"};
+constexpr const char kChoice[] = "choose none, count, hint, translate-heap or translate-all";
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -82,10 +83,9 @@ auto wrong(std::string option, std::string why, std::string remedy) {
 Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
   const std::string where = std::string(option) + std::string(level);
   if (is_one_of(kLevelsToCome, level)) {
-    return wrong(where, "that level is not built yet", "choose none, count, hint or translate-heap");
+    return wrong(where, "that level is not built yet", kChoice);
   }
-  if (!is_one_of(kLevels, level))
-    return wrong(where, "there is no such level", "choose none, count, hint or translate-heap");
+  if (!is_one_of(kLevels, level)) return wrong(where, "there is no such level", kChoice);
   wishes.level = level;
   return {};
 }
@@ -117,6 +117,10 @@ Status take_own(Wishes& wishes, const std::string& word) {
     wishes.threshold = *bytes;
   } else if (word == "-ffar-count=static" || word == "-ffar-count=executed") {
     wishes.executed = word == "-ffar-count=executed";
+  } else if (word == "-ffar-globals") {
+    wishes.globals = true;
+  } else if (word == "-ffar-stack") {
+    wishes.stack = true;
   } else if (word == "-ffar-print") {
     wishes.print = true;
   } else {
@@ -200,6 +204,8 @@ Status take_environment(Wishes& wishes) {
 
 }  // namespace
 
+bool Wishes::translates() const { return level == "translate-heap" || level == "translate-all"; }
+
 bool Wishes::is_plain_hint() const {
   return level == "hint" && report.empty() && only.empty() && leave.empty() && borrow.empty() && threshold == 0;
 }
@@ -224,6 +230,10 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
   }
   if (line.wishes.executed && line.wishes.level != "count") {
     return wrong("-ffar-count=executed", "only level count counts", "add -ffar=count");
+  }
+  if ((line.wishes.stack || line.wishes.globals) && !line.wishes.translates()) {
+    return wrong(line.wishes.stack ? "-ffar-stack" : "-ffar-globals", "without a translated heap nothing can be in it",
+                 "add -ffar=translate-heap");
   }
   std::vector<std::string> all;
   open_up(line.clang, all, 0);

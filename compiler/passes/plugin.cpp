@@ -47,6 +47,15 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   Report report(read->report);
   const llvm::StringSet<> annotated = left_by_attribute(module);
   bool changed = false;
+  if (read->level == Level::kTranslateHeap) {
+    for (llvm::Function& function : module) {
+      if (!function.isDeclaration() && !function.hasFnAttribute(kDone) &&
+          !reason_to_leave(function, *read, annotated).empty()) {
+        function.addFnAttr(kLeft);
+      }
+    }
+    if (read->globals) changed = move_globals(module, *read, report);
+  }
   for (llvm::Function& function : module) {
     // What is available externally is emitted, and instrumented, elsewhere.
     if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(kDone))

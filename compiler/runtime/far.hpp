@@ -35,6 +35,8 @@ FARHEAP_ENTRY void __farheap_put(void* to, const void* from, std::size_t bytes);
 FARHEAP_ENTRY void __farheap_copy(void* to, const void* from, std::size_t bytes);
 FARHEAP_ENTRY void __farheap_fill(void* to, unsigned char byte, std::size_t bytes);
 FARHEAP_ENTRY void* __farheap_malloc(std::size_t bytes);
+FARHEAP_ENTRY void __farheap_free(void* at);
+FARHEAP_ENTRY void* __farheap_aligned_alloc(std::size_t alignment, std::size_t bytes);
 // NOLINTEND(bugprone-reserved-identifier)
 
 namespace farheap::translate {
@@ -69,6 +71,8 @@ class Inside {
 void explain_faults();
 // For the above: whether the address is, or was, one of a copy that was lent.
 [[nodiscard]] bool was_lent(const void* at);
+// Whether it is one of a variable whose original is closed.
+[[nodiscard]] bool was_moved(const void* at);
 
 // A value that may be far.
 template <class T>

@@ -248,7 +248,7 @@ class Levels(Case):
         self.assertEqual((self.folder / "with.o").read_bytes(), (self.folder / "plain.o").read_bytes())
 
     def test_levels_that_are_not_there(self):
-        self.assertIn("not built yet; choose none, count, hint or translate-heap",
+        self.assertIn("not built yet; choose none, count, hint, translate-heap or translate-all",
                       self.fails(self.farcc, "-ffar=guard", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-ffar=all", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-c", "program.c", status=2, FARCC_LEVEL="all"))
