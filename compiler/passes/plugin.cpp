@@ -12,7 +12,6 @@
 #include <llvm/Plugins/PassPlugin.h>
 #endif
 
-#include "count.hpp"
 #include "loop_hints.hpp"
 #include "translate.hpp"
 
@@ -48,7 +47,9 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   const llvm::StringSet<> annotated = left_by_attribute(module);
   bool changed = false;
   if (read->level == Level::kTranslateHeap) {
+    before_.clear();
     for (llvm::Function& function : module) {
+      before_[&function] = count(function);
       if (!function.isDeclaration() && !function.hasFnAttribute(kDone) &&
           !reason_to_leave(function, *read, annotated).empty()) {
         function.addFnAttr(kLeft);
@@ -75,7 +76,8 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
 
 bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
                          Report& report) {
-  const Counts before = count(function);
+  const auto known = before_.find(&function);
+  const Counts before = known == before_.end() ? count(function) : known->second;
   if (settings.level == Level::kCount) {
     report.add(function, {}, "counted", "",
                {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});

@@ -61,8 +61,9 @@ void split_lanes(llvm::Function& function);
 
 // True if the module's own code of it is what runs, and is translated.
 [[nodiscard]] bool is_translated(const llvm::Function& function);
-// Locks, semaphores, buffers of setjmp() and lists of arguments: only functions of the C library touch them.
-[[nodiscard]] bool is_of_the_system(const llvm::Type* type);
+// Locks, semaphores, buffers of setjmp(), lists of arguments, strings and streams: only functions of the C and C++
+// libraries touch them.
+[[nodiscard]] bool is_of_a_library(const llvm::Type* type);
 // Why a variable cannot be far: its address goes directly to what is neither translated, nor lent copies, nor of the
 // runtime. Empty: nothing is in the way.
 [[nodiscard]] std::string why_local(llvm::Value& object, const Settings& settings);

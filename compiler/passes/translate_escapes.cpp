@@ -16,6 +16,15 @@ using llvm::dyn_cast;
 using llvm::isa;
 
 constexpr unsigned kHighestArgument = 31;
+// Those of libstdc++ have functions that are in the library, but for what is inlined.
+constexpr llvm::StringLiteral kTypesOfLibraries[] = {"union.pthread_",
+                                                     "union.sem_t",
+                                                     "struct.__jmp_buf_tag",
+                                                     "struct.__va_list_tag",
+                                                     "class.std::__cxx11::basic_",
+                                                     "class.std::basic_",
+                                                     "class.std::ios_base",
+                                                     "class.std::locale"};
 
 bool takes_far(llvm::IntrinsicInst& call) {
   if (isa<llvm::MemIntrinsic>(call) || has_lanes(call)) return true;
@@ -76,17 +85,16 @@ bool is_translated(const llvm::Function& function) {
   return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(kLeft);
 }
 
-bool is_of_the_system(const llvm::Type* type) {
-  if (const auto* array = dyn_cast<llvm::ArrayType>(type)) return is_of_the_system(array->getElementType());
+bool is_of_a_library(const llvm::Type* type) {
+  if (const auto* array = dyn_cast<llvm::ArrayType>(type)) return is_of_a_library(array->getElementType());
   const auto* structure = dyn_cast<llvm::StructType>(type);
   if (structure == nullptr) return false;
   if (structure->hasName()) {
-    for (const llvm::StringRef begin :
-         {"union.pthread_", "union.sem_t", "struct.__jmp_buf_tag", "struct.__va_list_tag"}) {
+    for (const llvm::StringRef begin : kTypesOfLibraries) {
       if (structure->getName().starts_with(begin)) return true;
     }
   }
-  return llvm::any_of(structure->elements(), is_of_the_system);
+  return llvm::any_of(structure->elements(), is_of_a_library);
 }
 
 std::string why_local(llvm::Value& object, const Settings& settings) {

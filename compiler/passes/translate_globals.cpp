@@ -128,8 +128,8 @@ class Globals {
     if (!is_definite(variable)) return "another module's may take its place";
     if (!settings_.wants(variable)) return "by -ffar-only or -ffar-leave";
     if (!variable.getValueType()->isSized() || bytes_of(variable) == 0) return "it has no size";
-    if (is_of_the_system(variable.getValueType())) {
-      return "it is of a type of the C library's that only its functions touch";
+    if (is_of_a_library(variable.getValueType())) {
+      return "it is of a library's type, which only its own functions touch";
     }
     llvm::SmallPtrSet<GlobalVariable*, 8> holders;
     if (!find_holders(variable, holders)) return "it has another name, too";

@@ -83,8 +83,8 @@ class FarStack {
     if (local.isSwiftError() || local.isUsedWithInAlloca() || local.getAddressSpace() != 0 ||
         layout_.getTypeAllocSize(local.getAllocatedType()).isScalable()) {
       why = "it is of a kind that has to be on the stack";
-    } else if (is_of_the_system(local.getAllocatedType())) {
-      why = "it is of a type of the C library's that only its functions touch";
+    } else if (is_of_a_library(local.getAllocatedType())) {
+      why = "it is of a library's type, which only its own functions touch";
     } else {
       why = why_local(local, settings_);
     }

@@ -99,6 +99,18 @@ void advance(Stack& stack, std::size_t bytes, std::size_t alignment) {
 }
 
 }  // namespace
+
+std::size_t on_stack_from(const void* at) {
+  if (t_stack == nullptr) return 0;
+  for (std::size_t i = 0; i < t_stack->chunks.size() && i <= t_stack->current; ++i) {
+    const Chunk& chunk = t_stack->chunks[i];
+    const std::byte* const end = i == t_stack->current ? t_stack->top : chunk.end;
+    const auto* const begin = static_cast<const std::byte*>(at);
+    if (begin >= chunk.begin && begin < end) return static_cast<std::size_t>(end - begin);
+  }
+  return 0;
+}
+
 }  // namespace farheap::translate
 
 // NOLINTBEGIN(bugprone-reserved-identifier): names that no program has.

@@ -244,7 +244,7 @@ class Everywhere(Case):
         heard = self.farcc("-O1", "-g1", "-ffar=translate-all", "-ffar-report", "-c", "program.c").stderr
         self.assertIn(" far: far: 4 bytes\n", heard)
         self.assertIn(" given: local: its address goes to unknown\n", heard)
-        self.assertRegex(heard, " m: local: it is of a type of the C library's")
+        self.assertRegex(heard, " m: local: it is of a library's type")
         self.assertRegex(heard, "f: local: .*stays on the stack: its address goes to unknown\n")
         self.assertIn("f: far stack: 1 variables, 36 bytes\n", heard)
 

@@ -33,7 +33,7 @@
 @inline = linkonce_odr global i32 0
 ; REPORT-DAG: given: local: its address goes to unknown
 @given = internal global i32 0
-; REPORT-DAG: lock: local: it is of a type of the C library's
+; REPORT-DAG: lock: local: it is of a library's type
 %union.pthread_mutex_t = type { [40 x i8] }
 @lock = internal global [2 x { i32, %union.pthread_mutex_t }] zeroinitializer
 ; REPORT-DAG: in_template: local: its address is in template, which cannot be changed

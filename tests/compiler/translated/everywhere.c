@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * What is on the stack and in global variables, in every way that a program has to say so. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -150,6 +151,27 @@ __attribute__((noinline)) static int moved_by_turns(int times) {
   return moved;
 }
 
+/* Strings and numbers of every kind, in registers and behind them; all that is far among them has to be copied. */
+static void list(const char* format, ...) {
+  static char own[300];
+  char line[300], *made = NULL;
+  va_list all, again;
+  va_start(all, format);
+  va_copy(again, all);
+  const int bytes = vsnprintf(line, sizeof line, format, all);
+  va_end(all);
+  vsnprintf(own, 10, format, again);
+  va_end(again);
+  va_start(all, format);
+  const int other = vasprintf(&made, format, all);
+  va_end(all);
+  printf("%d %d %s%s\n%s", bytes, other, line, own, made);
+  free(made);
+  va_start(all, format);
+  vprintf(format, all);
+  va_end(all);
+}
+
 static int by_name(const void* a, const void* b) {
   return strcmp((*(struct node* const*)a)->name, (*(struct node* const*)b)->name);
 }
@@ -190,6 +212,11 @@ int main(int argc, char** argv) {
   say("%d\n", deep(kDeep, &begin));
   say("%d %d\n", dynamic(70), add(3, 1, 2.5, 3, 4.5, 5, 6.5));
   say("%d %d %d\n", jumps(), moved_by_jumps(300), moved_by_turns(300));
+  char* heap_format = strdup("%s %5.2f %d %Lg %s %*d %c %s %ld %.3s %g %g %g %g %g %g %g %g %s %%\n");
+  char unended[3] = {'a', 'b', 'c'};
+  list(heap_format, first.name, 2.5, 3, 4.5L, text, 6, 7, 'x', heap_format + 60, 8L, unended, 1.5, 2.5, 3.5, 4.5, 5.5,
+       6.5, 7.5, 8.5, third.name);
+  list("%2$s %1$d %3$s\n", 12, second.name, (char*)"near");
   pthread_t threads[kThreads];
   int numbers[kThreads];
   for (int i = 0; i < kThreads; i++) {
