@@ -146,6 +146,8 @@ void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs:
   if (wishes.threshold != 0) add_pass_option(words, "-farheap-threshold=" + std::to_string(wishes.threshold));
   if (wishes.executed) add_pass_option(words, "-farheap-executed");
   add_guards(words, wishes.guards);
+  if (wishes.stack) add_pass_option(words, "-farheap-stack");
+  if (wishes.globals) add_pass_option(words, "-farheap-globals");
   for (const std::string& only : wishes.only) add_pass_option(words, "-farheap-only=" + only);
   for (const std::string& leave : wishes.leave) add_pass_option(words, "-farheap-leave=" + leave);
   for (const std::string& borrow : wishes.borrow) add_pass_option(words, "-farheap-borrow=" + borrow);
@@ -191,8 +193,9 @@ Status add_translation(std::vector<std::string>& words, const std::vector<fs::pa
 }
 
 Status check_translation(const CommandLine& line) {
-  const auto refused = [](const char* option, const char* why, const char* remedy) {
-    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=translate-heap does not go with", option, why, remedy);
+  const auto refused = [&line](const char* option, const char* why, const char* remedy) {
+    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=" + line.wishes.level + " does not go with", option, why,
+                remedy);
   };
   if (line.is_static && line.links) {
     return refused("-static", "its runtime is a shared library, one for the program and all of its libraries",
@@ -275,7 +278,7 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
     if (line.links && line.wishes.guards == kRecord) {
       if (auto added = add_counts(words, folders, kGuards, "-ffar-guard=record"); !added) return fail(added.error());
     }
-    if (line.wishes.level == "translate-heap") {
+    if (line.wishes.translates()) {
       if (auto able = check_translation(line); !able) return fail(able.error());
       if (line.links) {
         if (auto added = add_translation(words, folders); !added) return fail(added.error());

@@ -16,8 +16,9 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 5> kLevels = {"none", "count", "hint", "guard", "translate-heap"};
-constexpr std::array<std::string_view, 1> kLevelsToCome = {"translate-all"};
+constexpr std::array<std::string_view, 6> kLevels = {"none",  "count",          "hint",
+                                                     "guard", "translate-heap", "translate-all"};
+constexpr const char kChoice[] = "choose none, count, hint, guard, translate-heap or translate-all";
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -81,11 +82,7 @@ auto wrong(std::string option, std::string why, std::string remedy) {
 
 Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
   const std::string where = std::string(option) + std::string(level);
-  if (is_one_of(kLevelsToCome, level)) {
-    return wrong(where, "that level is not built yet", "choose none, count, hint, guard or translate-heap");
-  }
-  if (!is_one_of(kLevels, level))
-    return wrong(where, "there is no such level", "choose none, count, hint, guard or translate-heap");
+  if (!is_one_of(kLevels, level)) return wrong(where, "there is no such level", kChoice);
   wishes.level = level;
   return {};
 }
@@ -121,6 +118,10 @@ Status take_own(Wishes& wishes, const std::string& word) {
     if (guards->empty())
       return wrong(word, "the name of a profile is missing", "name one, or write -ffar-guard=record");
     wishes.guards = *guards;
+  } else if (word == "-ffar-globals") {
+    wishes.globals = true;
+  } else if (word == "-ffar-stack") {
+    wishes.stack = true;
   } else if (word == "-ffar-print") {
     wishes.print = true;
   } else {
@@ -204,6 +205,8 @@ Status take_environment(Wishes& wishes) {
 
 }  // namespace
 
+bool Wishes::translates() const { return level == "translate-heap" || level == "translate-all"; }
+
 bool Wishes::is_plain_hint() const {
   return level == "hint" && report.empty() && only.empty() && leave.empty() && borrow.empty() && threshold == 0;
 }
@@ -231,6 +234,10 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
   }
   if (!line.wishes.guards.empty() && line.wishes.level != "guard") {
     return wrong("-ffar-guard=" + line.wishes.guards, "only level guard has guards", "add -ffar=guard");
+  }
+  if ((line.wishes.stack || line.wishes.globals) && !line.wishes.translates()) {
+    return wrong(line.wishes.stack ? "-ffar-stack" : "-ffar-globals", "without a translated heap nothing can be in it",
+                 "add -ffar=translate-heap");
   }
   std::vector<std::string> all;
   open_up(line.clang, all, 0);

@@ -14,7 +14,6 @@
 
 #include <optional>
 
-#include "count.hpp"
 #include "guard_profile.hpp"
 #include "guards.hpp"
 #include "loop_hints.hpp"
@@ -74,6 +73,17 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     profile = std::move(*found);
   }
   bool changed = false;
+  if (read->level == Level::kTranslateHeap) {
+    before_.clear();
+    for (llvm::Function& function : module) {
+      before_[&function] = count(function);
+      if (!function.isDeclaration() && !function.hasFnAttribute(kDone) &&
+          !reason_to_leave(function, *read, annotated).empty()) {
+        function.addFnAttr(kLeft);
+      }
+    }
+    if (read->globals) changed = move_globals(module, *read, report);
+  }
   for (llvm::Function& function : module) {
     // What is available externally is emitted, and instrumented, elsewhere.
     if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(kDone))
@@ -93,7 +103,8 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
 
 bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
                          const GuardProfile* profile, Report& report) {
-  const Counts before = count(function);
+  const auto known = before_.find(&function);
+  const Counts before = known == before_.end() ? count(function) : known->second;
   if (settings.level == Level::kCount) {
     report.add(function, {}, "counted", "",
                {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});

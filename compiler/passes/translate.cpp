@@ -97,6 +97,8 @@ void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Tw
 
 void translate_heap(llvm::Function& function, const Settings& settings, Report& report) {
   take_promises_back(function);
+  if (settings.stack) move_stack(function, settings, report);
+  split_lanes(function);
   translate_calls(function, settings, report);
   const Translated done = translate_accesses(function);
   report.add(function, {}, "translated", "",

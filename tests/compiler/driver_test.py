@@ -248,8 +248,8 @@ class Levels(Case):
         self.assertEqual((self.folder / "with.o").read_bytes(), (self.folder / "plain.o").read_bytes())
 
     def test_levels_that_are_not_there(self):
-        self.assertIn("not built yet; choose none, count, hint, guard or translate-heap",
-                      self.fails(self.farcc, "-ffar=translate-all", "-c", "program.c", status=2))
+        self.assertIn("there is no such level; choose none, count, hint, guard, translate-heap or translate-all",
+                      self.fails(self.farcc, "-ffar=guards", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-ffar=all", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-c", "program.c", status=2, FARCC_LEVEL="all"))
 
