@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace {
@@ -134,5 +135,9 @@ int main() {
   const auto count = [&](int x) { return x + local[1].value() + sum; };
   std::printf("%d %d %d %d %d\n", sum, count(1), global_vector[2], global_function(2), global_reference.value());
   std::printf("%d %d\n", chosen(true)->value(), chosen(false)->value());
+  // Short enough to be where its object is, and that is where libstdc++ can touch it.
+  std::string text = std::string("sho") + "rt";
+  text.append("er").replace(0, 1, "S");
+  std::printf("%s %d\n", text.c_str(), static_cast<int>(text.find("er")));
   return 0;
 }
