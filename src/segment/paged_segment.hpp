@@ -86,6 +86,7 @@ class PagedSegment final : public PageSpace {
   void note_use() { budget_.note_use(); }
   // False if the range is not paged (yet).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+  bool loop_begins(const void* at, std::size_t bytes, bool backward);
 
   // Around fork(): between the first and one of the others nothing moves. The child gets a segment of its own that
   // shares what is in the store until one of the two writes.
@@ -103,6 +104,9 @@ class PagedSegment final : public PageSpace {
 
  private:
   PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range);
+  // Calls say(first page, pages) for the part of it that is in the range; false as for hint().
+  template <class Say>
+  bool say_of_range(const void* at, std::size_t bytes, Say say);
   void advise_plain_life();
   // Requires: runs_mutex_ is held. What was handed out is in a core dump; the rest of the range would make one a
   // terabyte long.
