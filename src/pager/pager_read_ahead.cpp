@@ -203,7 +203,6 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();
 
-  using Clock = std::chrono::steady_clock;
   const auto since = Clock::now();
   const Backing::Read read{run, buffer};
   const Status status = backing_.read({&read, 1});
