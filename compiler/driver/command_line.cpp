@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "base/units.hpp"
 
@@ -95,6 +96,28 @@ void add_patterns(std::vector<std::string>& patterns, std::string_view list) {
   }
 }
 
+// Why it is none; empty if it is one. The passes would name an option that nobody wrote, or take a word for itself that
+// was meant as a list.
+std::string wrong_pattern(std::string_view pattern) {
+  for (const auto& [open, close] : {std::pair{'[', ']'}, std::pair{'{', '}'}}) {
+    const std::size_t at = pattern.find(open);
+    if (at == pattern.npos || (at > 0 && pattern[at - 1] == '\\')) continue;
+    if (pattern.find(close, at) == pattern.npos) {
+      return "the pattern '" + std::string(pattern) + "' has a '" + open + "' without its '" + close + "'";
+    }
+  }
+  return {};
+}
+
+Status take_patterns(std::vector<std::string>& patterns, const std::string& word, std::string_view list) {
+  add_patterns(patterns, list);
+  for (const std::string& pattern : patterns) {
+    std::string why = wrong_pattern(pattern);
+    if (!why.empty()) return wrong(word, std::move(why), "close it, or put a backslash before it");
+  }
+  return {};
+}
+
 Status take_own(Wishes& wishes, const std::string& word) {
   if (const auto level = value_of(word, "-ffar=")) return take_level(wishes, "-ffar=", *level);
   if (word == "-ffar-report") {
@@ -103,11 +126,11 @@ Status take_own(Wishes& wishes, const std::string& word) {
     if (file->empty()) return wrong(word, "the name of a file is missing", "name one, or write -ffar-report");
     wishes.report = *file;
   } else if (const auto only = value_of(word, "-ffar-only=")) {
-    add_patterns(wishes.only, *only);
+    return take_patterns(wishes.only, word, *only);
   } else if (const auto leave = value_of(word, "-ffar-leave=")) {
-    add_patterns(wishes.leave, *leave);
+    return take_patterns(wishes.leave, word, *leave);
   } else if (const auto borrow = value_of(word, "-ffar-borrow=")) {
-    add_patterns(wishes.borrow, *borrow);
+    return take_patterns(wishes.borrow, word, *borrow);
   } else if (const auto size = value_of(word, "-ffar-threshold=")) {
     auto bytes = base::parse_size(*size);
     if (!bytes) return wrong(word, bytes.error().why, "write it as 512K, 4M or 1048576");
@@ -124,6 +147,10 @@ Status take_own(Wishes& wishes, const std::string& word) {
     wishes.stack = true;
   } else if (word == "-ffar-print") {
     wishes.print = true;
+  } else if (word == "-ffar") {
+    return wrong(word, "the level is missing", "write -ffar=hint, or none, count or translate-heap");
+  } else if (word == "-ffar-threshold") {
+    return wrong(word, "the size is missing", "write it as -ffar-threshold=4M");
   } else {
     return wrong(word, "farcc has no such option", "`farcc --help` lists them");
   }
