@@ -15,7 +15,9 @@ COMMON = [os.path.join(BENCH, "common", name) for name in ("program.cpp", "lock_
 # As bench/paging builds them: the same sums on every machine.
 FLAGS = ["-std=c++20", "-O2", "-ffp-contract=off", "-pthread", "-I", BENCH]
 LEVELS = {"clang": None, "none": ["-ffar=none"], "hint": ["-ffar=hint"], "count": ["-ffar=count"],
-          "count_executed": ["-ffar=count", "-ffar-count=executed"]}
+          "count_executed": ["-ffar=count", "-ffar-count=executed"], "guard_all": ["-ffar=guard"],
+          "guard_record": ["-ffar=guard", "-ffar-guard=record"], "guard_profiled": ["-ffar=guard"]}
+PROFILED = "guard_profiled"  # each program by a profile of its own, what all share included
 # Their time goes to libraries that nobody compiles here.
 LEFT_OUT = ("qft",)
 
@@ -112,29 +114,36 @@ class Builder:
         said = subprocess.run([self.clang, "--version"], capture_output=True, text=True, check=True).stdout
         return said.splitlines()[0]
 
-    def compiler(self, level):
-        return [self.clang, "--driver-mode=g++"] if LEVELS[level] is None else [self.farcc, *LEVELS[level]]
+    def profile(self, source):
+        return os.path.join(self.folder, f"{source.name}.guards.txt")
 
-    def object_of(self, file, level):
-        return os.path.join(self.folder, f"{os.path.relpath(file, BENCH).replace(os.sep, '-')}.{level}.o")
+    def compiler(self, level, source=None):
+        if LEVELS[level] is None:
+            return [self.clang, "--driver-mode=g++"]
+        more = [f"-ffar-guard={self.profile(source)}"] if level == PROFILED else []
+        return [self.farcc, *LEVELS[level], *more]
 
-    def compile(self, files, level, *more):
+    def object_of(self, file, level, source=None):
+        whose = f"{source.name}-" if level == PROFILED else ""
+        return os.path.join(self.folder, f"{whose}{os.path.relpath(file, BENCH).replace(os.sep, '-')}.{level}.o")
+
+    def compile(self, files, level, *more, source=None):
         """Processor seconds for all of them."""
-        return sum(run([*self.compiler(level), *self.flags, *more, "-c", file, "-o", self.object_of(file, level)])
-                   for file in files)
+        return sum(run([*self.compiler(level, source), *self.flags, *more, "-c", file, "-o",
+                        self.object_of(file, level, source)]) for file in files)
 
     def link(self, source, level):
         """The program, of objects that are there."""
         program = os.path.join(self.folder, f"{source.name}.{level}")
-        objects = [self.object_of(file, level) for file in [*source.files, *COMMON]]
-        run([*self.compiler(level), "-pthread", *objects, "-o", program, *self.libraries])
+        objects = [self.object_of(file, level, source) for file in [*source.files, *COMMON]]
+        run([*self.compiler(level, source), "-pthread", *objects, "-o", program, *self.libraries])
         return program
 
     def report(self, source, level):
         """(instructions before, after) of the program's own files, compiled once more."""
         path = os.path.join(self.folder, f"{source.name}.{level}.jsonl")
-        self.compile(source.files, level, f"-ffar-report={path}")
+        self.compile(source.files, level, f"-ffar-report={path}", source=source)
         return instructions(path)
 
     def text(self, source, level):
-        return text_bytes(self.size_tool, [self.object_of(file, level) for file in source.files])
+        return text_bytes(self.size_tool, [self.object_of(file, level, source) for file in source.files])

@@ -4,11 +4,14 @@
 
   ./dev bench translate
   ./dev bench translate --quick --programs kmeans,kmeans_batches
+  ./dev bench translate --levels guard_profiled --programs lookup_1 --parts half --store mem:
   ./dev bench translate --parts half --rounds 5 --json translate.json --plot translate.svg
 
 Parts: build (compile time and growth), local (all data in memory, as plain processes), ample (the same under
 `farheap run`), half (under `farheap run`, with half of the memory that the program needs).
-Each pair of runs is of one turn, one after the other; the other one begins each turn. Results are compared.
+Each pair of runs is of one turn, one after the other; another one begins each turn. Results are compared.
+Levels: hint, guard_all (every guard), guard_profiled (by a profile of a short run with half of its memory, which is made
+while building).
 Two threads are run by no program unless it is named: hints are said before loops, whoever runs them.
 """
 
@@ -34,7 +37,10 @@ from report import MIB
 PARTS = ("build", "local", "ample", "half")
 ROOM_BYTES = 512 * MIB  # ample: twice the peak, and this
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
-REFERENCE, LEVEL = "clang", "hint"
+REFERENCE = "clang"
+LEVELS = ("hint", "guard_all", "guard_profiled")
+COUNTERS = ("bytes_read", "faults_store", "guard_fetches")
+GROUPS = ("kmeans_like", "random_look_ups")
 
 
 class Case:
@@ -50,6 +56,11 @@ class Case:
 
     def command(self, level):
         return [self.programs[level], *self.arguments]
+
+
+def described_cases(program):
+    return json.loads(subprocess.run([program, "--describe"], capture_output=True, check=True,
+                                     env={**os.environ, "FARCC_GUARDS": "/dev/null"}).stdout)["cases"]
 
 
 def result_of(case, run):
@@ -69,8 +80,9 @@ class Bench:
         self.options = options
         self.tool = tool
         self.built = built
-        self.parts = {part: metrics.Pairs() for part in ("local", "ample", "half")}
-        self.compile_time = {level: metrics.Pairs() for level in ("none", LEVEL)}
+        self.levels = options.levels
+        self.parts = {part: {level: metrics.Pairs() for level in self.levels} for part in ("local", "ample", "half")}
+        self.compile_time = {level: metrics.Pairs() for level in ("none", *self.levels)}
         self.sizes, self.texts = {}, {}  # by level, by program
         self.counters = {}  # by level, case and counter: one number a turn
         self.wrong = []
@@ -80,8 +92,10 @@ class Bench:
 
     def build(self, sources):
         """The sources that could be built."""
-        for level in (REFERENCE, LEVEL):
-            self.built.compile(builder.COMMON, level)
+        record = ["guard_record"] if builder.PROFILED in self.levels else []
+        for level in [REFERENCE, *self.levels, *record]:
+            if level != builder.PROFILED:
+                self.built.compile(builder.COMMON, level)
         good = []
         for source in sources:
             try:
@@ -92,39 +106,66 @@ class Bench:
         return good
 
     def build_one(self, source):
-        levels = [REFERENCE, "none", LEVEL] if "build" in self.options.parts else [REFERENCE, LEVEL]
+        if builder.PROFILED in self.levels:
+            self.make_profile(source)
+        levels = [REFERENCE, *(["none"] if "build" in self.options.parts else []), *self.levels]
         for turn in range(self.options.rounds if "build" in self.options.parts else 1):
             self.progress(f"compiling {source.name}, {turn + 1}")
             shift = turn % len(levels)
-            took = {level: self.built.compile(source.files, level) for level in levels[shift:] + levels[:shift]}
+            took = {level: self.built.compile(source.files, level, source=source)
+                    for level in levels[shift:] + levels[:shift]}
             for level in levels[1:]:
                 if "build" in self.options.parts:
                     self.compile_time[level].add(source.name, took[REFERENCE], took[level])
-        for level in (REFERENCE, LEVEL):
+        for level in (REFERENCE, *self.levels):
             self.built.link(source, level)
         if "build" in self.options.parts:
             self.measure_growth(source)
 
     def measure_growth(self, source):
         plain = self.built.text(source, REFERENCE)
-        for level in (LEVEL, "count"):
+        for level in (*self.levels, "count"):
             self.sizes.setdefault(level, {})[source.name] = self.built.report(source, level)
             self.texts.setdefault(level, {})[source.name] = plain, self.built.text(source, level)
-        if self.sizes["count"][source.name][0] != self.sizes[LEVEL][source.name][0]:
-            raise ValueError("level count and level hint do not start from the same instructions")
+        if any(self.sizes["count"][source.name][0] != self.sizes[level][source.name][0] for level in self.levels):
+            raise ValueError("the levels do not start from the same instructions")
         self.built.compile(source.files, "count_executed")
         self.texts.setdefault("count_executed", {})[source.name] = plain, self.built.text(source, "count_executed")
 
+    def make_profile(self, source):
+        """Of all cases of one thread, with their small sizes and half of the memory that these need."""
+        self.progress(f"profile of {source.name}")
+        if self.tool is None:
+            raise ValueError("a profile needs `farheap run`: build the tool (ninja farheap), or leave guard_profiled out")
+        self.built.compile(source.files, "guard_record")
+        program = self.built.link(source, "guard_record")
+        for one in described_cases(program):
+            if one["name"].endswith("_2"):
+                continue
+            command = [program, *one["arguments"], *one["quick_arguments"]]
+            unrecorded = ["env", "FARCC_GUARDS=/dev/null", *command]
+            run = measured_run.measured_run(unrecorded, timeout=self.options.timeout)
+            if run.status != 0 or run.peak_bytes < 16 * MIB:
+                raise ValueError(f"no profile: status {run.status}, peak {run.peak_bytes / MIB:.1f} MiB")
+            recorded = ["env", f"FARCC_GUARDS={self.built.profile(source)}", *command]
+            run = measured_run.measured_run(
+                farheap_command.run_command(self.tool, run.peak_bytes // 2, recorded, store=self.store()),
+                timeout=self.options.timeout, interval=SELDOM)
+            if run.status != 0:
+                raise ValueError(f"no profile: {run.stderr.decode('utf-8', 'replace')[-400:].strip()}")
+        self.built.compile(builder.COMMON, builder.PROFILED, source=source)
+
     # ---- running
+
+    def store(self):
+        return self.options.store or f"file:{self.options.folder}"
 
     def cases_of(self, sources):
         cases = []
         for source in sources:
             programs = {level: os.path.join(self.built.folder, f"{source.name}.{level}")
-                        for level in (REFERENCE, LEVEL)}
-            described = json.loads(subprocess.run([programs[REFERENCE], "--describe"], capture_output=True,
-                                                  check=True).stdout)
-            for one in described["cases"]:
+                        for level in (REFERENCE, *self.levels)}
+            for one in described_cases(programs[REFERENCE]):
                 arguments = one["arguments"] + (one["quick_arguments"] if self.options.quick else [])
                 cases.append(Case(one["name"], programs, arguments, source.kmeans_like))
         return cases
@@ -135,7 +176,7 @@ class Bench:
 
     def first_run(self, case):
         """By each level, with its verifier; the peak is that of plain clang."""
-        for level in (LEVEL, REFERENCE):
+        for level in (*self.levels, REFERENCE):
             run = measured_run.measured_run([*case.command(level), "--verify"], timeout=self.options.timeout)
             case.checksum = result_of(case, run)["checksum"]
         # A verifier may need memory of its own: the budget is that of a run without.
@@ -149,8 +190,7 @@ class Bench:
         if part == "local":
             return case.command(level)
         budget = case.peak_bytes // 2 if part == "half" else 2 * case.peak_bytes + ROOM_BYTES
-        store = self.options.store or f"file:{self.options.folder}"
-        return farheap_command.run_command(self.tool, budget, case.command(level), store=store)
+        return farheap_command.run_command(self.tool, budget, case.command(level), store=self.store())
 
     def run_one(self, part, case, level):
         """Seconds: of the timed phase at half of the memory, else of everything that the program's clock sees."""
@@ -160,7 +200,7 @@ class Bench:
         line = result_of(case, run)
         if part == "half":
             stats = farheap_command.parse_stats(run.stderr)
-            for counter in ("bytes_read", "faults_store"):
+            for counter in COUNTERS:
                 value = farheap_command.counter(stats, counter)
                 self.counters.setdefault((level, case.name, counter), []).append(value)
         return line["seconds" if part == "half" else "total_seconds"]
@@ -172,14 +212,16 @@ class Bench:
             for case in cases:
                 self.progress(f"turn {number + 1} of {self.options.rounds}: {part}, {case.name}")
                 self.load.append(os.getloadavg()[0])
-                order = (REFERENCE, LEVEL) if number % 2 == 0 else (LEVEL, REFERENCE)
+                order = [REFERENCE, *self.levels]
+                order = order[number % len(order):] + order[:number % len(order)]
                 try:
                     took = {level: self.run_one(part, case, level) for level in order}
                 except ValueError as error:
                     self.wrong.append(f"{part}: {error}")
                     complain(f"WRONG, does not count: {self.wrong[-1]}")
                     continue
-                self.parts[part].add(case.name, took[REFERENCE], took[LEVEL])
+                for level in self.levels:
+                    self.parts[part][level].add(case.name, took[REFERENCE], took[level])
 
     def run(self, cases):
         good = []
@@ -203,9 +245,13 @@ class Bench:
 
     def results(self, cases):
         groups = {"kmeans_like": [case.name for case in cases if case.kmeans_like]}
-        results = metrics.ratio_results(LEVEL, "slowdown_local", self.parts["local"])
-        results += metrics.ratio_results(LEVEL, "slowdown_local_run", self.parts["ample"])
-        results += metrics.ratio_results(LEVEL, "speedup_50_over_uninstrumented", self.parts["half"], True, groups)
+        groups["random_look_ups"] = [case.name for case in cases if case.name.startswith("lookup")]
+        results = []
+        for level in self.levels:
+            results += metrics.ratio_results(level, "slowdown_local", self.parts["local"][level])
+            results += metrics.ratio_results(level, "slowdown_local_run", self.parts["ample"][level])
+            results += metrics.ratio_results(level, "speedup_50_over_uninstrumented", self.parts["half"][level], True,
+                                             groups)
         for level, pairs in self.compile_time.items():
             results += metrics.ratio_results(level, "compile_time_ratio", pairs)
         for level, sizes in self.sizes.items():
@@ -214,7 +260,7 @@ class Bench:
             results += metrics.growth_results(level, "text_growth", sizes)
         for (level, case, counter), values in self.counters.items():
             middle, low, high = report.spread(values)
-            scale, unit = (MIB, "MiB") if counter == "bytes_read" else (1, "faults")
+            scale, unit = (MIB, "MiB") if counter == "bytes_read" else (1, "pages" if counter == "guard_fetches" else "faults")
             results.append(report.result(f"{level}.{case}", f"{counter}_50", middle / scale, unit, low / scale,
                                          high / scale))
         if self.load:
@@ -234,8 +280,10 @@ def ratio_text(found):
 
 def tables(bench, cases, results):
     """(head, rows) of each table."""
-    parts = {part: pairs for part, pairs in bench.parts.items() if pairs.values}
-    if parts:
+    for level in bench.levels:
+        parts = {part: pairs[level] for part, pairs in bench.parts.items() if pairs[level].values}
+        if not parts:
+            continue
         head = {"local": "slowdown, plain", "ample": "slowdown, farheap run", "half": "speed-up at 50 %"}
         rows = []
         for case in cases:
@@ -243,38 +291,38 @@ def tables(bench, cases, results):
             for part, pairs in parts.items():
                 row.append(ratio_text(pairs.spread(case.name, part == "half")) if case.name in pairs.values else "-")
             if "half" in parts:
-                for counter, scale in (("bytes_read", MIB), ("faults_store", 1)):
+                for counter, scale in (("bytes_read", MIB), ("faults_store", 1), ("guard_fetches", 1)):
                     row.append(" / ".join(
-                        f"{metrics.median_of(bench.counters[level, case.name, counter]) / scale:.0f}"
-                        if (level, case.name, counter) in bench.counters else "-" for level in (REFERENCE, LEVEL)))
+                        f"{metrics.median_of(bench.counters[one, case.name, counter]) / scale:.0f}"
+                        if (one, case.name, counter) in bench.counters else "-" for one in (REFERENCE, level)))
             rows.append(row)
-        more = ["MiB read, clang / hint", "faults, clang / hint"] if "half" in parts else []
-        yield ["program", "peak", *(head[part] for part in parts), *more], rows
+        more = [f"{what}, clang / {level}" for what in ("MiB read", "misses", "fetched by guards")] if "half" in parts else []
+        yield [f"program, {level}", "peak", *(head[part] for part in parts), *more], rows
     if "build" in bench.options.parts:
         rows = []
-        for program in bench.sizes.get(LEVEL, {}):
-            before, after = bench.sizes[LEVEL][program]
-            rows.append([program, *(ratio_text(bench.compile_time[level].spread(program)) for level in ("none", LEVEL)),
-                         before, f"{metrics.growth(before, after):+.1f} %",
+        for program in bench.sizes.get("count", {}):
+            rows.append([program,
+                         *(ratio_text(bench.compile_time[level].spread(program)) for level in ("none", *bench.levels)),
+                         bench.sizes["count"][program][0],
+                         *(f"{metrics.growth(*bench.sizes[level][program]):+.1f} %" for level in bench.levels),
                          *(f"{metrics.growth(*bench.texts[level][program]):+.1f} %"
-                           for level in (LEVEL, "count_executed"))])
-        yield ["program", "compile time, none", "compile time, hint", "instructions", "hint", "text, hint",
-               "text, count_executed"], rows
-    whole = [line for line in results if "." not in line["name"] or line["name"].endswith(".kmeans_like")]
+                           for level in (*bench.levels, "count_executed"))])
+        yield ["program", *(f"compile time, {level}" for level in ("none", *bench.levels)), "instructions",
+               *bench.levels, *(f"text, {level}" for level in (*bench.levels, "count_executed"))], rows
+    whole = [line for line in results if "." not in line["name"] or line["name"].split(".")[1] in GROUPS]
     yield ["all", "metric", "value", "least", "greatest"], [
         [line["name"], line["metric"], *(f"{line[key]:.3f}" for key in ("value", "min", "max"))] for line in whole]
 
 
 def panels(bench, cases):
-    shown = [panel for panel in (
-        report.Panel("All data in memory", "time by hint / time by plain clang", {
-            case.name: {title: bench.parts[part].spread(case.name)[0] if case.name in bench.parts[part].values else None
-                        for part, title in (("local", "plain process"), ("ample", "farheap run"))} for case in cases}
-                     if bench.parts["local"].values or bench.parts["ample"].values else {}),
-        report.Panel("Half of the memory", "time by plain clang / time by hint", {
-            case.name: {"speed-up": bench.parts["half"].spread(case.name, True)[0]} for case in cases
-            if case.name in bench.parts["half"].values})) if panel.groups]
-    return shown
+    def bars(part, inverse=False):
+        return {case.name: {level: pairs.spread(case.name, inverse)[0] if case.name in pairs.values else None
+                            for level, pairs in bench.parts[part].items()} for case in cases
+                if any(case.name in pairs.values for pairs in bench.parts[part].values())}
+    shown = (report.Panel("All data in memory", "time / time by plain clang", bars("local")),
+             report.Panel("All data in memory, farheap run", "time / time by plain clang", bars("ample")),
+             report.Panel("Half of the memory", "time by plain clang / time", bars("half", True)))
+    return [panel for panel in shown if panel.groups]
 
 
 def parse_options(arguments):
@@ -282,6 +330,7 @@ def parse_options(arguments):
     parser.add_argument("--build", help="build folder (default: $FARHEAP_BUILD or build/release)")
     parser.add_argument("--rounds", type=int, default=3, help="turns (default: 3)")
     parser.add_argument("--programs", help="names of cases, separated by commas (default: all of one thread)")
+    parser.add_argument("--levels", default=",".join(LEVELS), help=f"some of {','.join(LEVELS)} (default: all)")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {','.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--store", help="URI of the store (default: a file in --folder)")
@@ -293,10 +342,11 @@ def parse_options(arguments):
     parser.add_argument("--plot", metavar="FILE", help="a picture, .svg or .png")
     parser.add_argument("--json", metavar="FILE", help="write the figures here")
     options = parser.parse_args(arguments)
-    options.parts = options.parts.split(",")
-    strange = set(options.parts) - set(PARTS)
-    if strange:
-        parser.error(f"--parts: no {', '.join(sorted(strange))}; there are {', '.join(PARTS)}")
+    for name, known in (("parts", PARTS), ("levels", LEVELS)):
+        chosen = getattr(options, name).split(",")
+        setattr(options, name, chosen)
+        if strange := set(chosen) - set(known):
+            parser.error(f"--{name}: no {', '.join(sorted(strange))}; there are {', '.join(known)}")
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
     return options
@@ -329,8 +379,9 @@ def main(arguments):
     farcc, tool = builder.find_farcc(build), farheap_command.find_tool(build)
     if farcc is None:
         raise SystemExit(f"translate: no far++ in {build}/compiler: build it (ninja -C {build} farcc; it needs llvm-19-dev)")
-    if tool is None and {"ample", "half"} & set(options.parts):
-        raise SystemExit(f"translate: no tool in {build}: build it (ninja -C {build} farheap), or say --parts build,local")
+    if tool is None and ({"ample", "half"} & set(options.parts) or builder.PROFILED in options.levels):
+        raise SystemExit(f"translate: no tool in {build}: build it (ninja -C {build} farheap), or say --parts build,local "
+                         "--levels hint,guard_all")
     with tempfile.TemporaryDirectory(prefix="farheap-translate-", dir=options.folder) as folder:
         try:
             bench = Bench(options, tool, builder.Builder(farcc, folder))

@@ -34,8 +34,8 @@ __attribute__((destructor)) static void print_all(void) {
   if (name != NULL && *name != '\0') {
     to = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (to < 0) {
-      perror("farheap: cannot write the counts to the file of FARCC_COUNTS");
-      return;
+      perror("farheap: the counts are below: cannot write them to the file of FARCC_COUNTS");
+      to = STDERR_FILENO;
     }
   }
   for (const struct farheap_counted* at = __start_farheap_counts; at != __stop_farheap_counts; ++at) {

@@ -8,6 +8,9 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -17,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kCounts = "libfarheap-counts.a";
+constexpr std::string_view kGuards = "libfarheap-guards.a";
 constexpr std::string_view kTranslate = "libfarheap-translate.so";
 
 std::string environment(const char* name) {
@@ -124,6 +128,16 @@ void add_pass_option(std::vector<std::string>& words, const std::string& option)
   add(words, {"-Xclang", "-mllvm", "-Xclang", option});
 }
 
+// The content's hash, too: ccache between farcc and clang sees the command and not the file.
+void add_guards(std::vector<std::string>& words, const std::string& guards) {
+  if (guards.empty()) return;
+  add_pass_option(words, "-farheap-guards=" + guards);
+  if (guards == kRecord) return;
+  std::ifstream file(guards, std::ios::binary);
+  const std::string content(std::istreambuf_iterator<char>(file), {});
+  add_pass_option(words, fmt::format("-farheap-guards-hash={:x}", std::hash<std::string>{}(content)));
+}
+
 void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs::path& passes) {
   // Loaded twice, which is once: for its options to be known, and for its passes to be run.
   add(words, {"-Xclang", "-load", "-Xclang", passes, "-Xclang", "-fpass-plugin=" + passes.string()});
@@ -131,6 +145,9 @@ void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs:
   if (!wishes.report.empty()) add_pass_option(words, "-farheap-report=" + wishes.report);
   if (wishes.threshold != 0) add_pass_option(words, "-farheap-threshold=" + std::to_string(wishes.threshold));
   if (wishes.executed) add_pass_option(words, "-farheap-executed");
+  add_guards(words, wishes.guards);
+  if (wishes.stack) add_pass_option(words, "-farheap-stack");
+  if (wishes.globals) add_pass_option(words, "-farheap-globals");
   for (const std::string& only : wishes.only) add_pass_option(words, "-farheap-only=" + only);
   for (const std::string& leave : wishes.leave) add_pass_option(words, "-farheap-leave=" + leave);
   for (const std::string& borrow : wishes.borrow) add_pass_option(words, "-farheap-borrow=" + borrow);
@@ -144,18 +161,19 @@ void add_passes_at_link(std::vector<std::string>& words, const Clang& clang) {
   if (!error && is_program(beside)) add(words, {"-Wl,--load-pass-plugin=" + clang.passes.string()});
 }
 
-Status add_counts(std::vector<std::string>& words, const std::vector<fs::path>& folders) {
+Status add_counts(std::vector<std::string>& words, const std::vector<fs::path>& folders, std::string_view name,
+                  const char* option) {
   for (const fs::path& folder : folders) {
     std::error_code error;
-    const fs::path library = folder / kCounts;
+    const fs::path library = folder / name;
     if (!fs::exists(library, error)) continue;
     // Whole: nothing in the program asks for it.
     add(words, {"-Wl,--whole-archive", "-Xlinker", library, "-Wl,--no-whole-archive"});
     return {};
   }
-  return fail(ErrorCode::kNotFound, "farcc: cannot link what prints the counts", std::string(kCounts),
+  return fail(ErrorCode::kNotFound, "farcc: cannot link what writes the counts", std::string(name),
               "it is not in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
-              "install Farheap whole, or leave -ffar-count=executed out");
+              fmt::format("install Farheap whole, or leave {} out", option));
 }
 
 // Shared, so that a program and its libraries have one far heap between them.
@@ -175,8 +193,9 @@ Status add_translation(std::vector<std::string>& words, const std::vector<fs::pa
 }
 
 Status check_translation(const CommandLine& line) {
-  const auto refused = [](const char* option, const char* why, const char* remedy) {
-    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=translate-heap does not go with", option, why, remedy);
+  const auto refused = [&line](const char* option, const char* why, const char* remedy) {
+    return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=" + line.wishes.level + " does not go with", option, why,
+                remedy);
   };
   if (line.is_static && line.links) {
     return refused("-static", "its runtime is a shared library, one for the program and all of its libraries",
@@ -254,9 +273,12 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
     add_passes(words, line.wishes, chosen->passes);
     if (line.lto_by_lld && line.wishes.is_plain_hint()) add_passes_at_link(words, *chosen);
     if (line.links && line.wishes.level == "count" && line.wishes.executed) {
-      if (auto added = add_counts(words, folders); !added) return fail(added.error());
+      if (auto added = add_counts(words, folders, kCounts, "-ffar-count=executed"); !added) return fail(added.error());
     }
-    if (line.wishes.level == "translate-heap") {
+    if (line.links && line.wishes.guards == kRecord) {
+      if (auto added = add_counts(words, folders, kGuards, "-ffar-guard=record"); !added) return fail(added.error());
+    }
+    if (line.wishes.translates()) {
       if (auto able = check_translation(line); !able) return fail(able.error());
       if (line.links) {
         if (auto added = add_translation(words, folders); !added) return fail(added.error());

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "base/units.hpp"
 
@@ -16,8 +17,9 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 4> kLevels = {"none", "count", "hint", "translate-heap"};
-constexpr std::array<std::string_view, 2> kLevelsToCome = {"translate-all", "guard"};
+constexpr std::array<std::string_view, 6> kLevels = {"none",  "count",          "hint",
+                                                     "guard", "translate-heap", "translate-all"};
+constexpr const char kChoice[] = "choose none, count, hint, guard, translate-heap or translate-all";
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -81,11 +83,7 @@ auto wrong(std::string option, std::string why, std::string remedy) {
 
 Status take_level(Wishes& wishes, std::string_view option, std::string_view level) {
   const std::string where = std::string(option) + std::string(level);
-  if (is_one_of(kLevelsToCome, level)) {
-    return wrong(where, "that level is not built yet", "choose none, count, hint or translate-heap");
-  }
-  if (!is_one_of(kLevels, level))
-    return wrong(where, "there is no such level", "choose none, count, hint or translate-heap");
+  if (!is_one_of(kLevels, level)) return wrong(where, "there is no such level", kChoice);
   wishes.level = level;
   return {};
 }
@@ -98,6 +96,28 @@ void add_patterns(std::vector<std::string>& patterns, std::string_view list) {
   }
 }
 
+// Why it is none; empty if it is one. The passes would name an option that nobody wrote, or take a word for itself that
+// was meant as a list.
+std::string wrong_pattern(std::string_view pattern) {
+  for (const auto& [open, close] : {std::pair{'[', ']'}, std::pair{'{', '}'}}) {
+    const std::size_t at = pattern.find(open);
+    if (at == pattern.npos || (at > 0 && pattern[at - 1] == '\\')) continue;
+    if (pattern.find(close, at) == pattern.npos) {
+      return "the pattern '" + std::string(pattern) + "' has a '" + open + "' without its '" + close + "'";
+    }
+  }
+  return {};
+}
+
+Status take_patterns(std::vector<std::string>& patterns, const std::string& word, std::string_view list) {
+  add_patterns(patterns, list);
+  for (const std::string& pattern : patterns) {
+    std::string why = wrong_pattern(pattern);
+    if (!why.empty()) return wrong(word, std::move(why), "close it, or put a backslash before it");
+  }
+  return {};
+}
+
 Status take_own(Wishes& wishes, const std::string& word) {
   if (const auto level = value_of(word, "-ffar=")) return take_level(wishes, "-ffar=", *level);
   if (word == "-ffar-report") {
@@ -106,19 +126,31 @@ Status take_own(Wishes& wishes, const std::string& word) {
     if (file->empty()) return wrong(word, "the name of a file is missing", "name one, or write -ffar-report");
     wishes.report = *file;
   } else if (const auto only = value_of(word, "-ffar-only=")) {
-    add_patterns(wishes.only, *only);
+    return take_patterns(wishes.only, word, *only);
   } else if (const auto leave = value_of(word, "-ffar-leave=")) {
-    add_patterns(wishes.leave, *leave);
+    return take_patterns(wishes.leave, word, *leave);
   } else if (const auto borrow = value_of(word, "-ffar-borrow=")) {
-    add_patterns(wishes.borrow, *borrow);
+    return take_patterns(wishes.borrow, word, *borrow);
   } else if (const auto size = value_of(word, "-ffar-threshold=")) {
     auto bytes = base::parse_size(*size);
     if (!bytes) return wrong(word, bytes.error().why, "write it as 512K, 4M or 1048576");
     wishes.threshold = *bytes;
   } else if (word == "-ffar-count=static" || word == "-ffar-count=executed") {
     wishes.executed = word == "-ffar-count=executed";
+  } else if (const auto guards = value_of(word, "-ffar-guard=")) {
+    if (guards->empty())
+      return wrong(word, "the name of a profile is missing", "name one, or write -ffar-guard=record");
+    wishes.guards = *guards;
+  } else if (word == "-ffar-globals") {
+    wishes.globals = true;
+  } else if (word == "-ffar-stack") {
+    wishes.stack = true;
   } else if (word == "-ffar-print") {
     wishes.print = true;
+  } else if (word == "-ffar") {
+    return wrong(word, "the level is missing", "write -ffar=hint, or none, count or translate-heap");
+  } else if (word == "-ffar-threshold") {
+    return wrong(word, "the size is missing", "write it as -ffar-threshold=4M");
   } else {
     return wrong(word, "farcc has no such option", "`farcc --help` lists them");
   }
@@ -200,6 +232,8 @@ Status take_environment(Wishes& wishes) {
 
 }  // namespace
 
+bool Wishes::translates() const { return level == "translate-heap" || level == "translate-all"; }
+
 bool Wishes::is_plain_hint() const {
   return level == "hint" && report.empty() && only.empty() && leave.empty() && borrow.empty() && threshold == 0;
 }
@@ -224,6 +258,13 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
   }
   if (line.wishes.executed && line.wishes.level != "count") {
     return wrong("-ffar-count=executed", "only level count counts", "add -ffar=count");
+  }
+  if (!line.wishes.guards.empty() && line.wishes.level != "guard") {
+    return wrong("-ffar-guard=" + line.wishes.guards, "only level guard has guards", "add -ffar=guard");
+  }
+  if ((line.wishes.stack || line.wishes.globals) && !line.wishes.translates()) {
+    return wrong(line.wishes.stack ? "-ffar-stack" : "-ffar-globals", "without a translated heap nothing can be in it",
+                 "add -ffar=translate-heap");
   }
   std::vector<std::string> all;
   open_up(line.clang, all, 0);

@@ -12,16 +12,23 @@
 
 namespace farheap::compiler {
 
+// In place of a profile's name: record one.
+inline constexpr std::string_view kRecord = "record";
+
 // What farcc was asked for, by option or environment.
 struct Wishes {
-  std::string level = "hint";  // none, count, hint, translate-heap
+  std::string level = "hint";  // none, count, hint, guard, translate-heap, translate-all
   std::string report;          // a file, "-" for standard error, "" for none
   std::vector<std::string> only, leave, borrow;
-  std::uint64_t threshold = 0;  // bytes; 0: what the passes think
-  bool executed = false;        // count what is executed, too
-  bool print = false;           // the command, and run nothing
+  std::uint64_t threshold = 0;          // bytes; 0: what the passes think
+  bool executed = false;                // count what is executed, too
+  std::string guards;                   // level guard: kRecord, a profile, "" for all guards
+  bool stack = false, globals = false;  // in the far heap, too
+  bool print = false;                   // the command, and run nothing
   bool help = false;
 
+  // A level whose programs have their memory in a store.
+  [[nodiscard]] bool translates() const;
   // Nothing but the level is chosen.
   [[nodiscard]] bool is_plain_hint() const;
 };

@@ -24,20 +24,27 @@ farcc (far++ for C++) takes every option of clang, and runs it. What it makes ru
 Farheap {version}; docs/compiler.md says more.
 
   -ffar=LEVEL             hint (if nothing is said), count: counts of instructions, none: clang alone;
-                          translate-heap: loads and stores in the heap become gets and puts in a store
+                          guard: as hint, and accesses that may miss look first, and bring their pages themselves;
+                          translate-heap: loads and stores in the heap become gets and puts in a store;
+                          translate-all: those on the stack and in global variables, too
   -ffar-report[=FILE]     what was done and what was not; JSON lines if FILE ends with .jsonl; to standard error
   -ffar-only=GLOB,...     only these functions or files
   -ffar-leave=GLOB,...    not these; in the source: __attribute__((annotate("farheap_leave")))
   -ffar-borrow=GLOB,...   with translate-heap: functions that were not translated, read or write what they are given
                           before they return, and keep none of it
+  -ffar-stack             with translate-heap: the stack is in the store, too
+  -ffar-globals           with translate-heap: so are global variables; translate-all is both
   -ffar-threshold=SIZE    a loop over less is not hinted (1M)
   -ffar-count=executed    with -ffar=count: count what is executed, too, and print it when the program ends
+  -ffar-guard=record      with -ffar=guard: the program writes how often its guards missed (FARCC_GUARDS) when it ends
+  -ffar-guard=FILE        with -ffar=guard: only the guards that this profile says miss
   -ffar-print             print the command for clang, and run nothing
 
   FARCC_LEVEL=LEVEL, FARCC_REPORT=FILE   the same, for builds that cannot pass options; options count more
   FARCC_CLANG=PROGRAM     the clang to run; it has to be of a version that there are passes for
   FARCC_LAUNCHER=PROGRAM  put in front of it, as ccache
-  FARHEAP_FAR_STORE=URI   where a program of translate-heap has its heap (mem:); FARHEAP_FAR_MODE=direct or cached
+  FARHEAP_FAR_STORE=URI   where a translated program has its heap (mem:); FARHEAP_FAR_MODE=direct or cached
+  FARCC_GUARDS=FILE       where a program of -ffar-guard=record adds its profile to (farheap-guards.txt)
   FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
 
 clang --help lists clang's options.

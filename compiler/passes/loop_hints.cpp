@@ -17,8 +17,6 @@
 
 #include <map>
 
-#include "loop_ranges.hpp"
-
 namespace farheap::passes {
 namespace {
 
@@ -73,10 +71,12 @@ bool make_preheaders(llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
 
 class Inserter {
  public:
-  Inserter(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings, Report& report)
+  Inserter(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings, Report& report,
+           Touches* evenly)
       : function_(function),
         settings_(settings),
         report_(report),
+        evenly_(evenly),
         loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
         dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
         evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
@@ -99,6 +99,8 @@ class Inserter {
     for (const LoopRange& range : found.ranges) compute(range, hints[range.loop]);
     bool changed = false;
     for (const auto& [loop, of_loop] : hints) changed |= insert(*loop, of_loop);
+    // Not earlier: the expander may have used one loop's instructions for another one.
+    for (llvm::BasicBlock* block : said_in_) sink_into(*block);
     return changed;
   }
 
@@ -191,11 +193,38 @@ class Inserter {
     at.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(at.CreateAnd(there, longest), before->getIterator(), false,
                                                       seldom, &updater, &loops_));
     at.SetCurrentDebugLocation(place);
+    said_in_.push_back(at.GetInsertBlock());
     for (const Hint& hint : hints) {
       at.CreateCall(callee, {hint.begin, hint.bytes, hint.stride, at.getInt32(hint.range.flags)});
       report_hint(loop, hint.range);
+      if (evenly_ != nullptr) evenly_->insert(hint.range.evenly.begin(), hint.range.evenly.end());
     }
     return true;
+  }
+
+  // What only a hint needs is computed only if it is said: where loops are short that is never, and registers are dear.
+  static void sink_into(llvm::BasicBlock& block) {
+    llvm::SmallVector<llvm::Instruction*> users;
+    for (llvm::Instruction& instruction : llvm::reverse(block)) users.push_back(&instruction);
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      for (Value* operand : users[i]->operands()) {
+        auto* computed = llvm::dyn_cast<llvm::Instruction>(operand);
+        if (computed == nullptr || computed->getParent() == &block || !can_sink(*computed, block)) continue;
+        computed->moveBefore(block, block.getFirstInsertionPt());
+        users.push_back(computed);
+      }
+    }
+  }
+
+  static bool can_sink(const llvm::Instruction& computed, const llvm::BasicBlock& block) {
+    if (llvm::isa<llvm::PHINode>(computed) || computed.isTerminator() || computed.mayHaveSideEffects() ||
+        computed.mayReadFromMemory() || computed.getType()->isTokenTy() || llvm::isa<llvm::AllocaInst>(computed)) {
+      return false;
+    }
+    return llvm::all_of(computed.users(), [&](const llvm::User* user) {
+      const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user);
+      return instruction != nullptr && instruction->getParent() == &block && !llvm::isa<llvm::PHINode>(instruction);
+    });
   }
 
   void report_hint(const Loop& loop, const LoopRange& range) {
@@ -218,17 +247,19 @@ class Inserter {
   llvm::Function& function_;
   const Settings& settings_;
   Report& report_;
+  Touches* evenly_;
   llvm::LoopInfo& loops_;
   llvm::DominatorTree& dominators_;
   llvm::ScalarEvolution& evolution_;
   llvm::TargetTransformInfo& costs_;
   llvm::SCEVExpander expander_;
+  llvm::SmallVector<llvm::BasicBlock*> said_in_;
 };
 
 }  // namespace
 
 bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-                Report& report) {
+                Report& report, Touches* evenly) {
   llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
   if (loops.empty()) return false;
   const bool prepared = make_preheaders(loops, analyses.getResult<llvm::DominatorTreeAnalysis>(function));
@@ -238,7 +269,7 @@ bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyse
     kept.preserve<llvm::DominatorTreeAnalysis>();
     analyses.invalidate(function, kept);
   }
-  return Inserter(function, analyses, settings, report).run() || prepared;
+  return Inserter(function, analyses, settings, report, evenly).run() || prepared;
 }
 
 }  // namespace farheap::passes

@@ -13,13 +13,15 @@
 
 #include <llvm/IR/PassManager.h>
 
+#include "loop_ranges.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 
 namespace farheap::passes {
 
 // Analyses of the function are as invalid afterwards as any change makes them. True if something was inserted.
+// `evenly`, if it is there, gets what was hinted and advances by less than a page.
 bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-                Report& report);
+                Report& report, Touches* evenly = nullptr);
 
 }  // namespace farheap::passes

@@ -21,6 +21,7 @@ using llvm::ScalarEvolution;
 using llvm::SCEV;
 
 constexpr unsigned kOffsetBits = 64;
+constexpr std::int64_t kPage = 4096;
 
 // A piece of memory that one instruction touches.
 struct Access {
@@ -157,6 +158,10 @@ class Finder {
     if (evolution_.getUnsignedRangeMax(bytes_of(range)).ult(settings_.threshold))
       return why = "too short", std::nullopt;
     if (isa<llvm::SCEVConstant>(range.stride) && evolution_.isKnownNegative(range.stride)) range.flags |= kBackward;
+    if (const auto* stride = dyn_cast<llvm::SCEVConstant>(range.stride);
+        stride != nullptr && stride->getAPInt().abs().ult(kPage)) {
+      range.evenly.emplace_back(access.at, access.pointer);
+    }
     return range;
   }
 
@@ -254,6 +259,7 @@ class Finder {
       const unsigned backward = range.flags & more.flags & kBackward;
       range.flags = ((range.flags | more.flags) & ~static_cast<unsigned>(kBackward)) | backward;
       ++range.accesses;
+      range.evenly.append(more.evenly);
       return true;
     }
     return false;

@@ -10,12 +10,14 @@
 // Thread-safety: one thread for a function.
 #pragma once
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "settings.hpp"
@@ -24,6 +26,10 @@ namespace farheap::passes {
 
 // As in farheap/loop_hint.h.
 enum Direction : unsigned { kReads = 1, kWrites = 2, kBackward = 4 };
+
+// An instruction and the pointer that it goes by: a copy goes by two.
+using Touch = std::pair<const llvm::Instruction*, const llvm::Value*>;
+using Touches = llvm::DenseSet<Touch>;
 
 // The bytes [base + low, base + high), known before `loop` is entered. In bytes, as 64-bit numbers with sign.
 struct LoopRange {
@@ -34,6 +40,7 @@ struct LoopRange {
   const llvm::SCEV* stride = nullptr;  // from one turn of the innermost loop to the next; null: it differs
   unsigned flags = 0;                  // of Direction
   unsigned accesses = 0;
+  llvm::SmallVector<Touch, 1> evenly;  // those of them that advance by less than a page
 };
 
 // An access that no range speaks for, and why.

@@ -12,7 +12,10 @@
 #include <llvm/Plugins/PassPlugin.h>
 #endif
 
-#include "count.hpp"
+#include <optional>
+
+#include "guard_profile.hpp"
+#include "guards.hpp"
 #include "loop_hints.hpp"
 #include "translate.hpp"
 
@@ -35,6 +38,20 @@ void complain(llvm::Module& module, llvm::Error error) {
   if (error) module.getContext().emitError("Farheap: " + llvm::toString(std::move(error)));
 }
 
+// Hints, too: what advances evenly is theirs.
+bool guard(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
+           const GuardProfile* profile, Report& report) {
+  Touches evenly;
+  bool changed = false;
+  if (function.hasOptNone()) {
+    report.add(function, {}, "left", "not hinted: compiled without optimisation (-O0, optnone)");
+  } else {
+    changed = hint_loops(function, analyses, settings, report, &evenly);
+    if (changed) analyses.invalidate(function, llvm::PreservedAnalyses::none());
+  }
+  return guard_accesses(function, analyses, settings, profile, evenly, report) || changed;
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
@@ -46,7 +63,27 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   if (read->level == Level::kNone) return llvm::PreservedAnalyses::all();
   Report report(read->report);
   const llvm::StringSet<> annotated = left_by_attribute(module);
+  std::optional<GuardProfile> profile;
+  if (read->level == Level::kGuard && !read->guards.empty() && read->guards != kRecord) {
+    llvm::Expected<GuardProfile> found = GuardProfile::read(read->guards);
+    if (!found) {
+      complain(module, found.takeError());
+      return llvm::PreservedAnalyses::all();
+    }
+    profile = std::move(*found);
+  }
   bool changed = false;
+  if (read->level == Level::kTranslateHeap) {
+    before_.clear();
+    for (llvm::Function& function : module) {
+      before_[&function] = count(function);
+      if (!function.isDeclaration() && !function.hasFnAttribute(kDone) &&
+          !reason_to_leave(function, *read, annotated).empty()) {
+        function.addFnAttr(kLeft);
+      }
+    }
+    if (read->globals) changed = move_globals(module, *read, report);
+  }
   for (llvm::Function& function : module) {
     // What is available externally is emitted, and instrumented, elsewhere.
     if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(kDone))
@@ -55,7 +92,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     if (!why.empty()) {
       report.add(function, {}, "left", why);
     } else {
-      changed |= run_on(function, analyses, *read, report);
+      changed |= run_on(function, analyses, *read, profile ? &*profile : nullptr, report);
     }
     function.addFnAttr(kDone);
   }
@@ -65,8 +102,9 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
 }
 
 bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
-                         Report& report) {
-  const Counts before = count(function);
+                         const GuardProfile* profile, Report& report) {
+  const auto known = before_.find(&function);
+  const Counts before = known == before_.end() ? count(function) : known->second;
   if (settings.level == Level::kCount) {
     report.add(function, {}, "counted", "",
                {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});
@@ -80,7 +118,8 @@ bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& 
     return true;
   }
   auto& of_functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
-  const bool changed = hint_loops(function, of_functions, settings, report);
+  const bool changed = settings.level == Level::kGuard ? guard(function, of_functions, settings, profile, report)
+                                                       : hint_loops(function, of_functions, settings, report);
   report.add(function, {}, "size", "instructions",
              {{"before", before.instructions}, {"after", count(function).instructions}});
   return changed;

@@ -5,8 +5,11 @@
 // Thread-safety: one thread for a module.
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/IR/PassManager.h>
 
+#include "count.hpp"
+#include "guard_profile.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 
@@ -20,7 +23,10 @@ class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
 
  private:
   bool run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
-              Report& report);
+              const GuardProfile* profile, Report& report);
+
+  // Instructions of functions before variables were moved, which changes them.
+  llvm::DenseMap<const llvm::Function*, Counts> before_;
 };
 
 }  // namespace farheap::passes

@@ -31,21 +31,36 @@ void Report::add(const llvm::Function& function, const llvm::DebugLoc& where, ll
                  llvm::StringRef text, Numbers numbers) {
   if (!is_wanted()) return;
   const Place place = place_of(function, where);
-  const std::string name = llvm::demangle(function.getName());
+  add_line(place.file, place.line, "function", llvm::demangle(function.getName()), what, text, numbers);
+}
+
+void Report::add(const llvm::GlobalVariable& variable, llvm::StringRef what, llvm::StringRef text, Numbers numbers) {
+  if (!is_wanted()) return;
+  Place place{variable.getParent()->getSourceFileName(), 0};
+  llvm::SmallVector<llvm::DIGlobalVariableExpression*, 1> known;
+  variable.getDebugInfo(known);
+  if (!known.empty()) {
+    place = {known.front()->getVariable()->getFilename().str(), known.front()->getVariable()->getLine()};
+  }
+  add_line(place.file, place.line, "variable", llvm::demangle(variable.getName()), what, text, numbers);
+}
+
+void Report::add_line(llvm::StringRef file, unsigned line, llvm::StringRef kind, llvm::StringRef name,
+                      llvm::StringRef what, llvm::StringRef text, Numbers numbers) {
   llvm::raw_string_ostream out(lines_);
   if (json_) {
-    llvm::json::Object line{{"format", 1},
-                            {"file", llvm::json::fixUTF8(place.file)},
-                            {"line", place.line},
-                            {"function", llvm::json::fixUTF8(name)},
-                            {"what", what.str()}};
-    if (!text.empty()) line["text"] = llvm::json::fixUTF8(text);
-    for (const auto& [key, number] : numbers) line[key] = static_cast<std::int64_t>(number);
-    out << llvm::json::Value(std::move(line)) << '\n';
+    llvm::json::Object row{{"format", 1},
+                           {"file", llvm::json::fixUTF8(file)},
+                           {"line", line},
+                           {kind, llvm::json::fixUTF8(name)},
+                           {"what", what.str()}};
+    if (!text.empty()) row["text"] = llvm::json::fixUTF8(text);
+    for (const auto& [key, number] : numbers) row[key] = static_cast<std::int64_t>(number);
+    out << llvm::json::Value(std::move(row)) << '\n';
     return;
   }
-  out << place.file << ':';
-  if (place.line != 0) out << place.line << ':';
+  out << file << ':';
+  if (line != 0) out << line << ':';
   out << ' ' << name << ": " << what << ':';
   if (!text.empty()) out << ' ' << text;
   const char* between = text.empty() ? " " : "; ";

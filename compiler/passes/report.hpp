@@ -9,6 +9,7 @@
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/DebugLoc.h>
 #include <llvm/IR/Function.h>
+#include <llvm/IR/GlobalVariable.h>
 #include <llvm/Support/Error.h>
 
 #include <cstdint>
@@ -26,14 +27,21 @@ class Report {
   [[nodiscard]] bool is_wanted() const { return !to_.empty(); }
 
   using Numbers = std::initializer_list<std::pair<llvm::StringRef, std::uint64_t>>;
-  // what: hinted, left, counted, size, translated, borrowed, passed. `text` and `numbers` may be empty.
+  // what: hinted, guarded, left, counted, size, translated, borrowed, passed, local, far stack. `text` and `numbers`
+  // may be empty.
   void add(const llvm::Function& function, const llvm::DebugLoc& where, llvm::StringRef what, llvm::StringRef text,
            Numbers numbers = {});
+
+  // what: far, local.
+  void add(const llvm::GlobalVariable& variable, llvm::StringRef what, llvm::StringRef text, Numbers numbers = {});
 
   // Writes what was added.
   [[nodiscard]] llvm::Error write();
 
  private:
+  void add_line(llvm::StringRef file, unsigned line, llvm::StringRef kind, llvm::StringRef name, llvm::StringRef what,
+                llvm::StringRef text, Numbers numbers);
+
   std::string to_;
   bool json_;
   std::string lines_;

@@ -13,18 +13,28 @@ namespace {
 
 namespace cl = llvm::cl;
 
-cl::opt<Level> g_level("farheap-level", cl::desc("Farheap: what is added to the program"), cl::init(Level::kHint),
-                       cl::values(clEnumValN(Level::kNone, "none", "nothing"),
-                                  clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
-                                  clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
-                                  clEnumValN(Level::kTranslateHeap, "translate-heap",
-                                             "gets and puts in a store for loads and stores in the heap")));
+cl::opt<Level> g_level(
+    "farheap-level", cl::desc("Farheap: what is added to the program"), cl::init(Level::kHint),
+    cl::values(
+        clEnumValN(Level::kNone, "none", "nothing"),
+        clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
+        clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
+        clEnumValN(Level::kGuard, "guard", "the same, and looks whether a page is away before accesses that may miss"),
+        clEnumValN(Level::kTranslateHeap, "translate-heap",
+                   "gets and puts in a store for loads and stores in the heap"),
+        clEnumValN(Level::kTranslateAll, "translate-all", "for those on the stack and in global variables, too")));
 // Below a mebibyte the pager's own read-ahead is there before the hint has paid.
 cl::opt<std::uint64_t> g_threshold("farheap-threshold", cl::desc("Farheap: bytes from which on a loop is hinted"),
                                    cl::init(1u << 20));
 cl::opt<bool> g_anywhere("farheap-anywhere", cl::Hidden,
                          cl::desc("Farheap: the stack and globals count as the heap; for tests of the passes"));
+cl::opt<bool> g_stack("farheap-stack", cl::desc("Farheap: level translate-heap: the stack, too"));
+cl::opt<bool> g_globals("farheap-globals", cl::desc("Farheap: level translate-heap: global variables, too"));
 cl::opt<bool> g_executed("farheap-executed", cl::desc("Farheap: level count counts what is executed, too"));
+cl::opt<std::string> g_guards("farheap-guards",
+                              cl::desc("Farheap: level guard: guards by this profile; record: guards that make one"));
+// Nobody reads it. It makes command lines differ where profiles of one name do.
+cl::opt<std::string> g_guards_hash("farheap-guards-hash", cl::Hidden, cl::desc("Farheap: of the profile"));
 cl::opt<std::string> g_report("farheap-report", cl::desc("Farheap: report to this file; -: standard error"));
 cl::list<std::string> g_only("farheap-only", cl::CommaSeparated, cl::desc("Farheap: only these functions or files"));
 cl::list<std::string> g_borrow(
@@ -48,39 +58,52 @@ llvm::Error read_patterns(const cl::list<std::string>& option, std::vector<llvm:
 // Parameters are left off, so that a pattern need not know them: `graph::*` is for graph::find(int), too.
 std::string plain_name(const std::string& demangled) { return demangled.substr(0, demangled.find('(')); }
 
-bool any_of(const std::vector<llvm::GlobPattern>& patterns, const llvm::Function& function) {
+bool any_of(const std::vector<llvm::GlobPattern>& patterns, llvm::StringRef symbol, llvm::StringRef file) {
   if (patterns.empty()) return false;
-  const llvm::DISubprogram* known = function.getSubprogram();
-  const llvm::StringRef file =
-      known != nullptr ? known->getFilename() : llvm::StringRef(function.getParent()->getSourceFileName());
   const llvm::StringRef base = llvm::sys::path::filename(file);
-  const std::string demangled = llvm::demangle(function.getName());
+  const std::string demangled = llvm::demangle(symbol);
   const std::string plain = plain_name(demangled);
   for (const llvm::GlobPattern& pattern : patterns) {
-    for (const llvm::StringRef name :
-         {function.getName(), llvm::StringRef(demangled), llvm::StringRef(plain), file, base}) {
+    for (const llvm::StringRef name : {symbol, llvm::StringRef(demangled), llvm::StringRef(plain), file, base}) {
       if (pattern.match(name)) return true;
     }
   }
   return false;
 }
 
+llvm::StringRef file_of(const llvm::Function& function) {
+  const llvm::DISubprogram* known = function.getSubprogram();
+  return known != nullptr ? known->getFilename() : llvm::StringRef(function.getParent()->getSourceFileName());
+}
+
 }  // namespace
 
 bool Settings::wants(const llvm::Function& function) const {
-  return (only.empty() || any_of(only, function)) && !any_of(leave, function);
+  return (only.empty() || any_of(only, function.getName(), file_of(function))) &&
+         !any_of(leave, function.getName(), file_of(function));
 }
 
-bool Settings::may_borrow(const llvm::Function& function) const { return any_of(borrow, function); }
+bool Settings::wants(const llvm::GlobalVariable& variable) const {
+  const llvm::StringRef file = variable.getParent()->getSourceFileName();
+  return (only.empty() || any_of(only, variable.getName(), file)) && !any_of(leave, variable.getName(), file);
+}
+
+bool Settings::may_borrow(const llvm::Function& function) const {
+  return any_of(borrow, function.getName(), file_of(function));
+}
 
 bool anywhere() { return g_anywhere; }
 
 llvm::Expected<Settings> settings() {
   Settings result;
   result.level = g_level;
+  if (g_level == Level::kTranslateAll) result.level = Level::kTranslateHeap;
+  result.stack = g_stack || g_level == Level::kTranslateAll;
+  result.globals = g_globals || g_level == Level::kTranslateAll;
   result.threshold = g_threshold;
   result.anywhere = g_anywhere;
   result.executed = g_executed;
+  result.guards = g_guards;
   result.reports = !g_report.empty();
   result.report = g_report;
   if (auto error = read_patterns(g_only, result.only)) return error;

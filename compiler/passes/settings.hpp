@@ -16,23 +16,32 @@
 
 namespace farheap::passes {
 
-enum class Level { kNone, kCount, kHint, kTranslateHeap };
+// kTranslateAll is kTranslateHeap with `stack` and `globals`; settings() says it so.
+enum class Level { kNone, kCount, kHint, kGuard, kTranslateHeap, kTranslateAll };
 
 // A function with this attribute has been seen to: a second run of the pass, at link time, leaves it alone.
 inline constexpr const char kDone[] = "farheap-done";
+// One with this was not to be translated.
+inline constexpr const char kLeft[] = "farheap-left";
+// In place of a profile's name: record one.
+inline constexpr const char kRecord[] = "record";
 
 struct Settings {
   Level level = Level::kHint;
-  std::uint64_t threshold = 0;  // bytes; what is shorter is not worth a call
-  bool anywhere = false;        // also what is certainly not in the heap: more to test with
-  bool executed = false;        // level count: count what is executed, too
+  std::uint64_t threshold = 0;          // bytes; what is shorter is not worth a call
+  bool stack = false, globals = false;  // level translate-heap: they are far, too
+  bool anywhere = false;                // also what is certainly not in the heap: more to test with
+  bool executed = false;                // level count: count what is executed, too
   bool reports = false;
   std::string report;  // a file; "-": standard error
   std::vector<llvm::GlobPattern> only, leave;
+  // Level guard: kRecord, a profile's name, or "" for all guards.
+  std::string guards;
   std::vector<llvm::GlobPattern> borrow;  // level translate-heap: functions that may be lent copies
 
   // By name, mangled or not, or by the source file's name.
   [[nodiscard]] bool wants(const llvm::Function& function) const;
+  [[nodiscard]] bool wants(const llvm::GlobalVariable& variable) const;
   [[nodiscard]] bool may_borrow(const llvm::Function& function) const;
 };
 

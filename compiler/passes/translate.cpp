@@ -54,6 +54,14 @@ void take_promises_back(llvm::Function& function) {
   }
 }
 
+// Inline functions and templates: libraries that were not translated, the runtime's own among them, would find the
+// program's before theirs, and have far memory of it. Everybody who uses one has one.
+void keep_to_itself(llvm::Function& function) {
+  if (!function.hasLinkOnceODRLinkage() || !function.hasDefaultVisibility()) return;
+  function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function.setDSOLocal(true);
+}
+
 // Not an instruction: a part of what a global variable begins with.
 llvm::Constant* constant_user_of(const llvm::Function& function) {
   for (const llvm::User* user : function.users()) {
@@ -97,6 +105,9 @@ void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Tw
 
 void translate_heap(llvm::Function& function, const Settings& settings, Report& report) {
   take_promises_back(function);
+  keep_to_itself(function);
+  if (settings.stack) move_stack(function, settings, report);
+  split_lanes(function);
   translate_calls(function, settings, report);
   const Translated done = translate_accesses(function);
   report.add(function, {}, "translated", "",

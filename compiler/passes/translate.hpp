@@ -5,8 +5,9 @@
 //
 //   address - __farheap_far.begin < __farheap_far.bytes ? __farheap_get(&copy, address, bytes), copy : *address
 //
-// What allocates is renamed to the runtime's functions; so is what the runtime has for the C library's functions on
-// memory and strings. compiler/runtime has them all.
+// With -ffar-stack and -ffar-globals (both: level translate-all) the stack and global variables are in the far heap,
+// too. What allocates is renamed to the runtime's functions; so is what the runtime has for the C library's functions
+// on memory and strings. compiler/runtime has them all.
 //
 //   opt -load-pass-plugin=farheap-passes-19.so -passes=farheap -farheap-level=translate-heap -S list.ll
 //
@@ -16,9 +17,10 @@
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
-#include <optional>
+#include <string>
 
 #include "report.hpp"
 #include "settings.hpp"
@@ -30,6 +32,10 @@ void translate_heap(llvm::Function& function, const Settings& settings, Report& 
 
 // Addresses of functions that global variables begin with: those of the runtime's functions instead.
 void rename_in_initialisers(llvm::Module& module);
+
+// -ffar-globals: the module's variables in the far heap. To be called once, before functions are translated.
+// True if something has changed.
+bool move_globals(llvm::Module& module, const Settings& settings, Report& report);
 
 // Parts of the above, for one another.
 
@@ -45,6 +51,22 @@ struct Translated {
 [[nodiscard]] Translated translate_accesses(llvm::Function& function);
 
 void translate_calls(llvm::Function& function, const Settings& settings, Report& report);
+
+// -ffar-stack.
+void move_stack(llvm::Function& function, const Settings& settings, Report& report);
+
+// Masked accesses by pointers that may be far: an access for each lane.
+void split_lanes(llvm::Function& function);
+[[nodiscard]] bool has_lanes(llvm::IntrinsicInst& call);
+
+// True if the module's own code of it is what runs, and is translated.
+[[nodiscard]] bool is_translated(const llvm::Function& function);
+// Locks, semaphores, buffers of setjmp(), lists of arguments, strings and streams: only functions of the C and C++
+// libraries touch them.
+[[nodiscard]] bool is_of_a_library(const llvm::Type* type);
+// Why a variable cannot be far: its address goes directly to what is neither translated, nor lent copies, nor of the
+// runtime. Empty: nothing is in the way.
+[[nodiscard]] std::string why_local(llvm::Value& object, const Settings& settings);
 
 // The runtime's function in place of the C library's of this name, or nothing.
 [[nodiscard]] llvm::StringRef far_name_of(llvm::StringRef name);

@@ -56,11 +56,6 @@ class Caller {
       }
       return;
     }
-    if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) {
-      refuse(call, "setjmp() or another function that returns twice",
-             "leave the function out with -ffar-leave if it touches no heap");
-      return;
-    }
     if (auto* plain = dyn_cast<llvm::CallInst>(&call); plain != nullptr && plain->isMustTailCall()) return;
     copy_values(call);
     const llvm::Function* callee = call.getCalledFunction();

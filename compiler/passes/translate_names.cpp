@@ -80,6 +80,17 @@ constexpr Twin kTwins[] = {
     {"strtod", "__farheap_strtod"},
     {"strtof", "__farheap_strtof"},
     {"strtold", "__farheap_strtold"},
+    // lists of arguments
+    {"vprintf", "__farheap_vprintf"},
+    {"vfprintf", "__farheap_vfprintf"},
+    {"vdprintf", "__farheap_vdprintf"},
+    {"vsprintf", "__farheap_vsprintf"},
+    {"vsnprintf", "__farheap_vsnprintf"},
+    {"vasprintf", "__farheap_vasprintf"},
+    {"__vprintf_chk", "__farheap_vprintf_chk"},
+    {"__vfprintf_chk", "__farheap_vfprintf_chk"},
+    {"__vsprintf_chk", "__farheap_vsprintf_chk"},
+    {"__vsnprintf_chk", "__farheap_vsnprintf_chk"},
 };
 
 // They read and write what their arguments point to, and nothing that lies there points on; they keep none of it.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -106,6 +107,8 @@ FARHEAP_ENTRY void* __farheap_borrow(void* own) {
     if (!found) return own;
     bytes = *found;
   }
+  // The object is a whole chunk of the stack, most of which is nothing.
+  if (const std::size_t used = translate::on_stack_from(own); used != 0) bytes = std::min(bytes, used);
   translate::Loan loan{
       nullptr, farheap::base::round_up(bytes, farheap::base::kPageBytes) + farheap::base::kPageBytes, {}};
   loan.before.resize(bytes);

@@ -34,7 +34,12 @@ FARHEAP_ENTRY void __farheap_put(void* to, const void* from, std::size_t bytes);
 // Every mix of far and near, overlapping or not.
 FARHEAP_ENTRY void __farheap_copy(void* to, const void* from, std::size_t bytes);
 FARHEAP_ENTRY void __farheap_fill(void* to, unsigned char byte, std::size_t bytes);
+// A local copy of a far object for as long as it is not returned; what is near is itself.
+FARHEAP_ENTRY void* __farheap_borrow(void* own);
+FARHEAP_ENTRY void __farheap_return(void* copy, void* own);
 FARHEAP_ENTRY void* __farheap_malloc(std::size_t bytes);
+FARHEAP_ENTRY void __farheap_free(void* at);
+FARHEAP_ENTRY void* __farheap_aligned_alloc(std::size_t alignment, std::size_t bytes);
 // NOLINTEND(bugprone-reserved-identifier)
 
 namespace farheap::translate {
@@ -69,6 +74,10 @@ class Inside {
 void explain_faults();
 // For the above: whether the address is, or was, one of a copy that was lent.
 [[nodiscard]] bool was_lent(const void* at);
+// Bytes from there to the end of what this thread's far stack has in use; 0: it is not on it.
+[[nodiscard]] std::size_t on_stack_from(const void* at);
+// Whether it is one of a variable whose original is closed.
+[[nodiscard]] bool was_moved(const void* at);
 
 // A value that may be far.
 template <class T>

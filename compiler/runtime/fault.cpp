@@ -30,7 +30,8 @@ void explain(int, siginfo_t* info, void* context) {
     return;
   }
   const bool is_far_memory = is_far(info->si_addr);
-  if (!is_far_memory && !was_lent(info->si_addr)) return;
+  const bool is_moved_variable = was_moved(info->si_addr);
+  if (!is_far_memory && !is_moved_variable && !was_lent(info->si_addr)) return;
   Dl_info place{};
   void* const at = place_of_fault(context);
   const bool is_known = dladdr(at, &place) != 0;
@@ -42,7 +43,16 @@ void explain(int, siginfo_t* info, void* context) {
           ? std::snprintf(
                 text, sizeof text,
                 "farheap: cannot touch far memory at %p: in %s of %s, at %p: that code was not translated; compile "
-                "it with farcc -ffar=translate-heap, or, if it keeps no pointer, name it with -ffar-borrow=\n",
+                "it with farcc -ffar=translate-heap, or, if it keeps no pointer, name it with -ffar-borrow=; or give "
+                "it "
+                "local memory\n",
+                info->si_addr, function, file, at)
+      : is_moved_variable
+          ? std::snprintf(
+                text, sizeof text,
+                "farheap: cannot touch the variable at %p: in %s of %s, at %p: the variable was moved to the far heap, "
+                "and that code was not translated with -ffar-globals, or had its address before it was moved; "
+                "compile it with the same options, or name the variable with -ffar-leave=\n",
                 info->si_addr, function, file, at)
           : std::snprintf(
                 text, sizeof text,

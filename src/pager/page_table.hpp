@@ -81,7 +81,9 @@ struct Extent {
   std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
   std::uint32_t period = 0;           // how long after the time before; 0: not known
   std::uint16_t present = 0;          // pages that are kPresent
+  std::uint16_t stored = 0;           // ... kStored
   bool was_filled = false;            // pages of it have been in view
+  bool is_over = false;               // the sweep that was seen here is a loop's, which is further on by now
   bool watched = false;               // a page of it is out of view so that the next sweep is seen
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
@@ -111,7 +113,9 @@ class PageTable {
     Extent& extent = this->extent(page);
     PageState& now = extent.state[page % kExtentPages];
     extent.present += static_cast<std::uint16_t>((state == PageState::kPresent) - (now == PageState::kPresent));
-    stored_pages_ += (state == PageState::kStored) - (now == PageState::kStored);
+    const int stored = (state == PageState::kStored) - (now == PageState::kStored);
+    extent.stored += static_cast<std::uint16_t>(stored);
+    stored_pages_ += stored;
     now = state;
     if (core_pages_ != nullptr) {
       core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);

@@ -33,6 +33,7 @@
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
 #include "pager/leaving.hpp"
+#include "pager/loops.hpp"
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
@@ -79,6 +80,8 @@ class Pager {
   // They will be written soon, and their neighbours: all may come into view now. Nothing is promised.
   void expect(PageRun run);
   void hint(HintKind kind, PageNumber first, std::uint64_t count);
+  // A loop is about to touch these pages, in order: `backward` from the last to the first. Nothing is promised.
+  void loop_begins(PageNumber first, std::uint64_t count, bool backward);
 
   // ---- guards (farheap/residency.h)
   // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives
@@ -207,6 +210,7 @@ class Pager {
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
+  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
   bool keep_hashes(Extent& extent, bool write);
@@ -284,6 +288,7 @@ class Pager {
   void request(const ReadAhead& wanted);
   [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
   void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
+  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
   // one only takes the processor from the first, and from who makes room.
   [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
@@ -333,6 +338,7 @@ class Pager {
   Neighbours neighbours_;
   Streams streams_;
   Streams fresh_streams_;
+  Loops loops_;
   std::deque<ReadAhead> requests_;
   std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
   std::uint64_t limit_ = 0;

@@ -17,6 +17,7 @@ constexpr int kLooksAtTheDoor = 400;       // some tens of microseconds: as long
 constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
 constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
 constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
+constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 PageRun cut(PageRun run, PageRun within) {
   const PageNumber first = std::max(run.first, within.first);
@@ -145,8 +146,16 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice Pager::notice(PageNumber page) {
   auto advice = streams_.touched(page);
+  const Loops::Touched loop = loops_.touched(page, advice.sequential);
+  for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {
+    if (table_.find(at) != nullptr) policy_.touched(at, limit_);  // what lay in memory was passed unseen
+    const PageNumber behind = loop.way_back ? at + kBehind : at - std::min(at, kBehind);
+    if (behind >= loop.first && behind < loop.end) policy_.passed(behind);
+  }
   Extent& extent = table_.extent(page);
-  if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
+  if (!advice.sequential && loop.way != Loops::Way::kNone) {
+    advice = streams_.presume(loop.way == Loops::Way::kBackward, kSurePages * 2);
+  } else if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
     --extent.swept_order;  // twice in vain, and it is not presumed any more
     const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
     const bool above = table_.state(page + 1) == PageState::kPresent;
@@ -281,6 +290,12 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
+PageRun Pager::before_the_loops_end(PageNumber page, PageRun window, bool backward) const {
+  const PageNumber first = backward ? std::max(window.first, loops_.first_of(page)) : window.first;
+  const PageNumber end = backward ? window.first + window.count : loops_.end_of(page + 1, window.first + window.count);
+  return {first, static_cast<std::uint32_t>(end - first)};
+}
+
 // A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours
 // advises.
 std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
@@ -319,6 +334,7 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
     return false;
   }
   PageRun window = fetch_window(page, granted, advice.backward);
+  if (advice.sequential) window = before_the_loops_end(page, window, advice.backward);
   if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
     const PageNumber first = page / granted * granted;
     window = fetch_window(first, granted, false);

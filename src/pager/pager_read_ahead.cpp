@@ -14,7 +14,9 @@ constexpr std::uint32_t kLeastPiece = 256;  // pages, of what is read by several
 // Of memory, what one stream may have on its way and not touched yet. More would look to the policy as if a sweep had
 // passed there (it takes it for one visit while a sixteenth of memory leaves), and be the first to go.
 constexpr std::uint64_t kMostAhead = 16;
-constexpr std::uint64_t kWindows = 4;  // on their way: one is put into view while the next ones are read
+constexpr std::uint64_t kWindows = 4;                // on their way: one is put into view while the next ones are read
+constexpr std::uint64_t kMostAnnounced = 8;          // of memory, by loops that have not begun
+constexpr std::uint64_t kMostForeseen = 1ull << 16;  // extents of one loop: more would take long to look at
 }  // namespace
 
 // What one stream may bring in at once: all of them together must fit into the list that stream blocks wait in, or
@@ -34,19 +36,22 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
   if (backward) {
     if (from == 0) return;
     const PageNumber end = from;
-    ahead = {end > window ? end - window : 0, static_cast<std::uint32_t>(std::min<PageNumber>(end, window))};
+    ahead.first = std::min(end, std::max(end > window ? end - window : 0, loops_.first_of(end)));
+    ahead.count = static_cast<std::uint32_t>(end - ahead.first);
     learn_run(ahead.first, end);
     streams_.continues_at(end - 1);
     if (table_.next_run(ahead.first, end, PageState::kStored).count == 0) return;
   } else {
     // Pages that are in memory already are skipped, so that the stream finds the far side of them filled, too.
-    const PageNumber end = std::min<PageNumber>(from + reach, table_.capacity_pages());
+    const PageNumber reached = std::min<PageNumber>(from + reach, table_.capacity_pages());
+    const PageNumber end = std::max(from, loops_.end_of(from, reached));
     learn_run(from, end);
     const PageNumber first = first_to_request(from, end);
     streams_.continues_between(from, first);
     if (first == end) return;
-    // A small rest costs as many faults and reads as a whole window: the next marker asks for it, if there is one.
-    if (end - first < window / 2 && announced_ != 0) return;
+    // A small rest costs as many faults and reads as a whole window: the next marker asks for it, if there is one. (Of
+    // a loop there is none after its end.)
+    if (end == reached && end - first < window / 2 && announced_ != 0) return;
     ahead = {first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - first))};
   }
   if (backward) return request({ahead, true, true});
@@ -57,6 +62,58 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     request({part, first, false, true});
     ahead = {ahead.first + part.count, ahead.count - part.count};
   }
+}
+
+// A loop will come by: what it begins with is on its way before it is touched, and what leaves meanwhile is what it
+// needs last.
+void Pager::loop_begins(PageNumber first, std::uint64_t count, bool backward) {
+  const Still still(*this);
+  Lock lock(mutex_);
+  first = std::min<PageNumber>(first, table_.capacity_pages());
+  const PageNumber end = first + std::min<PageNumber>(count, table_.capacity_pages() - first);
+  if (first == end) return;
+  std::uint32_t gap = 0;
+  if (!loops_.begin(first, end, backward, policy_.left(), limit_ / kMostAhead, gap)) return;
+  foresee_loop(first, end, backward, gap);
+
+  const std::uint64_t reach = std::min({options_.read_ahead_pages, limit_ / kMostAhead, end - first});
+  const PageNumber from = backward ? end : first;
+  learn_run(backward ? end - reach : first, backward ? end : first + reach);
+  // In memory already, it needs no stream: there is room for some hundreds.
+  if (table_.next_run(backward ? end - reach : first, backward ? end : first + reach, PageState::kStored).count == 0) {
+    return;
+  }
+  streams_.begin(from - (backward ? 1 : 0), backward, options_.block_max_pages);
+  // One after the other, as far ahead as a stream is; of a backward one, as ever, one.
+  const std::uint64_t windows = backward ? 1 : kWindows;
+  for (std::uint64_t i = 0, before = ~announced_; i < windows && announced_ != before; ++i) {
+    if (announced_ > limit_ / kMostAnnounced) return;  // many arrays at once
+    before = announced_;
+    plan_read_ahead(from, options_.block_max_pages, backward);
+  }
+}
+
+// Where the loop comes, and when, counted in pages that leave: as many as it brings in before. `gap`: how many left
+// since it came the last time.
+void Pager::foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) {
+  // A small one is soon over, and what it left behind tells more than that it will come.
+  if (gap == 0 ? end - first < limit_ : end - first < limit_ / kMostAhead) return;
+  const PageNumber extents = (end - 1) / kExtentPages - first / kExtentPages + 1;
+  if (extents > kMostForeseen) return;
+  const auto for_each = [&](auto visit) {
+    for (PageNumber i = 0; i < extents; ++i) {
+      const PageNumber at = (first / kExtentPages + (backward ? extents - 1 - i : i)) * kExtentPages;
+      if (const Extent* extent = table_.find(at)) visit(std::max(at, first), *extent);
+    }
+  };
+  std::uint32_t all = 0;
+  for_each([&](PageNumber, const Extent& extent) { all += extent.stored; });
+  if (all == 0) return;
+  std::uint32_t after = 0;
+  for_each([&](PageNumber page, const Extent& extent) {
+    policy_.foresee(page, after, gap, all, limit_);
+    after += extent.stored;
+  });
 }
 
 // The first page in the store that nobody has asked for yet; `end` if there is none.
@@ -146,7 +203,6 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();
 
-  using Clock = std::chrono::steady_clock;
   const auto since = Clock::now();
   const Backing::Read read{run, buffer};
   const Status status = backing_.read({&read, 1});

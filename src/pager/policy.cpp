@@ -74,7 +74,35 @@ void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
     extent.period = gap;
   }
   extent.seen = left_;
-  extent.watched = false;
+  extent.watched = extent.is_over = false;
+}
+
+void Policy::foresee(PageNumber page, std::uint32_t after, std::uint32_t period, std::uint32_t guess,
+                     std::uint64_t memory_pages) {
+  if (kind_ != PolicyKind::kPeriod) return;
+  Extent& extent = table_.extent(page);
+  if (period == 0) period = extent.period != 0 ? extent.period : guess;
+  // By less than a visit it would look as if the sweep were here already.
+  period = std::max(period, after + static_cast<std::uint32_t>(memory_pages / kVisit) + 1);
+  if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
+  extent.period = period;
+  extent.seen = std::max(left_ + after - period, 1u);
+  extent.watched = extent.is_over = false;
+}
+
+void Policy::passed(PageNumber page) {
+  Extent* extent = table_.find(page);
+  if (extent == nullptr || extent->period == 0 || extent->is_over) return;
+  extent->is_over = true;
+  if (extent->present <= 1) return;
+  // Not only at the next ranking: until then what the loop has ahead would leave instead.
+  const Ranked ranked{distance_to(*extent), page / kExtentPages * kExtentPages};
+  ranked_.insert(std::ranges::upper_bound(ranked_, ranked), ranked);
+}
+
+std::uint32_t Policy::distance_to(const Extent& extent) const {
+  const std::uint32_t since = left_ - extent.seen;
+  return since < extent.period ? extent.period - since : 0;
 }
 
 void Policy::touched(PageNumber page, std::uint64_t memory_pages) {
@@ -96,8 +124,9 @@ void Policy::rank(std::uint64_t memory_pages) {
       return true;
     }
     periodic_pages_ += extent.present;
-    const std::uint32_t distance = since < extent.period ? extent.period - since : 0;
-    if (extent.present > 1 && since > memory_pages / kVisit) ranked_.push_back({distance, first});
+    if (extent.present > 1 && (extent.is_over || since > memory_pages / kVisit)) {
+      ranked_.push_back({distance_to(extent), first});
+    }
     return false;
   });
   std::ranges::sort(ranked_);

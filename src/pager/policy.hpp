@@ -50,7 +50,9 @@ class BlockList {
 //         what was in view all the time stays, and the rest of a sweep passes by. What is in view is swept unseen: so
 //         the clock's hand, when it spares a block for its period, takes one page of its extent out of view, whose
 //         next touch tells. An extent where nobody came for one and a half periods is like any other, so a pattern
-//         that ended is forgotten after that time.
+//         that ended is forgotten after that time. What a loop says of itself (Loops) needs not be found out: when it
+//         will be where, and, the second time, after how long it comes back. Where it has been it is not any more, so
+//         that this need not be waited for either.
 //
 // s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
 //         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
@@ -79,6 +81,12 @@ class Policy {
   void swept(PageNumber page, std::uint64_t memory_pages);
   // A page was touched out of view, whoever did it: where sweeps come by, it was probably one.
   void touched(PageNumber page, std::uint64_t memory_pages);
+  // A sweep will come to this extent when about `after` more pages have left. `period`: how long after the time before;
+  // 0: not known, and what was seen holds, or else `guess` does.
+  void foresee(PageNumber page, std::uint32_t after, std::uint32_t period, std::uint32_t guess,
+               std::uint64_t memory_pages);
+  // The sweep that was seen in this extent is not there any more.
+  void passed(PageNumber page);
   // The user or a plan says: evict last.
   void keep(BlockId id);
   // The kernel did not let go of it; it is tried again after all others.
@@ -98,6 +106,7 @@ class Policy {
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
   // holds have left after it.
   [[nodiscard]] std::uint32_t stamp() { return ++left_; }
+  [[nodiscard]] std::uint32_t left() const { return left_; }
   [[nodiscard]] bool is_ghost(std::uint32_t stamp, std::uint64_t memory_pages) const {
     return stamp != 0 && left_ - stamp < memory_pages;
   }
@@ -114,6 +123,7 @@ class Policy {
     [[nodiscard]] auto operator<=>(const Ranked&) const = default;
   };
   void rank(std::uint64_t memory_pages);
+  [[nodiscard]] std::uint32_t distance_to(const Extent& extent) const;
   [[nodiscard]] BlockId take_latest_needed();
   [[nodiscard]] BlockId take_by_clock();
   [[nodiscard]] BlockId block_in_extent(PageNumber first) const;

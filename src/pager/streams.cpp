@@ -97,6 +97,18 @@ Streams::Advice Streams::presume(bool backward, std::uint32_t pages) {
   return {true, backward, matched_->pages};
 }
 
+void Streams::begin(PageNumber page, bool backward, std::uint32_t pages) {
+  matched_ = find(page);  // it may have come from there
+  if (matched_ == nullptr) matched_ = &least_used();
+  *matched_ = Stream{.first = page,
+                     .next = page,
+                     .last = page,
+                     .pages = std::min(pages, largest_pages_),
+                     .direction = static_cast<std::int8_t>(backward ? -1 : 1),
+                     .used = clock_};
+  note(*matched_);
+}
+
 std::uint32_t Streams::active() const {
   constexpr std::uint64_t kRecent = 64;  // touches
   std::uint32_t count = 0;

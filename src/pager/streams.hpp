@@ -38,6 +38,8 @@ class Streams {
   [[nodiscard]] Advice touched(PageNumber page);
   // What touched() has just begun is taken for a stream at once, with a window of `pages`.
   [[nodiscard]] Advice presume(bool backward, std::uint32_t pages);
+  // A stream will begin at `page`, with a window of `pages`: what touched() would know after some misses.
+  void begin(PageNumber page, bool backward, std::uint32_t pages);
   // How many streams are going on now: what is read ahead must be shared between them.
   [[nodiscard]] std::uint32_t active() const;
   // The stream that touched() matched last will next be noticed at `page` (after what was fetched or read ahead).

@@ -4,8 +4,6 @@
 // what loop_hint.h and residency.h say, which only the runtime has.
 #include "farheap/farheap.h"
 
-#include <algorithm>
-
 #include "farheap/loop_hint.h"
 #include "farheap/residency.h"
 #include "preload/program_segment.hpp"
@@ -15,9 +13,6 @@ using namespace farheap;
 
 namespace {
 
-// What a loop touches first, until its faults show where it goes and how fast: more is the business of the pager's
-// streams.
-constexpr std::size_t kFirstBytes = 4 * base::kMiB;
 // Below it a hint costs more than the faults that it saves.
 constexpr std::size_t kShortest = 64 * base::kKiB;
 
@@ -44,12 +39,7 @@ FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t st
   // may not be one.
   constexpr auto kDense = static_cast<ptrdiff_t>(base::kPageBytes);
   if (stride > kDense || stride < -kDense) return;
-  // Not kStream: that stays with the pages when the loop is over. Where the next one scatters over them, each miss
-  // would fetch 256 KiB (a bucket sort that swaps its arrays).
-  const std::size_t first = std::min(bytes, kFirstBytes);
-  const auto* from = static_cast<const std::byte*>(begin);
-  if ((flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0) from += bytes - first;
-  segment->hint(pager::HintKind::kWillNeed, from, first);
+  segment->loop_begins(begin, bytes, (flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0);
 }
 
 FARHEAP_EXPORT void __farheap_residency(farheap_residency* view) {

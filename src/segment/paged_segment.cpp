@@ -291,15 +291,26 @@ void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
   }
 }
 
-bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
+template <class Say>
+bool PagedSegment::say_of_range(const void* at, std::size_t bytes, Say say) {
   if (!is_paging() || !contains(at) || bytes == 0) return false;
   if (recording_) return true;  // pages come when they are used, and not before
   AtTheTables working;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
-  const std::size_t end = std::min(offset + bytes, range_.size());
+  const std::size_t end = offset + std::min(bytes, range_.size() - offset);
   const std::size_t first = offset / kPageBytes;
-  pager_->hint(kind, first, base::pages_for(end) - first);
+  say(first, base::pages_for(end) - first);
   return true;
+}
+
+bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
+  return say_of_range(at, bytes,
+                      [&](pager::PageNumber first, std::uint64_t count) { pager_->hint(kind, first, count); });
+}
+
+bool PagedSegment::loop_begins(const void* at, std::size_t bytes, bool backward) {
+  return say_of_range(
+      at, bytes, [&](pager::PageNumber first, std::uint64_t count) { pager_->loop_begins(first, count, backward); });
 }
 
 // From here on no signal comes: until the fork is over nothing leaves, and a handler that needs a page could wait for

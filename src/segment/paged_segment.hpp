@@ -87,6 +87,7 @@ class PagedSegment final : public PageSpace {
   void note_use() { budget_.note_use(); }
   // False if the range is not paged (yet).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+  bool loop_begins(const void* at, std::size_t bytes, bool backward);
 
   // For the guards of the program's modules.
   [[nodiscard]] Guards& guards() { return guards_; }
@@ -107,6 +108,9 @@ class PagedSegment final : public PageSpace {
 
  private:
   PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range);
+  // Calls say(first page, pages) for the part of it that is in the range; false as for hint().
+  template <class Say>
+  bool say_of_range(const void* at, std::size_t bytes, Say say);
   void advise_plain_life();
   // Requires: runs_mutex_ is held. What was handed out is in a core dump; the rest of the range would make one a
   // terabyte long.

@@ -22,6 +22,9 @@ import run as bench
 from report import MIB
 
 
+LEVELS = (bench.REFERENCE, "hint", "guard_all")
+
+
 def by_name(results):
     return {(line["name"], line["metric"]): line for line in results}
 
@@ -89,7 +92,7 @@ class Planted(bench.Bench):
 
     def __init__(self, outcome, **options):
         settings = types.SimpleNamespace(parts=["local", "ample", "half"], rounds=2, timeout=9, folder="/nowhere",
-                                         store=None, host_as_is=True, quick=False)
+                                         store=None, host_as_is=True, quick=False, levels=["hint", "guard_all"])
         vars(settings).update(options)
         super().__init__(settings, "farheap", types.SimpleNamespace(folder="/nowhere"))
         self.outcome, self.ran = outcome, []
@@ -101,40 +104,42 @@ class Running(unittest.TestCase):
         bench.measured_run.measured_run = self.run_planted
 
     def run_planted(self, command, **_):
-        level = next(level for level in (bench.REFERENCE, bench.LEVEL) if f"p.{level}" in command)
+        level = next(level for level in LEVELS if f"p.{level}" in command)
         budget = int(command[command.index("--memory") + 1]) if "--memory" in command else None
         part = "local" if budget is None else "half" if budget == 20 * MIB else "ample"
         self.bench.ran.append((part, level, "--verify" in command, budget))
         found = self.bench.outcome(part, level)
         line = {"seconds": found if isinstance(found, float) else 1.0, "total_seconds": 5.0, "verified": None,
                 "checksum": found if isinstance(found, str) else "c"}
-        stats = {"format": 1, "bytes_read": 3 * MIB, "faults_store": 7}
+        stats = {"format": 1, "bytes_read": 3 * MIB, "faults_store": 7, "guard_fetches": 5}
         return measured_run.Run(1.0, 0, json.dumps(line).encode(), json.dumps(stats).encode(), 40 * MIB, False)
 
     def measure(self, outcome, **options):
         self.bench = Planted(outcome, **options)
-        case = bench.Case("p", {level: f"p.{level}" for level in (bench.REFERENCE, bench.LEVEL)}, [], True)
+        case = bench.Case("p", {level: f"p.{level}" for level in LEVELS}, [], True)
         told = io.StringIO()
         with contextlib.redirect_stderr(told):
             cases = self.bench.run([case])
         return by_name(self.bench.results(cases)), told.getvalue()
 
-    def test_the_two_take_turns_and_the_other_one_begins_each(self):
+    def test_all_take_turns_and_another_one_begins_each(self):
         results, told = self.measure(lambda part, level: 2.0 if (part, level) == ("half", "hint") else 3.0)
         self.assertEqual(told, "")
         self.assertEqual([one[:2] for one in self.bench.ran if one[3] == 20 * MIB],
-                         [("half", "clang"), ("half", "hint"), ("half", "hint"), ("half", "clang")])
+                         [("half", level) for level in (*LEVELS, "hint", "guard_all", "clang")])
         self.assertIn(("ample", "hint", False, 80 * MIB + bench.ROOM_BYTES), self.bench.ran)
         for name in ("hint", "hint.p", "hint.kmeans_like"):
             self.assertEqual(results[name, "speedup_50_over_uninstrumented"]["value"], 1.5)
         self.assertEqual(results["hint", "slowdown_local"]["value"], 1)
         self.assertEqual(results["hint", "slowdown_local_run"]["value"], 1)
+        self.assertEqual(results["guard_all", "speedup_50_over_uninstrumented"]["value"], 1)
+        self.assertEqual(results["guard_all.p", "guard_fetches_50"]["value"], 5)
         self.assertEqual(results["clang.p", "bytes_read_50"]["value"], 3)
         self.assertEqual(results["hint.p", "faults_store_50"]["value"], 7)
 
-    def test_both_are_verified_first(self):
+    def test_all_are_verified_first(self):
         self.measure(lambda *_: 1.0)
-        self.assertEqual({level for _, level, verified, _ in self.bench.ran if verified}, {"clang", "hint"})
+        self.assertEqual({level for _, level, verified, _ in self.bench.ran if verified}, set(LEVELS))
 
     def test_a_wrong_result_is_told_and_does_not_count(self):
         results, told = self.measure(lambda part, level: "d" if (part, level) == ("half", "hint") else 1.0)
@@ -154,12 +159,12 @@ class Running(unittest.TestCase):
         for head, rows in bench.tables(self.bench, [case], list(results.values())):
             self.assertTrue(rows)
             self.assertEqual({len(row) for row in rows}, {len(head)})
-        self.assertEqual(len(bench.panels(self.bench, [case])), 2)
+        self.assertEqual(len(bench.panels(self.bench, [case])), 3)
 
 
 class Options(unittest.TestCase):
     def test_what_is_not_there_is_refused(self):
-        for words in (["--parts", "half,full"], ["--rounds", "0"]):
+        for words in (["--parts", "half,full"], ["--rounds", "0"], ["--levels", "hint,guard"]):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 bench.parse_options(words)
 
@@ -170,6 +175,16 @@ class Options(unittest.TestCase):
         self.assertEqual([case.name for case in chosen], ["lookup_2"])
         with self.assertRaises(SystemExit):
             bench.choose(bench.parse_options(["--programs", "nothing"]), cases)
+
+    def test_each_program_has_a_profile_of_its_own_for_what_is_shared_too(self):
+        built = object.__new__(builder.Builder)
+        built.farcc, built.clang, built.folder = "far++", "clang", "/folder"
+        one, other = (builder.Source(name, [], False) for name in ("one", "other"))
+        self.assertEqual(built.compiler("guard_profiled", one),
+                         ["far++", "-ffar=guard", "-ffar-guard=/folder/one.guards.txt"])
+        objects = {level: {built.object_of(builder.COMMON[0], level, source) for source in (one, other)}
+                   for level in ("guard_all", "guard_profiled")}
+        self.assertEqual({level: len(paths) for level, paths in objects.items()}, {"guard_all": 1, "guard_profiled": 2})
 
     def test_every_program_is_found(self):
         names = {source.name: source for source in builder.find_sources()}

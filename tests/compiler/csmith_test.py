@@ -34,9 +34,15 @@ __attribute__((destructor)) static void say(void) { fprintf(stderr, "hook called
 """
 HINT = ["-ffar=hint", "-ffar-threshold=1", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
 COUNT = ["-ffar=count", "-ffar-count=executed"]
+# Everything is away, always, and bringing it ruins the registers: guard_runtime.c.
+GUARD = ["-ffar=guard", "-ffar-threshold=1", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
+RECORD = [*GUARD, "-ffar-guard=record"]
 # csmith's programs have no heap. Here the stack and global variables are far, too, and the runtime is one that has all
 # addresses for far ones. translate_test.py has programs with a heap.
 TRANSLATE = ["-ffar=translate-heap", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
+# And with the runtime as it is, and a store: programs that take their time without one are left out.
+FAR = (["-ffar=translate-all"], ["-ffar=translate-heap", "-ffar-globals"], ["-ffar=translate-heap", "-ffar-stack"])
+QUICK = 0.02  # seconds
 RUNTIME = """
 #include <stdio.h>
 #include <string.h>
@@ -65,13 +71,20 @@ def run(command, patience, folder=None):
 def ways_of(seed, all_levels):
     """(name, options) of the ways to compile the program of this seed."""
     if all_levels:
-        for level, (name, options) in itertools.product("0123", (("hint", HINT), ("count", COUNT), ("translate", TRANSLATE))):
+        kinds = (("hint", HINT), ("guard", GUARD), ("record", RECORD), ("count", COUNT), ("translate", TRANSLATE),
+                 *((" ".join(far), far) for far in FAR))
+        for level, (name, options) in itertools.product("0123", kinds):
             yield f"{name} -O{level}", [*options, f"-O{level}"]
         return
     yield "hint -O2", [*HINT, "-O2"]
     yield f"hint -O{'013'[seed % 3]}", [*HINT, f"-O{'013'[seed % 3]}"]
+    yield f"guard -O{'23'[seed % 2]}", [*GUARD, f"-O{'23'[seed % 2]}"]
+    guards = RECORD if seed % 3 == 0 else GUARD
+    yield f"{'record' if seed % 3 == 0 else 'guard'} -O{'01'[seed % 2]}", [*guards, f"-O{'01'[seed % 2]}"]
     yield f"count -O{seed % 4}", [*COUNT, f"-O{seed % 4}"]
     yield f"translate -O{(seed + 1) % 4}", [*TRANSLATE, f"-O{(seed + 1) % 4}"]
+    far = FAR[seed // 4 % 3]
+    yield f"{' '.join(far)} -O{seed % 4}", [*far, f"-O{seed % 4}"]
 
 
 class Tests:
@@ -80,12 +93,15 @@ class Tests:
         self.folder = folder
         self.calls = 0
         self.compared = 0
+        self.far = 0
         self.meaningless = 0
 
     def compile(self, compiler, source, program, *options):
-        if compiler is self.arguments.farcc and HINT[0] in options:
+        if compiler is self.arguments.farcc and (HINT[0] in options or GUARD[0] in options):
             options = [*options, self.folder / "hook.o"]
-        if compiler is self.arguments.farcc and TRANSLATE[0] in options:
+        if compiler is self.arguments.farcc and GUARD[0] in options:
+            options = [*options, self.folder / "guards.o"]
+        if compiler is self.arguments.farcc and TRANSLATE[-1] in options and TRANSLATE[0] in options:
             options = [*options, self.folder / "runtime.o"]
         status, output, errors = run([compiler, "-w", "-I", self.arguments.include, source, *options, "-o", program], 300)
         if status != 0:
@@ -109,15 +125,20 @@ class Tests:
             self.meaningless += 1
             return None
         expected = expected[0]
+        is_quick = run([self.folder / "plain"], QUICK) is not None
         for name, options in ways_of(seed, self.arguments.all_levels):
+            is_far = options[:-1] in FAR
+            if is_far and not is_quick:
+                continue
             failure = self.compile(self.arguments.farcc, source, self.folder / "with", *options)
             if failure is not None:
                 return f"{name}: {failure}"
-            found = run([self.folder / "with"], 200)  # counting makes a tight loop fifty times as long
+            found = run([self.folder / "with"], 200, self.folder)  # counting makes a tight loop fifty times as long
             if found is None or found[:2] != expected[:2]:
                 return f"{name}: {found} instead of {expected}"
             self.calls += sum(map(int, re.findall(r"hook called (\d+) times", found[2])))
             self.compared += 1
+            self.far += is_far
         source.unlink()
         return None
 
@@ -142,6 +163,9 @@ def main():
             (tests.folder / f"{name}.c").write_text(text, encoding="utf-8")
             subprocess.run([arguments.clang, "-O1", "-c", tests.folder / f"{name}.c", "-o",
                             tests.folder / f"{name}.o"], check=True)
+        here = pathlib.Path(__file__).resolve().parent
+        subprocess.run([arguments.clang, "-O1", "-I", here.parent.parent / "include", "-c", here / "guard_runtime.c", "-o",
+                        tests.folder / "guards.o"], check=True)
         failed = 0
         for seed in range(arguments.first, arguments.first + arguments.programs):
             failure = tests.failure_of(seed)
@@ -152,8 +176,8 @@ def main():
                     shutil.copy(tests.folder / kept.name, kept)
                 print(f"FAILED: seed {seed} (kept as {kept}): {failure}", flush=True)
     print(f"{arguments.programs} programs, {tests.meaningless} of them without a meaning; {tests.compared} comparisons, "
-          f"{tests.calls} calls of the hook")
-    if tests.calls == 0 or tests.compared < arguments.programs:
+          f"{tests.far} of them with a store, {tests.calls} calls of the hook")
+    if tests.calls == 0 or tests.compared < arguments.programs or tests.far < arguments.programs // 2:
         sys.exit("FAILED: hints were hardly tested")
     sys.exit(1 if failed else 0)
 

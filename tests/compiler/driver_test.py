@@ -248,8 +248,8 @@ class Levels(Case):
         self.assertEqual((self.folder / "with.o").read_bytes(), (self.folder / "plain.o").read_bytes())
 
     def test_levels_that_are_not_there(self):
-        self.assertIn("not built yet; choose none, count, hint or translate-heap",
-                      self.fails(self.farcc, "-ffar=guard", "-c", "program.c", status=2))
+        self.assertIn("there is no such level; choose none, count, hint, guard, translate-heap or translate-all",
+                      self.fails(self.farcc, "-ffar=guards", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-ffar=all", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-c", "program.c", status=2, FARCC_LEVEL="all"))
 
@@ -258,7 +258,13 @@ class Levels(Case):
         self.assertIn("512K", self.fails(self.farcc, "-ffar-threshold=much", "-c", "program.c", status=2))
         self.assertIn("add -ffar=count", self.fails(self.farcc, "-ffar-count=executed", "-c", "program.c", status=2))
         self.assertIn("is missing", self.fails(self.farcc, "-ffar-report=", "-c", "program.c", status=2))
-        self.assertIn("is wrong", self.fails(self.farcc, "-O2", "-ffar-only=a[", "-c", "program.c"))
+        # The passes would name an option of their own, or take the brace for itself.
+        for wrong, why in (("-ffar-only=a,b[", "without its ']'"), ("-ffar-leave=rel{ax", "without its '}'"),
+                           ("-ffar-threshold", "the size is missing"), ("-ffar", "the level is missing")):
+            said = self.fails(self.farcc, "-O2", wrong, "-c", "program.c", status=2)
+            self.assertIn(why, said)
+            self.assertIn(wrong, said)
+        self.run_well(self.farcc, "-O2", "-ffar-only=[f]*,main::{lambda()#1}*", "-c", "program.c")
 
     def test_environment_and_options(self):
         self.compile("-O2", "program.c", "-o", "program", FARCC_LEVEL="none")
@@ -291,6 +297,9 @@ class Levels(Case):
         self.assertRegex(heard, r"farheap counted \(all\): 3 calls, ")
         self.assertEqual(self.run_well(self.folder / "turns", FARCC_COUNTS=str(self.folder / "counts")).stderr, "")
         self.assertEqual((self.folder / "counts").read_text(encoding="utf-8"), heard)
+        lost = self.run_well(self.folder / "turns", FARCC_COUNTS=str(self.folder / "no" / "counts")).stderr
+        self.assertIn("FARCC_COUNTS: No such file", lost)
+        self.assertTrue(lost.endswith(heard), lost)
 
     def test_only_and_leave(self):
         self.compile("-O2", "-ffar-only=f*,other", "program.c", "-o", "program")

@@ -3,7 +3,7 @@
  * Guards written by hand, as level guard of farcc makes them: threads that look up and change words at random, some on
  * stacks that lie in the heap, while signals come, children are forked and threads are cancelled.
  *
- *   compiler_guards_guest MIB ROUNDS GUARDED(0|1)
+ *   compiler_guards_guest MIB ROUNDS GUARDED(0|1) FORKS(0|1)
  *
  * Prints seconds of the rounds, for people, on standard error. */
 #include <errno.h>
@@ -132,7 +132,7 @@ static void children(void) {
 }
 
 int main(int count, char** arguments) {
-  check("three arguments", count == 4);
+  check("four arguments", count == 5);
   g_pages = strtoul(arguments[1], NULL, 10) * 256;
   const unsigned long rounds = strtoul(arguments[2], NULL, 10);
   g_guarded = arguments[3][0] == '1';
@@ -160,7 +160,7 @@ int main(int count, char** arguments) {
   threads_that_are_cancelled();
   const struct itimerval never = {{0, 0}, {0, 0}};
   setitimer(ITIMER_REAL, &never, NULL);
-  children();
+  if (arguments[4][0] == '1') children();
   if (&__farheap_residency_gone != NULL) __farheap_residency_gone(&g_view);
   printf("all is right\n");
   return 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Packages of the distribution, built from source with farcc by their own build systems, pass their own tests.
 
-  packages_test.py --farcc FILE --clang FILE --tool FILE --folder DIR PACKAGE
+  packages_test.py --farcc FILE --clang FILE --tool FILE --folder DIR [--level hint|guard] PACKAGE
 
 Their sources come by `apt-get source`, with a list of sources, indices and a cache of the test's own: nothing of the
 machine's is changed. In the folder they are kept for the next time.
@@ -132,7 +132,7 @@ class Package:
         self.farcc = options.farcc
         self.farxx = options.farcc.parent / "far++"
         self.compilers = {"CC": str(self.farcc), "CXX": str(self.farxx), "FARCC_CLANG": str(options.clang),
-                          "FARCC_LEVEL": "hint", "FARCC_REPORT": str(self.report)}
+                          "FARCC_LEVEL": options.level, "FARCC_REPORT": str(self.report)}
 
     def run(self, *command, **more):
         return run(command, self.work, **{**self.compilers, **more})
@@ -142,13 +142,14 @@ class Package:
         raise NotImplementedError
 
     def compiled(self):
-        """(functions, loops hinted): that it was compiled by farcc at all."""
-        functions = hinted = 0
+        """(functions, loops hinted, guards): that it was compiled by farcc at all."""
+        functions = hinted = guards = 0
         with open(self.report, encoding="utf-8") as lines:
             for line in map(json.loads, lines):
                 functions += line["what"] == "size"
                 hinted += line["what"] == "hinted"
-        return functions, hinted
+                guards += line.get("guards", 0)
+        return functions, hinted, guards
 
     def in_a_quarter(self, *command):
         """The program's output under `farheap run` with a quarter of its plain peak, compared with the plain one."""
@@ -322,16 +323,17 @@ def test(options):
         shutil.copytree(source, work, symlinks=True)
         package = kind(options, work)
         package.check()
-        functions, hinted = package.compiled()
-    if functions < 50:
-        raise Failed(f"farcc compiled {functions} functions: it was not this build's compiler")
-    print(f"compiled by farcc: {functions} functions, {hinted} hints", flush=True)
+        functions, hinted, guards = package.compiled()
+    if functions < 50 or (guards > 50) != (options.level == "guard"):
+        raise Failed(f"farcc compiled {functions} functions with {guards} guards: it was not this build's compiler")
+    print(f"compiled by farcc: {functions} functions, {hinted} hints, {guards} guards", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("farcc", "clang", "tool", "folder"):
         parser.add_argument(f"--{name}", required=True, type=lambda path: pathlib.Path(path).absolute())
+    parser.add_argument("--level", default="hint", choices=("hint", "guard"))
     parser.add_argument("package", choices=sorted(PACKAGES))
     options = parser.parse_args()
     try:

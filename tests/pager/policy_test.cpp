@@ -339,6 +339,52 @@ TEST_F(PeriodTest, ASecondLookOfTheSameSweepLeavesThePeriodAsItWas) {
   EXPECT_EQ(table.extent(0).period, kPages);
 }
 
+TEST_F(PeriodTest, WhatALoopNeedsLastLeavesFirst) {
+  leave(10 * kPages);
+  std::vector<BlockId> ids;
+  for (PageNumber extent = 0; extent < 3; ++extent) {
+    ids.push_back(make(511));
+    (void)make(1);
+    policy.entered(ids.back(), false, true);
+    for (PageNumber page = extent * kExtentPages; page < extent * kExtentPages + 511; ++page) {
+      table.set_state(page, PageState::kPresent);
+      table.tag(page) = ids.back();
+    }
+  }
+  // It begins in the second extent, as loops do that are said backward or for a part.
+  policy.foresee(kExtentPages, 0, 0, 2000, kPages);
+  policy.foresee(2 * kExtentPages, 500, 0, 2000, kPages);
+  policy.foresee(0, 1000, 0, 2000, kPages);
+  EXPECT_EQ(policy.take_victim(kPages), ids[0]);
+  // It has come to the second extent, and gone on: that is needed after all others.
+  policy.swept(kExtentPages, kPages);
+  policy.passed(kExtentPages);
+  EXPECT_EQ(policy.take_victim(kPages), ids[1]);
+}
+
+TEST_F(PeriodTest, ALoopThatDoesNotComeIsForgotten) {
+  leave(10 * kPages);
+  policy.entered(make(), false, true);
+  table.set_state(0, PageState::kPresent);
+  policy.foresee(0, 0, 0, kPages, kPages);
+  EXPECT_EQ(table.extent(0).period, kPages);
+  leave(2 * kPages);
+  policy.entered(enter(), false, true);
+  (void)policy.take_victim(kPages);
+  EXPECT_EQ(table.extent(0).period, 0u);
+}
+
+TEST_F(PeriodTest, WhatWasSeenOfALoopCountsMoreThanAGuessAndLessThanItsOwnWord) {
+  leave(kPages);
+  policy.swept(0, kPages);
+  leave(3000);
+  policy.swept(0, kPages);
+  policy.foresee(0, 0, 0, 7000, kPages);
+  EXPECT_EQ(table.extent(0).period, 3000u);
+  policy.foresee(0, 0, 5000, 7000, kPages);
+  EXPECT_EQ(table.extent(0).period, 5000u);
+}
+
 TEST(PolicyInUse, VictimsAreForeseenWhereSweepsComeBackAndNotAtRandom) {
   Memory swept(PolicyKind::kPeriod, kLargeMemory), at_random(PolicyKind::kPeriod, kLargeMemory);
   for (int round = 0; round < 12; ++round) swept.sweep(0, kLargeSweep, true);

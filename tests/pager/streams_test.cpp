@@ -87,6 +87,18 @@ TEST(Streams, AStreamIsNoticedWhereItIsReadAhead) {
   EXPECT_FALSE(streams.touched(at + 500).sequential);
 }
 
+TEST(Streams, AStreamThatWasSaidNeedsNoMisses) {
+  for (const bool backward : {false, true}) {
+    Streams streams(kLargest);
+    streams.begin(5000, backward, 256);
+    const Streams::Advice advice = streams.touched(5000);
+    EXPECT_TRUE(advice.sequential);
+    EXPECT_EQ(advice.backward, backward);
+    EXPECT_EQ(advice.pages, kLargest);
+    EXPECT_FALSE(streams.touched(backward ? 5010 : 4990).sequential);
+  }
+}
+
 TEST(Streams, APresumedStreamGoesOnAsOneThatWasSeen) {
   for (const bool backward : {false, true}) {
     Streams streams(kLargest);

@@ -95,6 +95,12 @@ def the_compiler(arguments, prefix, work):
     expect("farheap_enable() works with clang", built(arguments, work / "enabled", clang, *enable))
     expect("farheap_enable() leaves out what it is told to",
            not built(arguments, work / "left", clang, *enable, "-DCMAKE_C_FLAGS=-Dsweep=other_sweep"))
+    for name, compiler in (("guards", clang), ("guards-by-farcc", toolchain)):
+        profile = pathlib.Path(f"{work}-{name}.txt")
+        os.environ["FARCC_GUARDS"] = str(profile)
+        built(arguments, work / name, compiler, *enable, "-DLEVEL=LEVEL;guard;GUARD;record")
+        expect(f"farheap_enable(LEVEL guard GUARD record) makes a profile ({name})",
+               profile.exists() and "0 1 1 0 " in profile.read_text(encoding="utf-8"))
     refused = subprocess.run([arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B",
                               work / "other", f"-DCMAKE_C_COMPILER={arguments.cc}", *enable],
                              capture_output=True, text=True, check=False)

@@ -5,8 +5,10 @@
 ; CHECK-LABEL: define double @product(
 ; CHECK: br i1 {{.*}}, label %[[SAY:.*]], label %{{.*}}, !prof
 ; CHECK: [[SAY]]:
-; CHECK-NEXT: call void @__farheap_loop(ptr %{{.*}}, i64 %{{.*}}, i64 8, i32 1)
-; CHECK-NEXT: call void @__farheap_loop(ptr %{{.*}}, i64 %{{.*}}, i64 8, i32 1)
+; CHECK-NEXT: %[[A:.*]] = freeze ptr %a
+; CHECK-NEXT: %[[X:.*]] = freeze ptr %x
+; CHECK-NEXT: call void @__farheap_loop(ptr %[[A]], i64 %{{.*}}, i64 8, i32 1)
+; CHECK-NEXT: call void @__farheap_loop(ptr %[[X]], i64 %{{.*}}, i64 8, i32 1)
 ; CHECK: rows:
 ; CHECK-NOT: call
 ; CHECK: ret double

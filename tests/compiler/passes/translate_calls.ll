@@ -68,6 +68,16 @@ define ptr @calloc(i64 %a, i64 %b) {
   ret ptr null
 }
 
+; Nobody else takes an inline function of translated code for its own.
+; CHECK: define linkonce_odr hidden void @inline_function()
+; CHECK: define weak_odr void @explicit_instance()
+define linkonce_odr void @inline_function() {
+  ret void
+}
+define weak_odr void @explicit_instance() {
+  ret void
+}
+
 declare ptr @malloc(i64)
 declare ptr @_Znwm(i64)
 declare void @free(ptr)

@@ -12,11 +12,14 @@ __attribute__((noinline)) static long left_alone(const char* p, long n) {
   return sum;
 }
 
+/* No loop: a guard. */
+__attribute__((noinline)) static int first(const char* p) { return *p; }
+
 int main(void) {
   char* p = malloc(3000000);
   if (p == NULL) return 1;
   sweep(p, 3000000);
-  printf("%ld\n", left_alone(p, 3000000));
+  printf("%ld\n", left_alone(p, 3000000) + first(p));
   free(p);
   return 0;
 }
