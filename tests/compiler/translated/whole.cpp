@@ -117,9 +117,9 @@ void the_c_library() {
   for (ssize_t length = 0; (length = getline(line, room, file)) > 0; ++lines) bytes += length;
   std::cout << "lines: " << lines << " " << bytes << "\n";
   std::fclose(file);
-  for (void* one : {static_cast<void*>(format), static_cast<void*>(into), static_cast<void*>(name),
-                    static_cast<void*>(buffer), static_cast<void*>(*line), static_cast<void*>(line),
-                    static_cast<void*>(room)}) {
+  for (void* one :
+       {static_cast<void*>(format), static_cast<void*>(into), static_cast<void*>(name), static_cast<void*>(buffer),
+        static_cast<void*>(*line), static_cast<void*>(line), static_cast<void*>(room)}) {
     std::free(one);
   }
 }
