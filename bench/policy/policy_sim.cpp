@@ -69,6 +69,7 @@ struct SimulatedProgram : View, Backing {
   void guard(PageRun) override {}
   void release(PageRun) override {}
   [[nodiscard]] const std::byte* shown(PageNumber page) const override { return staging(page); }
+  bool read_shown(PageRun, std::byte*) const override { return false; }  // nothing is flushed here
   void stage(PageRun, const std::byte*) override {}
   const std::byte* staging(PageNumber page) const override { return (dirty[page] ? dirty_bytes : stored_bytes).data(); }
   void drop_staging(std::span<const PageRun>) override {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Invariant: __farheap_far is set before the first far address is handed out, and stays.
+// Invariant: __farheap_far is set before the first far address is handed out, and stays. In mode cached there is none.
 #include "far.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/units.hpp"
+#include "cached.hpp"
 
 // Begins in the half of the addresses that are the kernel's.
 FarRange __farheap_far = {std::uintptr_t{1} << 63, 0};
@@ -24,7 +24,6 @@ namespace farheap::translate {
 namespace {
 
 constexpr std::size_t kCopiedAtOnce = 16384;
-constexpr std::uint64_t kCacheBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kDirectBytes = std::size_t{1} << 20;  // what one call moves at once
 
 FarHeap* g_heap = nullptr;
@@ -36,33 +35,11 @@ std::shared_mutex g_use;
 // Whoever changes a far word atomically.
 std::mutex g_atomics;
 
-Error wrong(const char* variable, const std::string& value, const char* why, const char* remedy) {
-  return {ErrorCode::kInvalidArgument, "cannot begin the far heap", fmt::format("{}={}", variable, value), why, remedy};
-}
-
-std::string variable(const char* name, const char* usual) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : usual;
-}
-
-FarHeapOptions options() {
-  FarHeapOptions made;
-  const std::string mode = variable("FARHEAP_FAR_MODE", "direct");
-  if (mode != "direct" && mode != "cached") {
-    die(wrong("FARHEAP_FAR_MODE", mode, "there is no such mode", "say direct or cached"));
-  }
-  made.is_direct = mode == "direct";
-  made.cache_bytes = made.is_direct ? kDirectBytes : kCacheBytes;
-  if (const std::string size = variable("FARHEAP_FAR_CACHE", ""); !size.empty() && !made.is_direct) {
-    const auto bytes = base::parse_size(size);
-    if (!bytes) die(wrong("FARHEAP_FAR_CACHE", size, bytes.error().why.c_str(), "write it as 512K, 64M or 1048576"));
-    made.cache_bytes = *bytes;
-  }
-  return made;
-}
-
 void begin() {
-  auto heap = FarHeap::open(variable("FARHEAP_FAR_STORE", "mem:"), options());
+  FarHeapOptions options;
+  options.is_direct = true;
+  options.cache_bytes = kDirectBytes;
+  auto heap = FarHeap::open(variable("FARHEAP_FAR_STORE", "mem:"), options);
   if (!heap) die(heap.error());
   g_heap = new FarHeap(std::move(*heap));
   pthread_atfork(nullptr, nullptr, [] { g_is_child = true; });
@@ -93,8 +70,13 @@ void die(const Error& error) {
   _exit(kStatusOfFailure);
 }
 
+std::string variable(const char* name, const char* usual) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : usual;
+}
+
 bool start() {
-  if (g_is_child) return false;
+  if (is_cached() || g_is_child) return false;
   std::call_once(g_started, begin);
   return !g_has_ended;
 }
@@ -181,9 +163,13 @@ FARHEAP_ENTRY void __farheap_unlock() { farheap::translate::g_atomics.unlock(); 
 
 // What was written before is in the store. For programs that say when.
 FARHEAP_ENTRY void __farheap_flush() {
-  if (__farheap_far.bytes == 0) return;
-  const Inside inside;
-  const farheap::Status done = inside.heap().flush();
+  farheap::Status done;
+  if (farheap::translate::is_cached()) {
+    done = farheap::translate::flush_pages();
+  } else if (__farheap_far.bytes != 0) {
+    const Inside inside;
+    done = inside.heap().flush();
+  }
   if (!done) farheap::translate::die(done.error());
 }
 // NOLINTEND(bugprone-reserved-identifier)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The runtime of programs that `farcc -ffar=translate-heap` made: their heap is a farheap::FarHeap, which begins with
-// the first allocation.
+// The runtime of programs that `farcc -ffar=translate-heap` made: in mode direct their heap is a farheap::FarHeap,
+// which begins with the first allocation; in mode cached it is the one of `farheap run` (cached.hpp).
 //
 //   FARHEAP_FAR_STORE=URI            where it is: mem: if nothing is said
-//   FARHEAP_FAR_MODE=direct|cached   each access reaches the store (if nothing is said), or blocks stay in memory
-//   FARHEAP_FAR_CACHE=SIZE           how much of them, with cached: 64M
+//   FARHEAP_FAR_MODE=direct|cached   each access reaches the store (if nothing is said), or through the pager
+//   FARHEAP_FAR_CACHE=SIZE           with cached: the memory of the heap, 64M
 //
 // What fails in the middle of an access cannot be told to the program: it ends with a message and status 74. errno is
 // what it was. The runtime's own memory is the C library's, which is not the heap of the program.
@@ -67,7 +67,10 @@ class Inside {
   std::shared_lock<std::shared_mutex> use_;
 };
 
-// False where there is no heap to use any more: in a forked child, and when the process has ended.
+// An empty one counts as none.
+[[nodiscard]] std::string variable(const char* name, const char* usual);
+
+// False where there is no far heap (any more): in mode cached, in a forked child, and when the process has ended.
 [[nodiscard]] bool start();
 
 // Where code that was not translated touches far memory, or keeps what it was lent, the program's end says so.

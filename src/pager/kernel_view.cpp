@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "os/copy_memory.hpp"
 #include "os/page_map.hpp"
 
 namespace farheap::pager {
@@ -84,6 +85,10 @@ PageNumber KernelView::page_of(std::uintptr_t address) const {
 std::byte* KernelView::view_at(PageNumber page) const { return base_ + page * kPageBytes; }
 std::byte* KernelView::staging_at(PageNumber page) const { return staging_.data() + page * kPageBytes; }
 const std::byte* KernelView::staging(PageNumber page) const { return staging_at(page); }
+
+bool KernelView::read_shown(PageRun run, std::byte* into) const {
+  return os::copy_memory(into, view_at(run.first), run.count * kPageBytes);
+}
 
 void KernelView::let_write(std::byte* at, std::size_t bytes) {
   if (keeps_guards_) {

@@ -49,6 +49,7 @@ class KernelView final : public View {
   void guard(PageRun run) override;
   void release(PageRun run) override;
   [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_at(page); }
+  [[nodiscard]] bool read_shown(PageRun run, std::byte* into) const override;
   void stage(PageRun run, const std::byte* bytes) override;
   [[nodiscard]] const std::byte* staging(PageNumber page) const override;
   void drop_staging(std::span<const PageRun> runs) override;

@@ -54,6 +54,7 @@ class RecordedView final : public View {
   void guard(PageRun run) override { view_.guard(run); }
   void release(PageRun run) override { view_.release(run); }
   [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_.shown(page); }
+  [[nodiscard]] bool read_shown(PageRun run, std::byte* into) const override { return view_.read_shown(run, into); }
   void stage(PageRun run, const std::byte* bytes) override { view_.stage(run, bytes); }
   [[nodiscard]] const std::byte* staging(PageNumber page) const override { return view_.staging(page); }
   void drop_staging(std::span<const PageRun> runs) override { view_.drop_staging(runs); }

@@ -101,6 +101,8 @@ class PageTable {
   ~PageTable();
 
   [[nodiscard]] std::uint64_t capacity_pages() const { return capacity_pages_; }
+  // Nothing was ever touched from here on.
+  [[nodiscard]] PageNumber pages_end() const { return extents_end_ * kExtentPages; }
   // nullptr where nothing was ever touched.
   [[nodiscard]] Extent* find(PageNumber page) const { return extents_[page / kExtentPages].get(); }
   [[nodiscard]] Extent& extent(PageNumber page);

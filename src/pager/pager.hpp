@@ -162,6 +162,13 @@ class Pager {
   void end_commit(bool done);
   [[nodiscard]] bool has_changes() const;
 
+  // ---- flush (pager_flush.cpp). Requires: !track_changes.
+  // What the program wrote before this call is in the backing when it returns; all stays in memory. Reads every page in
+  // memory, and writes those that differ. Called by threads of the program; faults are served meanwhile, but nothing
+  // leaves while a batch is written. `buffer`: kFlushPages pages, the caller's own, aligned to the page size.
+  static constexpr std::uint32_t kFlushPages = 512;
+  [[nodiscard]] Status flush(std::byte* buffer);
+
   // ---- fork: nothing is on its way and nothing changes between freeze() and thaw().
   // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
   [[nodiscard]] bool is_within_limit();
@@ -248,6 +255,13 @@ class Pager {
       run = {run.first + part.count, run.count - part.count};
     }
   }
+
+  // pager_flush.cpp
+  struct Flushed;
+  [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer, std::vector<Flushed>& batch);
+  [[nodiscard]] Status examine_for_flush(std::byte* buffer, std::vector<Flushed>& batch);
+  [[nodiscard]] Status flush_batch(std::byte* buffer, std::vector<Flushed>& batch);
+  void note_flushed(PageNumber page, PageHash hash);
 
   // pager_incoming.cpp
   void begin_filling(PageRun run, BlockId id);

@@ -57,6 +57,9 @@ class View {
   virtual void release(PageRun run) = 0;
   // A page in view. Requires: it is guarded, or nobody writes to it.
   [[nodiscard]] virtual const std::byte* shown(PageNumber page) const = 0;
+  // Copies pages in view, also what the program itself may not read now. What it writes meanwhile may come or not.
+  // False if that cannot be. Requires: they stay in view.
+  [[nodiscard]] virtual bool read_shown(PageRun run, std::byte* into) const = 0;
   // Puts bytes into the staging places; the pages stay out of view.
   virtual void stage(PageRun run, const std::byte* bytes) = 0;
 

@@ -4,6 +4,10 @@
 // what loop_hint.h and residency.h say, which only the runtime has.
 #include "farheap/farheap.h"
 
+#include <type_traits>
+
+#include "base/flush_hook.hpp"
+#include "base/format_into.hpp"
 #include "farheap/loop_hint.h"
 #include "farheap/residency.h"
 #include "preload/program_segment.hpp"
@@ -30,6 +34,19 @@ extern "C" __attribute__((visibility("default"))) int farheap_active(void) {
   preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
   return made != nullptr && made->segment->is_paging() ? 1 : 0;
 }
+
+// For the runtime of translated programs (base/flush_hook.hpp).
+// NOLINTNEXTLINE(bugprone-reserved-identifier): a name that no program has
+FARHEAP_EXPORT bool __farheap_flush_pages(char* why, size_t why_bytes) {
+  preload::Runtime* const made = preload::g_runtime.load(std::memory_order_acquire);
+  if (made == nullptr || base::t_inside_runtime) return true;  // nothing was written to it
+  const base::InsideRuntime inside;
+  const Status flushed = made->segment->flush();
+  if (flushed) return true;
+  why[base::format_into({why, why_bytes - 1}, "{}", flushed.error().message()).size()] = '\0';
+  return false;
+}
+static_assert(std::is_same_v<decltype(__farheap_flush_pages), base::FlushHook>);
 
 FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
   if (bytes < kShortest) return;

@@ -269,17 +269,16 @@ void PagedSegment::adopt_what_is_in_memory() {
     runs = books_.counted_runs();
   }
   for (const auto& [at, bytes] : runs)
-    adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+    knows_all_ &= adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
 }
 
-void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
+bool PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
   constexpr std::size_t kAtOnce = 512;
   os::PageEntry entries[kAtOnce];
   for (const pager::PageNumber end = first + pages; first < end; first += kAtOnce) {
     const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - first);
-    // Unknown pages are no loss: they stay in view, outside of the budget.
     const std::byte* const at = range_.data() + first * kPageBytes;
-    if (!os::read_page_map(at, {entries, count}) && !os::find_in_memory(at, {entries, count})) break;
+    if (!os::read_page_map(at, {entries, count}) && !os::find_in_memory(at, {entries, count})) return false;
     for (std::size_t i = 0; i < count;) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;
@@ -289,6 +288,29 @@ void PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
       i = stop + 1;
     }
   }
+  return true;
+}
+
+Status PagedSegment::flush() {
+  AtTheTables working;
+  if (!is_paging()) {
+    std::unique_lock life(life_);
+    if (!is_paging()) {
+      if (Status started = start_paging(); !started) return started;
+    }
+  }
+  if (!knows_all_) {
+    return fail(ErrorCode::kUnavailable, "cannot flush the heap", "its pages",
+                "this process may not see which of them are in memory", "let it read /proc/self/pagemap");
+  }
+  std::lock_guard one(flush_);
+  if (flush_buffer_.data() == nullptr) {
+    auto made = os::Mapping::reserve(pager::Pager::kFlushPages * kPageBytes, os::Access::kReadWrite);
+    if (!made) return fail(std::move(made.error()));
+    flush_buffer_ = std::move(*made);
+  }
+  touch_stack(__builtin_frame_address(0));
+  return pager_->flush(flush_buffer_.data());
 }
 
 template <class Say>
@@ -409,6 +431,7 @@ void PagedSegment::unlock_in_child() {
   guards_.unlock_in_child();
   runs_mutex_.unlock();
   new (&life_) std::shared_mutex;
+  new (&flush_) std::mutex;  // another thread of the parent may have had it
   fork_.unlock();
   pthread_sigmask(SIG_SETMASK, &before_fork_, nullptr);
 }

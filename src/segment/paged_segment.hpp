@@ -92,6 +92,10 @@ class PagedSegment final : public PageSpace {
   // For the guards of the program's modules.
   [[nodiscard]] Guards& guards() { return guards_; }
 
+  // What the program wrote before is in the store when this returns (Pager::flush); paging begins, if it has not yet.
+  // Requires: not called by a signal handler.
+  [[nodiscard]] Status flush();
+
   // Around fork(): between the first and one of the others nothing moves. The child gets a segment of its own that
   // shares what is in the store until one of the two writes.
   void pause_eviction();
@@ -136,7 +140,8 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] AddressBooks::Runs own_runs();
   void inherit(bool on);
   void adopt_what_is_in_memory();
-  void adopt(pager::PageNumber first, std::uint64_t pages);
+  // False where the kernel does not say what is in memory: that stays in view, outside of the budget.
+  bool adopt(pager::PageNumber first, std::uint64_t pages);
   void drop_plain(std::byte* at, std::size_t bytes);
   // Data can no longer be kept.
   [[noreturn]] static void give_up(const Error& error);
@@ -156,6 +161,9 @@ class PagedSegment final : public PageSpace {
 
   // Held shared while plain memory is dropped, alone while paging starts.
   std::shared_mutex life_;
+  std::mutex flush_;
+  os::Mapping flush_buffer_;  // guarded by flush_
+  bool knows_all_ = true;     // set once, before paging_: the pager knows of every page in memory
   std::mutex fork_;
   sigset_t before_fork_{};  // guarded by fork_: the forking thread's signal mask
   std::atomic<bool> paging_{false};

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs whose heap is translated do what they do when clang compiles them; and what cannot be is said in words.
 
-  translate_test.py --farcc FILE --clang FILE --lmdb ON|OFF [Class[.test]]...
+  translate_test.py --farcc FILE --clang FILE --lmdb ON|OFF [--tool FILE] [--store URI] [Class[.test]]...
+
+Mode cached needs what `farheap run` needs; with --store its tests use this store instead of those of this machine.
 """
 
 import argparse
@@ -20,6 +22,7 @@ GIVEN = argparse.Namespace()
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "translated"
 LEVEL = "-ffar=translate-heap"
 EVERYWHERE = (("-ffar=translate-all",), (LEVEL, "-ffar-globals"), (LEVEL, "-ffar-stack"))
+CACHE = "32M"  # the least
 FAILED = 74  # the runtime's status where the store fails
 
 
@@ -36,7 +39,8 @@ class Case(unittest.TestCase):
 
     def start(self, *words, **environment):
         everything = {**os.environ, "FARCC_CLANG": str(GIVEN.clang), **environment}
-        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE"):
+        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE",
+                    "FARHEAP_FAR_CACHE"):
             if key not in environment:
                 everything.pop(key, None)
         return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
@@ -62,8 +66,10 @@ class Case(unittest.TestCase):
         return self.folder / name
 
 
-class SameOutput(Case):
     def stores(self):
+        if GIVEN.store:
+            yield GIVEN.store
+            return
         yield "mem:"
         (self.folder / "blocks").mkdir(exist_ok=True)
         yield f"file:{self.folder}/blocks"
@@ -71,6 +77,13 @@ class SameOutput(Case):
             (self.folder / "lmdb").mkdir(exist_ok=True)
             yield f"lmdb:{self.folder}/lmdb"
 
+    def modes(self):
+        """Of programs that end sooner than their heap is paged, cached is tried on one store."""
+        yield from ((store, "direct") for store in self.stores())
+        yield next(self.stores()), "cached"
+
+
+class SameOutput(Case):
     def check(self, source, *arguments, options=()):
         for optimised in ("-O0", "-O2"):
             words = [*(["-lm"] if source.endswith(".c") else ["-std=c++20"]), "-pthread", *options, optimised]
@@ -79,7 +92,7 @@ class SameOutput(Case):
             for values in arguments or ((),):
                 expected = self.run_well(self.folder / "plain", *values).stdout
                 self.assertNotEqual(expected, "")
-                for store, mode in itertools.product(self.stores(), ("direct", "cached")):
+                for store, mode in self.modes():
                     with self.subTest(optimised, store=store, mode=mode, values=values):
                         done = self.run_well(self.folder / "translated", *values, FARHEAP_FAR_STORE=store,
                                              FARHEAP_FAR_MODE=mode)
@@ -323,10 +336,7 @@ class Where(Case):
         """So one of 20,000 meets a store that fails at one call in a thousand, and none of a few dozen does."""
         self.translated(InWords.WRITER)
         store = "faulty+mem:?seed=3&error=0.001"
-        direct, cached = (self.start(self.folder / "program", FARHEAP_FAR_STORE=store, FARHEAP_FAR_MODE=mode)
-                          for mode in ("direct", "cached"))
-        self.assertEqual(direct.returncode, FAILED)
-        self.assertEqual((cached.returncode, cached.stdout), (0, "49995000\n"), cached.stderr)
+        self.assertEqual(self.start(self.folder / "program", FARHEAP_FAR_STORE=store).returncode, FAILED)
 
     def test_a_library_and_its_program_have_one_heap(self):
         self.write("library.c", "#include <stdlib.h>\nlong *make(void) { long *p = malloc(8); *p = 5; return p; }\n")
@@ -395,9 +405,7 @@ class InWords(Case):
     def test_a_store_that_fails_in_the_middle(self):
         self.translated(self.WRITER)
         self.assertEqual(self.run_well(self.folder / "program").stdout, "49995000\n")
-        for mode in ("direct", "cached"):
-            self.check_failure("faulty", FARHEAP_FAR_STORE="faulty+mem:?seed=3&error=0.01" if mode == "direct" else
-                               "faulty+mem:?seed=3&error=1", FARHEAP_FAR_MODE=mode)
+        self.check_failure("faulty", FARHEAP_FAR_STORE="faulty+mem:?seed=3&error=0.01")
 
     def test_what_is_wrong_in_the_environment(self):
         self.translated(self.WRITER)
@@ -474,11 +482,117 @@ class InWords(Case):
         self.run_well(self.folder / "bin" / "farcc", LEVEL, "-c", "program.c")
 
 
+class Cached(Case):
+    """Through the pager: no address is far, and what was not translated is served by faults."""
+    WHERE = ("#include <stdio.h>\n#include <stdlib.h>\nextern struct { size_t begin, bytes; } __farheap_far;\n"
+             "int farheap_active(void) __attribute__((weak));\nvoid __farheap_flush(void);\n"
+             "char *p;\nint main(int argc, char **argv) { p = malloc(100); p[1] = 7; if (argc > 1) __farheap_flush();\n"
+             "  printf(\"%d %d\\n\", __farheap_far.bytes != 0, farheap_active != NULL ? farheap_active() : -1);\n"
+             "  fflush(stdout); if (argc > 2) return system(argv[2]); }\n")
+
+    def start_cached(self, *words, **environment):
+        return self.start(*words, **{"FARHEAP_FAR_MODE": "cached", "FARHEAP_FAR_CACHE": CACHE, **environment})
+
+    def check_refused(self, program, words, **environment):
+        done = self.start_cached(program, **environment)
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""), done.stderr)
+        self.assertRegex(done.stderr, f"^farheap: the translated program ends: .*{words}")
+
+    def test_what_far_addresses_do_not_do(self):
+        """Forks where the store goes on in a child."""
+        words = ["-w", "-std=c++20", "-O1", "-pthread", PROGRAMS / "whole.cpp"]
+        self.clang(*words, "-o", "plain")
+        self.farcc(*words, LEVEL, "-o", "translated")
+        more_than_memory = 60
+        for store, entries in itertools.product(self.stores(), (3, more_than_memory)):
+            forks = ["forks"] if store.startswith(("mem:", "file:")) and entries != more_than_memory else []
+            arguments = [entries, *forks]
+            with self.subTest(store=store, arguments=arguments):
+                expected = self.run_well(self.folder / "plain", *arguments).stdout
+                done = self.start_cached(self.folder / "translated", *arguments, FARHEAP_FAR_STORE=store,
+                                         FARHEAP_LOG="info")
+                self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+                self.assertRegex(done.stderr, r"^farheap: process \d+ is near its budget: pages go to .*\n$")
+
+    def test_a_flush_reaches_the_store(self):
+        program = self.translated(self.WHERE)
+        done = self.start_cached(program, "flush")
+        self.assertEqual((done.stdout, done.stderr), ("0 1\n", ""))
+        self.assertEqual(self.start_cached(program).stdout, "0 0\n")
+        # A store that fails is not noticed before something is written to it.
+        store = "faulty+mem:?error=1"
+        self.assertEqual(self.start_cached(program, FARHEAP_FAR_STORE=store).stdout, "0 0\n")
+        done = self.start_cached(program, "flush", FARHEAP_FAR_STORE=store)
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
+        self.assertRegex(done.stderr, "farheap: the translated program ends: cannot write the heap to its store: .*faulty")
+
+    def test_what_the_program_starts_is_as_it_was(self):
+        program = self.translated(self.WHERE)
+        names = "env | grep -cE '^(LD_PRELOAD|FARHEAP_STORE|FARHEAP_MEMORY|FARHEAP_FOLLOW_EXEC|FARHEAP_FAR_ANEW)='"
+        done = self.start_cached(program, "flush", names)
+        self.assertEqual(done.stdout, "0 1\n0\n")
+        done = self.start_cached(program, "flush", f"{program}")  # translated, too, it begins in its own way
+        self.assertEqual(done.stdout, "0 1\n0 0\n")
+        done = self.start_cached(program, "flush", names, FARHEAP_FOLLOW_EXEC="on")
+        self.assertEqual(done.stdout, "0 1\n4\n")
+
+    def test_the_process_keeps_its_name(self):
+        program = self.translated("#include <stdio.h>\n#include <sys/prctl.h>\nint main(int argc, char **argv) {\n"
+                                  "  char name[16]; prctl(PR_GET_NAME, name); printf(\"%s %d\\n\", name, argc); }\n")
+        self.assertEqual(self.start_cached(program, "a", "b").stdout, "program 3\n")
+
+    def test_refused(self):
+        program = self.translated(self.WHERE)
+        self.check_refused(program, "FARHEAP_FAR_CACHE=31M: .*at least 32.0 MiB; say 32M or more", FARHEAP_FAR_CACHE="31M")
+        self.check_refused(program, "FARHEAP_FAR_CACHE=much: ", FARHEAP_FAR_CACHE="much")
+        self.check_refused(program, "nothing-such", FARHEAP_FAR_STORE="nothing-such:")
+        self.check_refused(program, "/dev/null", FARHEAP_FAR_STORE="file:/dev/null/heap")
+        self.check_refused(program, "/nowhere: the preload library is not there; .*FARHEAP_PRELOAD",
+                           FARHEAP_PRELOAD="/nowhere")
+        # A loader that loads nothing must not make the program begin for ever.
+        self.check_refused(program, "the loader did not load this library", FARHEAP_FAR_ANEW="own")
+        self.check_refused(program, "FARHEAP_LOG=loud", FARHEAP_LOG="loud")
+
+    def test_a_program_with_rights_of_others(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make one")
+        program = self.translated(self.WHERE)
+        os.chown(program, 1, 1)
+        program.chmod(0o4755)
+        self.folder.chmod(0o755)
+        self.check_refused(program, "rights of another user.*FARHEAP_FAR_MODE=direct")
+
+    def test_a_library_that_comes_later(self):
+        """It must not make its program begin anew in the middle."""
+        self.write("library.c", "#include <stdlib.h>\nlong *make(void) { long *p = malloc(8); *p = 5; return p; }\n")
+        self.farcc("-O1", LEVEL, "-shared", "-fPIC", "library.c", "-o", "liblong.so")
+        self.write("program.c", "#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { puts(\"begun\"); fflush(stdout);\n"
+                                "  return dlopen(\"./liblong.so\", RTLD_NOW) == NULL; }\n")
+        self.clang("program.c", "-o", "program")
+        done = self.start_cached(self.folder / "program")
+        self.assertEqual((done.returncode, done.stdout), (FAILED, "begun\n"))
+        self.assertIn("a library of the program was translated, and the program itself was not", done.stderr)
+        self.assertEqual(self.start(self.folder / "program").returncode, 0)
+
+    def test_in_a_run(self):
+        """There cached is what there is; whoever says direct gets it."""
+        if GIVEN.tool is None:
+            self.skipTest("there is no tool")
+        program = self.translated(self.WHERE)
+        run = [GIVEN.tool, "run", "--quiet", "--memory", CACHE, "--store", f"file:{self.folder}", "--", program, "flush"]
+        self.assertEqual(self.run_well(*run).stdout, "0 1\n")
+        self.assertEqual(self.run_well(*run, FARHEAP_FAR_MODE="cached").stdout, "0 1\n")
+        # (What the far heap's own code allocates may be paged there.)
+        self.assertRegex(self.run_well(*run, FARHEAP_FAR_MODE="direct").stdout, "^1 ")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("farcc", "clang"):
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     parser.add_argument("--lmdb", required=True, choices=("ON", "OFF"))
+    parser.add_argument("--tool", type=pathlib.Path)
+    parser.add_argument("--store")
     _, rest = parser.parse_known_args(namespace=GIVEN)
     GIVEN.farcc = GIVEN.farcc.absolute()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -104,6 +104,15 @@ class ArrayView : public View {
     }
   }
   const std::byte* shown(PageNumber page) const override { return view_[page].data(); }
+  bool read_shown(PageRun run, std::byte* into) const override {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const PageNumber page = run.first + i;
+      std::lock_guard lock(pages_[page].mutex);
+      if (!pages_[page].in_view) return false;
+      std::memcpy(into + i * kPageBytes, view_[page].data(), kPageBytes);
+    }
+    return true;
+  }
   void stage(PageRun run, const std::byte* bytes) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       claim(pages_[run.first + i].staged, false, true);
@@ -138,7 +147,7 @@ class ArrayView : public View {
 
  private:
   struct Page {
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::condition_variable woken;
     std::uint64_t wakes = 0;
     bool in_view = false;
@@ -236,6 +245,11 @@ class MapBacking : public Backing {
   std::size_t pages() const {
     std::lock_guard lock(mutex_);
     return pages_.size();
+  }
+  std::optional<PageBytes> page(PageNumber number) const {
+    std::lock_guard lock(mutex_);
+    const auto found = pages_.find(number);
+    return found != pages_.end() ? std::optional(found->second) : std::nullopt;
   }
 
   std::atomic<std::uint64_t> pages_written{0};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Flushes while threads write, discard and page. Each thread has pages of its own: when its flush is done, the backing
+// holds of them just what the thread has written, whatever the evictor and the other threads do meanwhile.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "array_world.hpp"
+
+namespace farheap::pager::testing {
+namespace {
+
+class Writer {
+ public:
+  Writer(World& world, PageNumber first, std::uint64_t pages, std::uint64_t seed)
+      : world_(world), first_(first), values_(pages, 0), random_(seed), buffer_(Pager::kFlushPages) {}
+
+  void step() {
+    const PageNumber index = random_() % values_.size();
+    const auto dice = random_() % 100;
+    if (dice < 5) {
+      flush();
+    } else if (dice < 10) {
+      const std::uint64_t count = std::min<std::uint64_t>(1 + random_() % 30, values_.size() - index);
+      world_.pager->discard(first_ + index, count);
+      std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(index), count, 0);
+    } else if (dice < 15) {
+      world_.pager->hint(static_cast<HintKind>(1 + random_() % 4), first_ + index,
+                         std::min<std::uint64_t>(60, values_.size() - index));
+    } else if (dice < 55) {
+      write(index, random_() % 6 == 0 ? 0 : random_());
+    } else if (dice < 60) {
+      for (PageNumber at = index; at < std::min<std::uint64_t>(index + 50, values_.size()); ++at) write(at, random_());
+    } else {
+      world_.touch(first_ + index, false, buffer_[0].data(), [&](PageBytes& bytes) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), sizeof word);
+        if (word != values_[index]) ++wrong;
+      });
+    }
+  }
+
+  void flush() {
+    if (!world_.pager->flush(buffer_[0].data())) {
+      ++failed;
+      return;
+    }
+    ++flushed;
+    for (PageNumber index = 0; index < values_.size(); ++index) {
+      // Nothing but absence, and nothing but zeros, are the same.
+      const auto found = world_.backing.page(first_ + index);
+      PageBytes expected;
+      for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(expected.data() + i, &values_[index], 8);
+      if (found ? *found != expected : values_[index] != 0) ++not_there;
+    }
+  }
+
+  int wrong = 0, not_there = 0, flushed = 0, failed = 0;
+
+ private:
+  void write(PageNumber index, std::uint64_t value) {
+    values_[index] = value;
+    for (std::size_t half = 0; half < 2; ++half) {  // between the two the page may have left
+      world_.touch(first_ + index, true, buffer_[0].data(), [&](PageBytes& bytes) {
+        for (std::size_t i = half * kPageBytes / 2; i < (half + 1) * kPageBytes / 2; i += 8) {
+          std::memcpy(bytes.data() + i, &value, 8);
+        }
+      });
+    }
+  }
+
+  World& world_;
+  const PageNumber first_;
+  std::vector<std::uint64_t> values_;
+  std::mt19937_64 random_;
+  std::vector<PageBytes> buffer_;
+};
+
+struct Case {
+  const char* name;
+  std::uint64_t memory_pages;
+  Faults faults;
+};
+
+class FlushModelTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(FlushModelTest, WhatWasWrittenBeforeIsThere) {
+  constexpr int kWriters = 3;
+  constexpr std::uint64_t kPages = 700;
+  WorldOptions options;
+  options.pages = kWriters * kPages;
+  options.memory_pages = GetParam().memory_pages;
+  options.faults = GetParam().faults;
+  World world(options);
+  std::vector<std::unique_ptr<Writer>> writers;
+  for (int i = 0; i < kWriters; ++i) writers.push_back(std::make_unique<Writer>(world, i * kPages, kPages, 31 + i));
+  std::vector<std::thread> threads;
+  for (auto& writer : writers) {
+    threads.emplace_back([writer = writer.get()] {
+      for (int step = 0; step < 2500; ++step) writer->step();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& writer : writers) {
+    writer->flush();
+    EXPECT_EQ(writer->wrong, 0);
+    EXPECT_EQ(writer->not_there, 0);
+    EXPECT_GT(writer->flushed, 20);
+    EXPECT_EQ(writer->failed > 0, GetParam().faults.full > 0);
+  }
+  world.stop();
+  world.pager->freeze();
+  world.pager->thaw();
+  EXPECT_EQ(world.pager->check(), "");
+  EXPECT_EQ(world.view.broken_rules, 0);
+  for (const auto& one : world.lost) ADD_FAILURE() << one;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, FlushModelTest,
+                         ::testing::Values(Case{"enough_memory", 4000, {}}, Case{"little_memory", 600, {}},
+                                           Case{"slow_store", 500, {.delay_us = 300}},
+                                           Case{"store_stumbles", 600, {.read_error = 0.01, .write_error = 0.02}},
+                                           Case{"full_disk", 600, {.full = 0.2}}),
+                         [](const auto& one) { return one.param.name; });
+
+// What a flush costs follows what has changed.
+TEST(PagerFlush, WritesWhatDiffersAndNothingElse) {
+  World world({.pages = 2048, .memory_pages = 4000});
+  std::vector<PageBytes> buffer(Pager::kFlushPages);
+  const auto write = [&](PageNumber page, std::uint64_t value) {
+    world.touch(page, true, buffer[0].data(), [&](PageBytes& bytes) { std::memcpy(bytes.data() + 64, &value, 8); });
+  };
+  for (PageNumber page = 0; page < 1500; ++page) write(page, page + 1);
+  ASSERT_TRUE(world.pager->flush(buffer[0].data()));
+  EXPECT_EQ(world.backing.pages_written, 1500u);
+  ASSERT_TRUE(world.pager->flush(buffer[0].data()));
+  EXPECT_EQ(world.backing.pages_written, 1500u);
+  write(700, 5);
+  ASSERT_TRUE(world.pager->flush(buffer[0].data()));
+  EXPECT_EQ(world.backing.pages_written, 1501u);
+  write(701, 0);  // nothing but zeros is left
+  ASSERT_TRUE(world.pager->flush(buffer[0].data()));
+  EXPECT_EQ(world.backing.pages_written, 1501u);
+  EXPECT_FALSE(world.backing.page(701));
+  // What leaves after a flush need not be written again.
+  world.budget.pages = 300;
+  while (world.pager->resident_pages() > 300) std::this_thread::yield();
+  EXPECT_EQ(world.backing.pages_written, 1501u);
+}
+
+}  // namespace
+}  // namespace farheap::pager::testing
