@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <new>
 
 #include "base/log.hpp"
 #include "segment/at_the_tables.hpp"
@@ -111,7 +110,7 @@ void Guards::fetch(const void* at, bool write) {
 // Threads that held buffers are not here.
 void Guards::unlock_in_child() {
   taken_.store(0, std::memory_order_relaxed);
-  new (&mutex_) std::mutex;
+  mutex_.unlock();
 }
 
 }  // namespace farheap::segment
