@@ -163,8 +163,9 @@ class Pager {
   [[nodiscard]] bool has_changes() const;
 
   // ---- flush (pager_flush.cpp). Requires: !track_changes.
-  // What the program wrote before this call is in the backing when it returns; all stays in memory. Reads every page in
-  // memory, and writes those that differ. Called by threads of the program; faults are served meanwhile, but nothing
+  // What the program wrote before this call is in the backing when it returns; all stays in memory. (A page whose hash
+  // is not known may be written again later; if that fails, as any write that fails, memory keeps it.) Reads every page
+  // in memory, and writes those that differ. Called by threads of the program; faults are served meanwhile, but nothing
   // leaves while a batch is written. `buffer`: kFlushPages pages, the caller's own, aligned to the page size.
   static constexpr std::uint32_t kFlushPages = 512;
   [[nodiscard]] Status flush(std::byte* buffer);

@@ -73,8 +73,8 @@ void Pager::loop_begins(PageNumber first, std::uint64_t count, bool backward) {
   const PageNumber end = first + std::min<PageNumber>(count, table_.capacity_pages() - first);
   if (first == end) return;
   std::uint32_t gap = 0;
-  if (!loops_.begin(first, end, backward, policy_.left(), limit_ / kMostAhead, gap)) return;
-  foresee_loop(first, end, backward, gap);
+  const bool is_new = loops_.begin(first, end, backward, policy_.left(), limit_ / kMostAhead, gap);
+  if (is_new) foresee_loop(first, end, backward, gap);
 
   const std::uint64_t reach = std::min({options_.read_ahead_pages, limit_ / kMostAhead, end - first});
   const PageNumber from = backward ? end : first;
@@ -83,7 +83,8 @@ void Pager::loop_begins(PageNumber first, std::uint64_t count, bool backward) {
   if (table_.next_run(backward ? end - reach : first, backward ? end : first + reach, PageState::kStored).count == 0) {
     return;
   }
-  streams_.begin(from - (backward ? 1 : 0), backward, options_.block_max_pages);
+  // Said again, it asks again, for what was passed over when there was no room.
+  if (is_new) streams_.begin(from - (backward ? 1 : 0), backward, options_.block_max_pages);
   // One after the other, as far ahead as a stream is; of a backward one, as ever, one.
   const std::uint64_t windows = backward ? 1 : kWindows;
   for (std::uint64_t i = 0, before = ~announced_; i < windows && announced_ != before; ++i) {

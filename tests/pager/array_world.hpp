@@ -214,7 +214,7 @@ class MapBacking : public Backing {
         if (left-- > 0) {
           std::memcpy(page.data(), one.from + i * kPageBytes, kPageBytes);
         } else {
-          page.fill(std::byte{0xee});
+          page.fill(kTorn);
           left = 0;
         }
         ++pages_written;
@@ -251,6 +251,9 @@ class MapBacking : public Backing {
     const auto found = pages_.find(number);
     return found != pages_.end() ? std::optional(found->second) : std::nullopt;
   }
+
+  // All of a page that a failing write has torn.
+  static constexpr std::byte kTorn{0xee};
 
   std::atomic<std::uint64_t> pages_written{0};
 

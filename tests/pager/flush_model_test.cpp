@@ -13,8 +13,13 @@ namespace {
 
 class Writer {
  public:
-  Writer(World& world, PageNumber first, std::uint64_t pages, std::uint64_t seed)
-      : world_(world), first_(first), values_(pages, 0), random_(seed), buffer_(Pager::kFlushPages) {}
+  Writer(World& world, PageNumber first, std::uint64_t pages, std::uint64_t seed, bool may_tear)
+      : world_(world),
+        first_(first),
+        may_tear_(may_tear),
+        values_(pages, 0),
+        random_(seed),
+        buffer_(Pager::kFlushPages) {}
 
   void step() {
     const PageNumber index = random_() % values_.size();
@@ -33,12 +38,16 @@ class Writer {
     } else if (dice < 60) {
       for (PageNumber at = index; at < std::min<std::uint64_t>(index + 50, values_.size()); ++at) write(at, random_());
     } else {
-      world_.touch(first_ + index, false, buffer_[0].data(), [&](PageBytes& bytes) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, bytes.data(), sizeof word);
-        if (word != values_[index]) ++wrong;
-      });
+      read(index);
     }
+  }
+
+  void read(PageNumber index) {
+    world_.touch(first_ + index, false, buffer_[0].data(), [&](PageBytes& bytes) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data(), sizeof word);
+      if (word != values_[index]) ++wrong;
+    });
   }
 
   void flush() {
@@ -52,11 +61,16 @@ class Writer {
       const auto found = world_.backing.page(first_ + index);
       PageBytes expected;
       for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(expected.data() + i, &values_[index], 8);
-      if (found ? *found != expected : values_[index] != 0) ++not_there;
+      if (found ? *found == expected : values_[index] == 0) continue;
+      // Brought back by a hint without its hash, it may be written again, by the evictor or another thread's flush, and
+      // on a full disk torn: then memory has it, and keeps it. Nobody may find it changed.
+      PageBytes torn;
+      torn.fill(MapBacking::kTorn);
+      may_tear_&& found == torn ? ++torn_later : ++not_there;
     }
   }
 
-  int wrong = 0, not_there = 0, flushed = 0, failed = 0;
+  int wrong = 0, not_there = 0, torn_later = 0, flushed = 0, failed = 0;
 
  private:
   void write(PageNumber index, std::uint64_t value) {
@@ -72,6 +86,7 @@ class Writer {
 
   World& world_;
   const PageNumber first_;
+  const bool may_tear_;
   std::vector<std::uint64_t> values_;
   std::mt19937_64 random_;
   std::vector<PageBytes> buffer_;
@@ -94,7 +109,10 @@ TEST_P(FlushModelTest, WhatWasWrittenBeforeIsThere) {
   options.faults = GetParam().faults;
   World world(options);
   std::vector<std::unique_ptr<Writer>> writers;
-  for (int i = 0; i < kWriters; ++i) writers.push_back(std::make_unique<Writer>(world, i * kPages, kPages, 31 + i));
+  const bool may_tear = GetParam().faults.full > 0;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.push_back(std::make_unique<Writer>(world, i * kPages, kPages, 31 + i, may_tear));
+  }
   std::vector<std::thread> threads;
   for (auto& writer : writers) {
     threads.emplace_back([writer = writer.get()] {
@@ -106,6 +124,9 @@ TEST_P(FlushModelTest, WhatWasWrittenBeforeIsThere) {
     writer->flush();
     EXPECT_EQ(writer->wrong, 0);
     EXPECT_EQ(writer->not_there, 0);
+    EXPECT_LT(writer->torn_later, writer->flushed);  // now and then
+    for (std::uint64_t page = 0; page < kPages; ++page) writer->read(page);
+    EXPECT_EQ(writer->wrong, 0) << "torn in memory, too";
     EXPECT_GT(writer->flushed, 20);
     EXPECT_EQ(writer->failed > 0, GetParam().faults.full > 0);
   }
