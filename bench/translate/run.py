@@ -8,7 +8,8 @@
   ./dev bench translate --parts half --rounds 5 --json translate.json --plot translate.svg
 
 Parts: build (compile time and growth), local (all data in memory, as plain processes), ample (the same under
-`farheap run`), half (under `farheap run`, with half of the memory that the program needs).
+`farheap run`), half (under `farheap run`, with half of the memory that the program needs), table61 (seed 000's
+functions, translated, on several stores: table61.py).
 Each pair of runs is of one turn, one after the other; another one begins each turn. Results are compared.
 Levels: hint, guard_all (every guard), guard_profiled (by a profile of a short run with half of its memory, which is made
 while building).
@@ -31,14 +32,17 @@ import host_memory
 import measured_run
 import metrics
 import report
+import table61
 from farheap_command import complain
 from report import MIB
 
-PARTS = ("build", "local", "ample", "half")
+PARTS = ("build", "local", "ample", "half", "table61")
 ROOM_BYTES = 512 * MIB  # ample: twice the peak, and this
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 REFERENCE = "clang"
-LEVELS = ("hint", "guard_all", "guard_profiled")
+LEVELS = ("hint", "guard_all", "guard_profiled", "translate_heap_cached")
+# How a program of this level is started; under `farheap run` it is in mode cached anyway.
+TAKES = {"translate_heap_cached": ("env", "FARHEAP_FAR_MODE=cached", "FARHEAP_FAR_CACHE=8G")}
 COUNTERS = ("bytes_read", "faults_store", "guard_fetches")
 GROUPS = ("kmeans_like", "random_look_ups")
 
@@ -55,7 +59,7 @@ class Case:
         self.peak_bytes = 0
 
     def command(self, level):
-        return [self.programs[level], *self.arguments]
+        return [*TAKES.get(level, ()), self.programs[level], *self.arguments]
 
 
 def described_cases(program):
@@ -386,15 +390,20 @@ def main(arguments):
         try:
             bench = Bench(options, tool, builder.Builder(farcc, folder))
             print(f"{report.machine(options.folder)}; {bench.built.version()}", file=sys.stderr)
-            sources = bench.build(wanted_sources(options))
+            of_seed = {}
+            if "table61" in options.parts:
+                options.build_folder = build
+                of_seed = table61.measure(options, bench.built, tool, folder, bench.progress)
+            others = set(options.parts) - {"table61"}
+            sources = bench.build(wanted_sources(options)) if others else []
         except ValueError as error:
             raise SystemExit(f"translate: {error}") from error
-        cases = choose(options, bench.cases_of(sources))
-        if set(options.parts) - {"build"}:
+        cases = choose(options, bench.cases_of(sources)) if others else []
+        if others - {"build"}:
             cases = bench.run(cases)
     bench.progress("")
-    results = bench.results(cases)
-    for head, rows in tables(bench, cases, results):
+    results = [*bench.results(cases), *table61.results_of(of_seed)]
+    for head, rows in [*tables(bench, cases, results), *([table61.table(of_seed)] if of_seed else [])]:
         if options.markdown:
             print(report.markdown_table(head, rows) + "\n")
         else:

@@ -19,6 +19,7 @@ import builder
 import measured_run
 import metrics
 import run as bench
+import table61
 from report import MIB
 
 
@@ -27,6 +28,24 @@ LEVELS = (bench.REFERENCE, "hint", "guard_all")
 
 def by_name(results):
     return {(line["name"], line["metric"]): line for line in results}
+
+
+class OfTheSeed(unittest.TestCase):
+    FOUND = {"heap.original": [0.2, 0.1, 0.3], "heap.translate-heap.direct.redis": [1500.0, 1600.0, 1400.0],
+             "heap.translate-heap.cached.redis": [0.3, 0.3, 0.4], "own_put.redis": [10.0, 9.0, 11.0]}
+
+    def test_figures_have_the_names_of_tests_ways_and_stores(self):
+        line = by_name(table61.results_of(self.FOUND))["heap.translate-heap.direct.redis", "table61_us"]
+        self.assertEqual((line["value"], line["min"], line["max"], line["unit"]), (1500.0, 1400.0, 1600.0, "us"))
+
+    def test_the_table_has_what_was_measured_beside_the_seeds(self):
+        head, rows = table61.table(self.FOUND)
+        self.assertEqual(head, ["us a call", "original", "hint", "redis", "seed: original / all / heap"])
+        by_row = {row[0]: row[1:] for row in rows}
+        self.assertEqual(by_row["heap, translate-heap.direct"], ["0.200", "", "1,500", "0.521 / 2,209,032 / 284,047"])
+        self.assertEqual(by_row["heap, translate-heap.cached"], ["", "", "0.300", ""])
+        self.assertEqual(by_row["own_put"], ["", "", "10", ""])
+        self.assertEqual(by_row["stack, translate-heap.direct"][2], "")
 
 
 class Ratios(unittest.TestCase):
