@@ -132,7 +132,8 @@ void add_pass_option(std::vector<std::string>& words, const std::string& option)
 void add_guards(std::vector<std::string>& words, const std::string& guards) {
   if (guards.empty()) return;
   add_pass_option(words, "-farheap-guards=" + guards);
-  if (guards == kRecord) return;
+  std::error_code error;  // what is no file the passes refuse, with words
+  if (guards == kRecord || !fs::is_regular_file(guards, error)) return;
   std::ifstream file(guards, std::ios::binary);
   const std::string content(std::istreambuf_iterator<char>(file), {});
   add_pass_option(words, fmt::format("-farheap-guards-hash={:x}", std::hash<std::string>{}(content)));

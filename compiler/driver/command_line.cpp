@@ -148,7 +148,8 @@ Status take_own(Wishes& wishes, const std::string& word) {
   } else if (word == "-ffar-print") {
     wishes.print = true;
   } else if (word == "-ffar") {
-    return wrong(word, "the level is missing", "write -ffar=hint, or none, count or translate-heap");
+    return wrong(word, "the level is missing",
+                 "write -ffar=hint, or none, count, guard, translate-heap or translate-all");
   } else if (word == "-ffar-threshold") {
     return wrong(word, "the size is missing", "write it as -ffar-threshold=4M");
   } else {

@@ -247,6 +247,11 @@ class Levels(Case):
         self.run_well(GIVEN.clang, "-O2", "-c", "program.c", "-o", "plain.o")
         self.assertEqual((self.folder / "with.o").read_bytes(), (self.folder / "plain.o").read_bytes())
 
+    def test_a_folder_is_no_profile(self):
+        said = self.fails(self.farcc, "-ffar=guard", f"-ffar-guard={self.folder}", "-c", "program.c")
+        self.assertNotIn("terminate called", said)
+        self.assertIn("-ffar-guard", said)
+
     def test_levels_that_are_not_there(self):
         self.assertIn("there is no such level; choose none, count, hint, guard, translate-heap or translate-all",
                       self.fails(self.farcc, "-ffar=guards", "-c", "program.c", status=2))
