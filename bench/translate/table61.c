@@ -33,7 +33,7 @@ __attribute__((noinline)) static long stack_allocation(long turn) {
   for (int i = 0; i < kRows; i++) {
     for (int j = 0; j < kColumns; j++) matrix[i * kColumns + j] = (char)((i * kColumns + j + turn) % 128);
   }
-  return 1;
+  return matrix[turn * 7 % (kRows * kColumns)]; /* one look back, so that what was written counts in the sum */
 }
 
 __attribute__((noinline)) static long heap_allocation(long turn) {
