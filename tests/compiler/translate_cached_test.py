@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Translated programs in mode cached. It needs what `farheap run` needs; with --store its tests use this store instead of
+those of this machine.
+"""
+
+import itertools
+import os
+
+from translate_case import FAILED, GIVEN, LEVEL, PROGRAMS, Case, main
+
+CACHE = "32M"  # the least
+
+
+class Cached(Case):
+    """Through the pager: no address is far, and what was not translated is served by faults."""
+    WHERE = ("#include <stdio.h>\n#include <stdlib.h>\nextern struct { size_t begin, bytes; } __farheap_far;\n"
+             "int farheap_active(void) __attribute__((weak));\nvoid __farheap_flush(void);\n"
+             "char *p;\nint main(int argc, char **argv) { p = malloc(100); p[1] = 7; if (argc > 1) __farheap_flush();\n"
+             "  printf(\"%d %d\\n\", __farheap_far.bytes != 0, farheap_active != NULL ? farheap_active() : -1);\n"
+             "  fflush(stdout); if (argc > 2) return system(argv[2]); }\n")
+
+    def start_cached(self, *words, **environment):
+        return self.start(*words, **{"FARHEAP_FAR_MODE": "cached", "FARHEAP_FAR_CACHE": CACHE, **environment})
+
+    def check_refused(self, program, words, **environment):
+        done = self.start_cached(program, **environment)
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""), done.stderr)
+        self.assertRegex(done.stderr, f"^farheap: the translated program ends: .*{words}")
+
+    def test_what_far_addresses_do_not_do(self):
+        """Forks where the store goes on in a child."""
+        words = ["-w", "-std=c++20", "-O1", "-pthread", PROGRAMS / "whole.cpp"]
+        self.clang(*words, "-o", "plain")
+        self.farcc(*words, LEVEL, "-o", "translated")
+        more_than_memory = 60
+        for store, entries in itertools.product(self.stores(), (3, more_than_memory)):
+            forks = ["forks"] if store.startswith(("mem:", "file:")) and entries != more_than_memory else []
+            arguments = [entries, *forks]
+            with self.subTest(store=store, arguments=arguments):
+                expected = self.run_well(self.folder / "plain", *arguments).stdout
+                done = self.start_cached(self.folder / "translated", *arguments, FARHEAP_FAR_STORE=store,
+                                         FARHEAP_LOG="info")
+                self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+                self.assertRegex(done.stderr, r"^farheap: process \d+ is near its budget: pages go to .*\n$")
+
+    def test_a_flush_reaches_the_store(self):
+        program = self.translated(self.WHERE)
+        done = self.start_cached(program, "flush")
+        self.assertEqual((done.stdout, done.stderr), ("0 1\n", ""))
+        self.assertEqual(self.start_cached(program).stdout, "0 0\n")
+        # A store that fails is not noticed before something is written to it.
+        store = "faulty+mem:?error=1"
+        self.assertEqual(self.start_cached(program, FARHEAP_FAR_STORE=store).stdout, "0 0\n")
+        done = self.start_cached(program, "flush", FARHEAP_FAR_STORE=store)
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
+        self.assertRegex(done.stderr, "farheap: the translated program ends: cannot write the heap to its store: .*faulty")
+
+    def test_what_the_program_starts_is_as_it_was(self):
+        program = self.translated(self.WHERE)
+        names = "env | grep -cE '^(LD_PRELOAD|FARHEAP_STORE|FARHEAP_MEMORY|FARHEAP_FOLLOW_EXEC|FARHEAP_FAR_ANEW)='"
+        done = self.start_cached(program, "flush", names)
+        self.assertEqual(done.stdout, "0 1\n0\n")
+        done = self.start_cached(program, "flush", f"{program}")  # translated, too, it begins in its own way
+        self.assertEqual(done.stdout, "0 1\n0 0\n")
+        done = self.start_cached(program, "flush", names, FARHEAP_FOLLOW_EXEC="on")
+        self.assertEqual(done.stdout, "0 1\n4\n")
+
+    def test_the_process_keeps_its_name(self):
+        program = self.translated("#include <stdio.h>\n#include <sys/prctl.h>\nint main(int argc, char **argv) {\n"
+                                  "  char name[16]; prctl(PR_GET_NAME, name); printf(\"%s %d\\n\", name, argc); }\n")
+        self.assertEqual(self.start_cached(program, "a", "b").stdout, "program 3\n")
+
+    def test_refused(self):
+        program = self.translated(self.WHERE)
+        self.check_refused(program, "FARHEAP_FAR_CACHE=31M: .*at least 32.0 MiB; say 32M or more", FARHEAP_FAR_CACHE="31M")
+        self.check_refused(program, "FARHEAP_FAR_CACHE=much: ", FARHEAP_FAR_CACHE="much")
+        self.check_refused(program, "nothing-such", FARHEAP_FAR_STORE="nothing-such:")
+        self.check_refused(program, "/dev/null", FARHEAP_FAR_STORE="file:/dev/null/heap")
+        self.check_refused(program, "/nowhere: the preload library is not there; .*FARHEAP_PRELOAD",
+                           FARHEAP_PRELOAD="/nowhere")
+        # A loader that loads nothing must not make the program begin for ever.
+        self.check_refused(program, "the loader did not load this library", FARHEAP_FAR_ANEW="own")
+        self.check_refused(program, "FARHEAP_LOG=loud", FARHEAP_LOG="loud")
+
+    def test_a_program_with_rights_of_others(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make one")
+        program = self.translated(self.WHERE)
+        os.chown(program, 1, 1)
+        program.chmod(0o4755)
+        self.folder.chmod(0o755)
+        self.check_refused(program, "rights of another user.*FARHEAP_FAR_MODE=direct")
+
+    def test_a_library_that_comes_later(self):
+        """It must not make its program begin anew in the middle."""
+        self.write("library.c", "#include <stdlib.h>\nlong *make(void) { long *p = malloc(8); *p = 5; return p; }\n")
+        self.farcc("-O1", LEVEL, "-shared", "-fPIC", "library.c", "-o", "liblong.so")
+        self.write("program.c", "#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { puts(\"begun\"); fflush(stdout);\n"
+                                "  return dlopen(\"./liblong.so\", RTLD_NOW) == NULL; }\n")
+        self.clang("program.c", "-o", "program")
+        done = self.start_cached(self.folder / "program")
+        self.assertEqual((done.returncode, done.stdout), (FAILED, "begun\n"))
+        self.assertIn("a library of the program was translated, and the program itself was not", done.stderr)
+        self.assertEqual(self.start(self.folder / "program").returncode, 0)
+
+    def test_in_a_run(self):
+        """There cached is what there is; whoever says direct gets it."""
+        if GIVEN.tool is None:
+            self.skipTest("there is no tool")
+        program = self.translated(self.WHERE)
+        run = [GIVEN.tool, "run", "--quiet", "--memory", CACHE, "--store", f"file:{self.folder}", "--", program, "flush"]
+        self.assertEqual(self.run_well(*run).stdout, "0 1\n")
+        self.assertEqual(self.run_well(*run, FARHEAP_FAR_MODE="cached").stdout, "0 1\n")
+        # (What the far heap's own code allocates may be paged there.)
+        self.assertRegex(self.run_well(*run, FARHEAP_FAR_MODE="direct").stdout, "^1 ")
+
+
+if __name__ == "__main__":
+    main(__doc__)
