@@ -89,6 +89,23 @@ bool is_near(const llvm::Value* pointer) {
   return llvm::all_of(objects, is_near_object);
 }
 
+bool touches_nothing(const llvm::IntrinsicInst& call) {
+  switch (call.getIntrinsicID()) {
+    case llvm::Intrinsic::prefetch:  // never a fault
+    case llvm::Intrinsic::vaend:
+    case llvm::Intrinsic::lifetime_start:
+    case llvm::Intrinsic::lifetime_end:
+    case llvm::Intrinsic::invariant_start:
+    case llvm::Intrinsic::invariant_end:
+    case llvm::Intrinsic::launder_invariant_group:
+    case llvm::Intrinsic::strip_invariant_group:
+    case llvm::Intrinsic::var_annotation:
+    case llvm::Intrinsic::ptr_annotation:
+    case llvm::Intrinsic::assume: return true;
+    default: return false;
+  }
+}
+
 void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Twine& remedy) {
   const llvm::Function& function = *at.getFunction();
   std::string place = function.getParent()->getSourceFileName();

@@ -42,6 +42,9 @@ bool move_globals(llvm::Module& module, const Settings& settings, Report& report
 // True if the pointer is certainly not one into the heap: the stack, a global variable, another address space.
 [[nodiscard]] bool is_near(const llvm::Value* pointer);
 
+// It is given pointers, and neither reads nor writes there, whatever its attributes say.
+[[nodiscard]] bool touches_nothing(const llvm::IntrinsicInst& call);
+
 void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Twine& remedy);
 
 // Loads, stores, atomics, and copies and fills that are intrinsics. The number of what was translated.

@@ -79,24 +79,14 @@ class Translator {
       }
       return;
     }
+    if (touches_nothing(call)) return;
     switch (call.getIntrinsicID()) {
       case llvm::Intrinsic::vacopy:
         if (is_near(call.getArgOperand(0)) && is_near(call.getArgOperand(1))) return;
         replace(call, "__farheap_copy",
                 {call.getArgOperand(0), call.getArgOperand(1), llvm::ConstantInt::get(word_, kVaListBytes)});
         return;
-      case llvm::Intrinsic::prefetch:  // never a fault
-      case llvm::Intrinsic::vastart:   // a list in the heap is a fault, with words
-      case llvm::Intrinsic::vaend:
-      case llvm::Intrinsic::lifetime_start:
-      case llvm::Intrinsic::lifetime_end:
-      case llvm::Intrinsic::invariant_start:
-      case llvm::Intrinsic::invariant_end:
-      case llvm::Intrinsic::launder_invariant_group:
-      case llvm::Intrinsic::strip_invariant_group:
-      case llvm::Intrinsic::var_annotation:
-      case llvm::Intrinsic::ptr_annotation:
-      case llvm::Intrinsic::assume:
+      case llvm::Intrinsic::vastart:  // a list in the heap is a fault, with words
       case llvm::Intrinsic::stackrestore: return;
       default: break;
     }

@@ -27,22 +27,8 @@ constexpr llvm::StringLiteral kTypesOfLibraries[] = {"union.pthread_",
                                                      "class.std::locale"};
 
 bool takes_far(llvm::IntrinsicInst& call) {
-  if (isa<llvm::MemIntrinsic>(call) || has_lanes(call)) return true;
-  switch (call.getIntrinsicID()) {
-    case llvm::Intrinsic::vacopy:
-    case llvm::Intrinsic::vaend:
-    case llvm::Intrinsic::prefetch:
-    case llvm::Intrinsic::lifetime_start:
-    case llvm::Intrinsic::lifetime_end:
-    case llvm::Intrinsic::invariant_start:
-    case llvm::Intrinsic::invariant_end:
-    case llvm::Intrinsic::launder_invariant_group:
-    case llvm::Intrinsic::strip_invariant_group:
-    case llvm::Intrinsic::var_annotation:
-    case llvm::Intrinsic::ptr_annotation:
-    case llvm::Intrinsic::assume: return true;
-    default: return call.doesNotAccessMemory();
-  }
+  if (isa<llvm::MemIntrinsic>(call) || has_lanes(call) || touches_nothing(call)) return true;
+  return call.getIntrinsicID() == llvm::Intrinsic::vacopy || call.doesNotAccessMemory();
 }
 
 // Known to do no more with an argument than to hand it on, to functions that are translated.

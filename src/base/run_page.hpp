@@ -43,8 +43,7 @@ struct RunCounters {
   std::atomic<std::uint64_t> store_full_waits{0};
   std::atomic<std::uint64_t> peak_bytes{0};     // largest sum over all processes seen
   std::atomic<std::uint64_t> failed_starts{0};  // processes that ended because the runtime could not come up in them
-  std::atomic<std::uint64_t> guard_fetches{
-      0};  // of the faults: found by guards (farheap/residency.h), before they were
+  std::atomic<std::uint64_t> guard_fetches{0};  // of the faults: found by guards, ahead of them (residency.h)
 };
 
 struct RunSlot {

@@ -13,6 +13,21 @@
 
 namespace farheap::pager {
 
+// A page to write: a part of the last write if it follows that, and its bytes those.
+inline void add_page(std::vector<Backing::Write>& writes, PageNumber page, const std::byte* bytes,
+                     std::uint32_t most_pages) {
+  if (!writes.empty()) {
+    Backing::Write& last = writes.back();
+    const bool follows =
+        last.run.first + last.run.count == page && last.from + last.run.count * base::kPageBytes == bytes;
+    if (follows && last.run.count < most_pages) {
+      ++last.run.count;
+      return;
+    }
+  }
+  writes.push_back({{page, 1}, bytes});
+}
+
 // What is about to leave: blocks, and what became of each of their pages.
 // One object for all rounds: what it has allocated once, it keeps.
 struct Leaving {

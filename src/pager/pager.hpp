@@ -277,9 +277,8 @@ class Pager {
   // pager_evict.cpp
   void take_out_in_passing();
   void fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages);
-  // Lets go of the mutex meanwhile. Returns how many pages left the view. Requires: the block is on no list, and this
-  // thread has leaving_view_.
-  std::uint32_t take_out(Lock& lock, BlockId id);
+  // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
+  void take_out(Lock& lock, BlockId id);
   void note_taken(BlockId id, PageRun run, const View::Taken* answers);
   void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen);
   void examine(Leaving& leaving);

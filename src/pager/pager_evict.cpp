@@ -127,7 +127,7 @@ void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
     since_break += pages;
-    (void)take_out(lock, id);
+    take_out(lock, id);
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
       lock.unlock();
@@ -142,7 +142,7 @@ void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_
 
 // Without the mutex while the kernel works: with the program busy on another processor, each page by itself is an
 // interrupt there.
-std::uint32_t Pager::take_out(Lock& lock, BlockId id) {
+void Pager::take_out(Lock& lock, BlockId id) {
   Block& block = table_.block(id);
   const PageNumber first = block.first, end = first + block.count;
   std::array<PageRun, kExtentPages / 2> runs;  // the least gap is a page
@@ -162,13 +162,11 @@ std::uint32_t Pager::take_out(Lock& lock, BlockId id) {
   if (block.wanted) view_.wake({first, block.count});
   block.wanted = false;
   end_io();
-  const std::uint32_t taken = block.pages;
-  if (taken != 0) {
+  if (block.pages != 0) {
     block.leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
   } else {
     table_.free_block(id);
   }
-  return taken;
 }
 
 // Blocks out for a page in, by the thread that brings it, while the evictor sleeps: then no other processor has to be
@@ -185,7 +183,7 @@ void Pager::take_out_in_passing() {
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
     const BlockId id = policy_.take_victim(limit_);
     if (id == 0) return;
-    (void)take_out(lock, id);
+    take_out(lock, id);
   }
 }
 
@@ -271,14 +269,7 @@ void Pager::examine(Leaving& leaving) {
       }
     }
     ++leaving.dirty_pages;
-    auto& writes = leaving.writes;
-    if (!writes.empty() && writes.back().run.first + writes.back().run.count == one.page &&
-        writes.back().from + writes.back().run.count * base::kPageBytes == bytes &&
-        writes.back().run.count < options_.block_max_pages) {
-      ++writes.back().run.count;
-    } else {
-      writes.push_back({{one.page, 1}, bytes});
-    }
+    add_page(leaving.writes, one.page, bytes, options_.block_max_pages);
   }
 }
 

@@ -111,11 +111,7 @@ Status Pager::flush_batch(std::byte* buffer, std::vector<Flushed>& batch) {
     if (one.found == Flushed::kZero) backing_.forget({one.page, 1});
     if (one.found != Flushed::kDirty) continue;
     ++dirty;
-    const std::byte* const bytes = buffer + i * base::kPageBytes;
-    const bool follows = !writes.empty() && writes.back().run.first + writes.back().run.count == one.page &&
-                         writes.back().from + writes.back().run.count * base::kPageBytes == bytes &&
-                         writes.back().run.count < options_.block_max_pages;
-    follows ? (void)++writes.back().run.count : writes.push_back({{one.page, 1}, bytes});
+    add_page(writes, one.page, buffer + i * base::kPageBytes, options_.block_max_pages);
   }
   const Status written = writes.empty() ? Status{} : write_patiently(writes);
   if (written) {

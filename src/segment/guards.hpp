@@ -3,7 +3,7 @@
 // What a segment does for the guards of a program (farheap/residency.h): keeps a table of the pages that are away,
 // shows it to the program's modules, and fetches what a guard has found there in the thread that is about to touch it.
 //
-// Invariant: a view names the table only while the table is kept; it outlives the program's threads.
+// Invariant: what a view names is there until the process ends.
 //
 // Thread-safety: any thread. fetch() in signal handlers, too; add() and remove() are the loader's.
 #pragma once
