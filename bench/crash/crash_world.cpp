@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,17 @@ std::optional<std::uint64_t> digest_of(const Table& table) {
     digest += digest_of(key, static_cast<std::uint32_t>(text.size()), letter);
   }
   return digest;
+}
+
+// Starts it in a process that ends with this one: who waits for it may be killed himself, by a limit of time.
+template <typename Program>
+pid_t start(Program program) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent) program();
+  _exit(0);
 }
 
 // Empty when it was killed by us.
@@ -178,6 +190,18 @@ std::string World::look() {
   return look_at_snapshots();
 }
 
+// However long a commit takes: a disk that others keep busy holds back a commit's fsync() for half a minute and more.
+std::string World::wait_for_commit(pid_t child, std::uint64_t before) const {
+  while (progress_->commits_returned <= before) {
+    siginfo_t ended{};
+    (void)waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (ended.si_pid == child)
+      return fmt::format("the program ended by itself, with {}, before a commit", ended.si_status);
+    usleep(1000);
+  }
+  return {};
+}
+
 std::string World::kill_once() {
   if (counts_.kills++ == 0) {
     auto heap = Heap::create(uri_, kOptions);
@@ -188,11 +212,12 @@ std::string World::kill_once() {
   }
   const std::uint64_t seed = random_();
   const std::uint64_t before = progress_->commits_returned;
-  const pid_t child = fork();
-  if (child == 0) work(uri_, seed, *progress_);
+  const pid_t child = start([&] { work(uri_, seed, *progress_); });
   // By turns soon after a commit, so that a slow machine gets on, and at any instant.
   const bool after_a_commit = counts_.kills % 2 == 1;
-  for (int looks = 0; after_a_commit && looks < 30'000 && progress_->commits_returned <= before; ++looks) usleep(1000);
+  if (after_a_commit) {
+    if (std::string wrong = wait_for_commit(child, before); !wrong.empty()) return wrong;
+  }
   usleep(static_cast<useconds_t>(1000 + random_() % (after_a_commit ? 30'000 : 60'000)));
   if (std::string wrong = kill_and_wait(child); !wrong.empty()) return wrong;
   return look();
@@ -201,13 +226,12 @@ std::string World::kill_once() {
 std::string World::kill_while_created() {
   ++counts_.creations_killed;
   const std::string uri = uri_ + ".new";
-  const pid_t child = fork();
-  if (child == 0) {
+  const pid_t child = start([&] {
     for (;;) {
       if (!Heap::open_or_create(uri, kOptions)) _exit(1);
       if (!Heap::remove(uri)) _exit(2);
     }
-  }
+  });
   usleep(static_cast<useconds_t>(random_() % 30'000));
   if (std::string wrong = kill_and_wait(child); !wrong.empty()) return wrong;
   {

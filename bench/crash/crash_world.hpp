@@ -72,6 +72,7 @@ class World {
   [[nodiscard]] std::string look_at_newest();
   [[nodiscard]] std::string look_at_snapshots();
   [[nodiscard]] std::string look_for_leaks(Heap& heap) const;
+  [[nodiscard]] std::string wait_for_commit(pid_t child, std::uint64_t before) const;
   void advance(unsigned thread, std::uint64_t steps);
 
   const std::string file_, uri_;
