@@ -54,6 +54,7 @@ void Pager::let_write(PageNumber page) {
   }
   if (changes_.is_waiting(page)) save_for_commit(page);
   changes_.note_changed({page, 1});
+  if (flush_list_.is_on()) flush_list_.note_written(page);
   view_.release({page, 1});
 }
 

@@ -68,19 +68,25 @@ Status FarMemory::make_room(std::uint64_t blocks) {
 }
 
 // What could not be written is lost, and said to be: the next read is to tell what the store has.
-Status FarMemory::let_go() {
+Status FarMemory::write_through(Part part) {
   if (keep_ == Keep::kBlocks) return {};
   std::vector<std::uint64_t> dirty;
-  for (const auto& [number, one] : blocks_) {
-    if (one.is_dirty) dirty.push_back(number);
+  for (std::uint64_t i = 0; i < part.count; ++i) {
+    const auto found = blocks_.find(part.first + i);
+    if (found != blocks_.end() && found->second.is_dirty) dirty.push_back(found->first);
   }
-  Status status = put_back(std::move(dirty));
-  blocks_.clear();
-  uses_.clear();
+  Status status = put_back(dirty);
+  for (const std::uint64_t number : dirty) {
+    const auto found = blocks_.find(number);
+    if (!found->second.is_dirty) continue;
+    uses_.erase(found->second.use);
+    blocks_.erase(found);
+  }
   return status;
 }
 
-Status FarMemory::bring(Part part) {
+Status FarMemory::bring(Part part, Bytes written) {
+  const bool is_read = written.begin == written.end;
   std::uint64_t missing = 0;
   for (std::uint64_t i = 0; i < part.count; ++i) missing += blocks_.contains(part.first + i) ? 0 : 1;
   for (std::uint64_t i = 0; i < part.count; ++i) {
@@ -89,10 +95,13 @@ Status FarMemory::bring(Part part) {
   if (Status status = make_room(missing); !status) return status;
   std::vector<Get> gets;
   for (std::uint64_t i = 0; i < part.count; ++i) {
-    const bool is_here = blocks_.contains(part.first + i);
-    if (is_here && users_ == Users::kOne) continue;
-    Block& one = block(part.first + i);
-    gets.push_back({.block = part.first + i, .into = one.bytes, .known = one.version});
+    const std::uint64_t number = part.first + i;
+    const bool is_known = blocks_.contains(number) && !(is_read && keep_ == Keep::kForWrites);
+    const bool is_covered = written.begin <= number * block_bytes_ && (number + 1) * block_bytes_ <= written.end;
+    Block& one = block(number);
+    if (users_ == Users::kOne && (is_known || is_covered)) continue;
+    // Of one user nothing but bytes is asked: engines without versions call them all alike.
+    gets.push_back({.block = number, .into = one.bytes, .known = users_ == Users::kMany ? one.version : 0});
   }
   if (gets.empty()) return {};
   Status status = store_.get(gets);
@@ -142,7 +151,7 @@ Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change
   std::lock_guard lock(mutex_);
   for (std::uint64_t done = 0; done < bytes;) {
     const Part part = part_at(offset + done, bytes - done);
-    if (Status status = bring(part); !status) return status;
+    if (Status status = bring(part, {offset + done, offset + bytes}); !status) return status;
     const std::uint64_t end = std::min(bytes, (part.first + part.count) * block_bytes_ - offset);
     for (std::uint64_t at = done; at < end;) {
       const std::uint64_t inside = (offset + at) % block_bytes_;
@@ -157,7 +166,7 @@ Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change
       if (!all) return fail(std::move(all.error()));
       if (!*all) continue;
     }
-    if (Status status = let_go(); !status) return status;
+    if (Status status = write_through(part); !status) return status;
     done = end;
   }
   return {};
@@ -177,7 +186,7 @@ Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   std::lock_guard lock(mutex_);
   for (std::uint64_t done = 0; done < into.size();) {
     const Part part = part_at(offset + done, into.size() - done);
-    if (Status status = bring(part); !status) return status;
+    if (Status status = bring(part, {}); !status) return status;
     const std::uint64_t end = std::min<std::uint64_t>(into.size(), (part.first + part.count) * block_bytes_ - offset);
     while (done < end) {
       const std::uint64_t inside = (offset + done) % block_bytes_;
@@ -185,7 +194,6 @@ Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
       std::memcpy(into.data() + done, block((offset + done) / block_bytes_).bytes.data() + inside, count);
       done += count;
     }
-    if (Status status = let_go(); !status) return status;
   }
   return {};
 }
