@@ -95,8 +95,9 @@ class Panel:
             cells = ("-" if value is None else f"{value:.4g}" for value in values.values())
             lines.append(f'"{name}" ' + " ".join(cells))
         bars = (f"{data} using {i + 2}:xtic(1) title columnheader({i + 2})" for i in range(len(self.ways())))
-        floor = min([1.0, *(value for row in self.groups.values() for value in row.values() if value)])
-        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}'", f"set ylabel '{self.axis}'"]
+        least = min((value for row in self.groups.values() for value in row.values() if value), default=1.0)
+        floor = 1.0 if least >= 1 else least * 0.7  # so that the shortest bar is seen
+        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}' noenhanced", f"set ylabel '{self.axis}'"]
         return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 

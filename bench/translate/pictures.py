@@ -29,28 +29,30 @@ def of_programs(results, metric):
     return report.Panel(title, axis, {case: {level: row.get(level) for level in levels} for case, row in values.items()})
 
 
+def short(name):
+    return name.replace("translate-", "").replace("heap.heap.", "heap.").replace("cached_flushed", "flushed")
+
+
 def of_the_seed(results):
-    """Two panels: microseconds a call, and what was asked for as ratios."""
+    """A panel for each test, one for the stores themselves, and one for what was asked for as ratios."""
     us = {line["name"]: line["value"] for line in results if line["metric"] == "table61_us"}
     stores = [store for store in table61.STORES if any(name.endswith("." + store) for name in us)]
-    calls = {}
-    for test in table61.TESTS:
-        for way in table61.WAYS:
-            row = {store: us.get(f"{test}.{way}.{store}", us.get(f"{test}.{way}")) for store in stores}
-            if any(row.values()):
-                calls[f"{test}, {way}"] = row
-    for own in table61.OWN:
-        if any(f"{own}.{store}" in us for store in stores):
-            calls[own] = {store: us.get(f"{own}.{store}") for store in stores}
-    ratios = {}
-    for line in results:
-        if line["metric"] in {metric for *_, metric in table61.BOUNDS}:
-            name, _, store = line["name"].rpartition(".")
-            ratios.setdefault(f"{name.replace('.', ', ', 1)}, {line['metric'].removeprefix('table61_').replace('_', ' ')}",
-                              {})[store] = line["value"]
-    return [report.Panel("Table 6.1: a call", "microseconds", calls),
-            report.Panel("Table 6.1: what was asked for", "ratio", {name: {store: row.get(store) for store in stores}
-                                                                    for name, row in ratios.items()})]
+
+    def panel(title, axis, rows):
+        return report.Panel(title, axis, {name: row for name, row in rows.items() if any(row.values())})
+
+    shown = [panel(f"Table 6.1, a call of {test}", "microseconds",
+                   {short(way): {store: us.get(f"{test}.{way}.{store}", us.get(f"{test}.{way}")) for store in stores}
+                    for way in table61.WAYS}) for test in table61.TESTS]
+    shown.append(panel("The stores themselves, one at a time", "microseconds",
+                       {own: {store: us.get(f"{own}.{store}") for store in stores} for own in table61.OWN}))
+    values = {(line["metric"], line["name"]): line["value"] for line in results}
+    asked = {}
+    for over, _, _, bound, metric in table61.BOUNDS:
+        what = short(over.removesuffix(".{store}"))
+        asked[f"{what} {metric.removeprefix('table61_').replace('_', ' ')} ({bound:g})"] = {
+            store: values.get((metric, over.format(store=store))) for store in stores}
+    return [panel("Table 6.1, what was asked for (at most)", "ratio", asked), *shown]
 
 
 def panels(results):
