@@ -34,6 +34,41 @@ FarMemory::Block& FarMemory::block(std::uint64_t number) {
   return found;
 }
 
+FarMemory::Block* FarMemory::remembered(std::uint64_t offset, std::uint64_t bytes) {
+  if (keep_ != Keep::kForWrites || users_ != Users::kOne || bytes == 0) return nullptr;
+  const std::uint64_t number = offset / block_bytes_;
+  if (bytes > block_bytes_ - offset % block_bytes_) return nullptr;
+  const auto found = blocks_.find(number);
+  if (found == blocks_.end()) return nullptr;
+  if (uses_.front() != number) uses_.splice(uses_.begin(), uses_, found->second.use);
+  return &found->second;
+}
+
+Status FarMemory::read_again(std::uint64_t number, Block& here) {
+  Get get{.block = number, .into = here.bytes};
+  Status status = store_.get({&get, 1});
+  if (get.outcome == Outcome::kAbsent) {
+    std::ranges::fill(here.bytes, std::byte{0});
+  } else if (!status) {
+    drop(number);
+  }
+  return status;
+}
+
+// What could not be written is lost, and said to be: the next read is to tell what the store has.
+Status FarMemory::write_now(std::uint64_t number, Block& here) {
+  Put put{.block = number, .from = here.bytes};
+  Status status = store_.put({&put, 1});
+  if (!status) drop(number);
+  return status;
+}
+
+void FarMemory::drop(std::uint64_t number) {
+  const auto found = blocks_.find(number);
+  uses_.erase(found->second.use);
+  blocks_.erase(found);
+}
+
 Status FarMemory::put_back(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);  // neighbours go together
   std::vector<Put> puts;
@@ -67,7 +102,7 @@ Status FarMemory::make_room(std::uint64_t blocks) {
   return {};
 }
 
-// What could not be written is lost, and said to be: the next read is to tell what the store has.
+// As write_now().
 Status FarMemory::write_through(Part part) {
   if (keep_ == Keep::kBlocks) return {};
   std::vector<std::uint64_t> dirty;
@@ -77,10 +112,7 @@ Status FarMemory::write_through(Part part) {
   }
   Status status = put_back(dirty);
   for (const std::uint64_t number : dirty) {
-    const auto found = blocks_.find(number);
-    if (!found->second.is_dirty) continue;
-    uses_.erase(found->second.use);
-    blocks_.erase(found);
+    if (blocks_.find(number)->second.is_dirty) drop(number);
   }
   return status;
 }
@@ -113,8 +145,7 @@ Status FarMemory::bring(Part part, Bytes written) {
       std::ranges::fill(here.bytes, std::byte{0});
       here.version = 0;
     } else if (one.outcome != Outcome::kSame) {
-      uses_.erase(here.use);  // what it holds is nobody's
-      blocks_.erase(one.block);
+      drop(one.block);  // what it holds is nobody's
     }
   }
   return status;
@@ -135,8 +166,7 @@ Result<bool> FarMemory::swap(Part part) {
       continue;
     }
     all = false;
-    uses_.erase(here.use);
-    blocks_.erase(one.block);
+    drop(one.block);
   }
   const bool is_told = std::ranges::all_of(puts, [](const Put& one) {
     return one.outcome == Outcome::kOk || one.outcome == Outcome::kConflict || one.outcome == Outcome::kUnknown;
@@ -149,6 +179,10 @@ Result<bool> FarMemory::swap(Part part) {
 template <class Change>
 Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
   std::lock_guard lock(mutex_);
+  if (Block* const here = remembered(offset, bytes)) {
+    change(std::span(here->bytes).subspan(offset % block_bytes_, bytes), 0);
+    return write_now(offset / block_bytes_, *here);
+  }
   for (std::uint64_t done = 0; done < bytes;) {
     const Part part = part_at(offset + done, bytes - done);
     if (Status status = bring(part, {offset + done, offset + bytes}); !status) return status;
@@ -184,6 +218,11 @@ Status FarMemory::fill_with_zeros(std::uint64_t offset, std::uint64_t bytes) {
 
 Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   std::lock_guard lock(mutex_);
+  if (Block* const here = remembered(offset, into.size())) {
+    Status status = read_again(offset / block_bytes_, *here);
+    if (status) std::memcpy(into.data(), here->bytes.data() + offset % block_bytes_, into.size());
+    return status;
+  }
   for (std::uint64_t done = 0; done < into.size();) {
     const Part part = part_at(offset + done, into.size() - done);
     if (Status status = bring(part, {}); !status) return status;

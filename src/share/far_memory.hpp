@@ -53,6 +53,12 @@ class FarMemory {
   };
   // Brings blocks in, or up to date. What will be written is whole in `written`, or read first: not what it covers.
   [[nodiscard]] Status bring(Part part, Bytes written);
+  // With Keep::kForWrites and one user: the block that all of these bytes are in, if it is remembered. One call of the
+  // store is all that is left to do.
+  [[nodiscard]] Block* remembered(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] Status read_again(std::uint64_t number, Block& here);
+  [[nodiscard]] Status write_now(std::uint64_t number, Block& here);
+  void drop(std::uint64_t number);
   [[nodiscard]] Status make_room(std::uint64_t blocks);
   // With Keep::kForWrites, before a call returns.
   [[nodiscard]] Status write_through(Part part);
