@@ -173,7 +173,7 @@ class Pager {
   [[nodiscard]] Status flush(std::byte* buffer);
 
   // ---- fork: nothing is on its way and nothing changes between freeze() and thaw(). While eviction is paused, no page
-  // is guarded for the sake of flushes: the thread that forks may write to its stack while nobody can be told.
+  // is guarded for the sake of flushes: the child's would not be.
   // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
   [[nodiscard]] bool is_within_limit();
   void pause_eviction(bool on);
@@ -243,6 +243,7 @@ class Pager {
   }
   void learn_extent(PageNumber page);
   void let_write(PageNumber page);
+  [[nodiscard]] bool let_write_for_flush(PageNumber page);
   void save_for_commit(PageNumber page);
   [[nodiscard]] PageRun copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into);
   [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
@@ -361,9 +362,9 @@ class Pager {
     std::unique_ptr<std::byte[]> bytes;
   };
   std::vector<Saved> saved_;
-  FlushList flush_list_;  // off until the first flush
-  bool guards_quiet_ = false;
-  std::vector<PageNumber> quiet_;  // to be guarded
+  FlushList flush_list_;                    // off until the first flush
+  std::atomic<bool> guards_quiet_ = false;  // set once, when the list is there
+  std::vector<PageNumber> quiet_;           // to be guarded
   // Of the flush under way, which has leaving_view_.
   std::vector<Flushed> flushing_;
   std::vector<Backing::Write> flush_writes_;

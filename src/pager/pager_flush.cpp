@@ -10,8 +10,8 @@
 //   what an earlier round still writes is waited for. So no page is written by two at a time, and no older copy comes
 //   after a newer one.
 // - A page in memory that is not listed is as the store has it: it is out of view, or was found to be so while it was,
-//   and has been guarded since. Whatever brings a page to another place, or lets it be written to, lists it
-//   (PageTable::set_state(), mend(), let_write(), pause_eviction()).
+//   and has been guarded since. Whatever brings a page to another place lists it (PageTable::set_state(), mend(),
+//   pause_eviction()); who lets a write to it go on tells so first, and the next flush lists it.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -49,11 +49,21 @@ Status Pager::list_pages() {
   if (flush_list_.is_on()) return {};  // set with leaving_view_, which Still has
   auto made = FlushList::make(options_.capacity_pages);
   if (!made) return fail(std::move(made.error()));
-  guards_quiet_ = view_.tells_every_write();
   Lock lock(mutex_);
   flush_list_ = std::move(*made);
   table_.list_for_flushes(flush_list_);
+  guards_quiet_ = view_.tells_every_write();
   return {};
+}
+
+// Without the mutex. Where pages are guarded for flushes, nothing else guards them: what is being taken out is away,
+// not guarded, and to release it does nothing.
+bool Pager::let_write_for_flush(PageNumber page) {
+  if (!guards_quiet_.load()) return false;
+  counters_.faults.fetch_add(1, std::memory_order_relaxed);
+  flush_list_.tell_write(page);
+  view_.release({page, 1});
+  return true;
 }
 
 // Pages that are listed, from this one on, as many as fit. Copies those that are out of view, which with the mutex stay
@@ -61,6 +71,9 @@ Status Pager::list_pages() {
 PageNumber Pager::choose_for_flush(PageNumber from, std::byte* buffer) {
   flushing_.clear();
   Lock lock(mutex_);
+  flush_list_.take_writes(table_.pages_end(), [&](PageNumber page) {
+    if (is_in_memory(table_.state(page))) flush_list_.note_written(page);
+  });
   std::uint32_t copies = 0;
   while (flushing_.size() < kFlushPages) {
     const PageNumber end = table_.pages_end();

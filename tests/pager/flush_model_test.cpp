@@ -238,7 +238,7 @@ TEST(PagerFlush, WhatADeviceWritesToIsLookedAtEveryTime) {
   one.end();
 }
 
-// Between a fork's beginning and its end a write to a guarded page would wait for who waits for the fork.
+// The child's pages would not be, though its pager took them for such.
 TEST(PagerFlush, NothingIsGuardedWhileAProcessForks) {
   FlushedWorld one(100);
   one.flush_until_it_looks_at(0);
