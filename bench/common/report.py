@@ -95,21 +95,24 @@ class Panel:
             cells = ("-" if value is None else f"{value:.4g}" for value in values.values())
             lines.append(f'"{name}" ' + " ".join(cells))
         bars = (f"{data} using {i + 2}:xtic(1) title columnheader({i + 2})" for i in range(len(self.ways())))
-        floor = min([1.0, *(value for row in self.groups.values() for value in row.values() if value)])
-        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}'", f"set ylabel '{self.axis}'"]
+        least = min((value for row in self.groups.values() for value in row.values() if value), default=1.0)
+        floor = 1.0 if least >= 1 else least * 0.7  # so that the shortest bar is seen
+        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}' noenhanced", f"set ylabel '{self.axis}'"]
         return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 
 def plot(path, panels):
-    """The first panel over the whole width, the others beside each other below it. Returns None, or why there is no
-    plot."""
+    """The first panel over the whole width, the others below it, up to three beside each other. Returns None, or why
+    there is no plot."""
     if not path.endswith((".svg", ".png")):
         return f"cannot plot to {path}: the name must end in .svg or .png"
     if not panels:
         return "no plot: nothing was measured that it could show"
     if not shutil.which("gnuplot"):
         return "no plot: gnuplot is not here (apt install gnuplot-nox)"
-    rows = 1 if len(panels) == 1 else 2
+    others = len(panels) - 1
+    below = max(1, others if others <= 3 else 2)  # in a row
+    rows = 1 + -(-others // below)
     size = f"1100,{440 * rows}"
     terminal = f"svg size {size} font 'sans,12' background 'white'" if path.endswith(".svg") else f"png size {size}"
     lines = [f"set terminal {terminal}", f"set output '{path}'", "set style data histogram",
@@ -117,9 +120,9 @@ def plot(path, panels):
              "set logscale y", "set key outside center bottom horizontal", "set grid ytics", "set datafile missing '-'",
              "set xtics noenhanced rotate by -30", "set multiplot"]
     for number, panel in enumerate(panels):
-        below = max(len(panels) - 1, 1)
-        width, left = (1.0, 0.0) if number == 0 else (1.0 / below, (number - 1) / below)
-        bottom = (rows - 1) / rows if number == 0 else 0.0
+        width, left = (1.0, 0.0) if number == 0 else (1.0 / below, (number - 1) % below / below)
+        row = 0 if number == 0 else 1 + (number - 1) // below
+        bottom = (rows - 1 - row) / rows
         lines += [f"set size {width},{1.0 / rows}", f"set origin {left},{bottom}", *panel.script(number)]
     done = subprocess.run(["gnuplot"], input="\n".join([*lines, "unset multiplot"]), capture_output=True, text=True,
                           check=False)

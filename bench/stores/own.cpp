@@ -5,6 +5,8 @@
 //   place_us_mib                UFFDIO_COPY of what was read, per MiB
 //   fresh_us_mib                first touch of new memory, per MiB
 //   get_us                      one page, at random, back to back: median
+// stores_own ENGINE PLACE accesses COUNT: so many accesses to single bytes of one page, one after the other.
+//   put_part_us, get_part_us    an access: the mean
 #include "stores/own.hpp"
 
 #include <sys/mman.h>
@@ -33,7 +35,7 @@ struct Engine {
   std::unique_ptr<OwnClient> (*open)(const std::string& place);
 };
 constexpr Engine kEngines[] = {
-    {"file", own_file},
+    {"file", own_file},         {"store", own_store},
 #ifdef FARHEAP_HAVE_LMDB
     {"lmdb", own_lmdb},
 #endif
@@ -44,7 +46,8 @@ constexpr Engine kEngines[] = {
     {"rocksdb", own_rocksdb},
 #endif
 #ifdef FARHEAP_HAVE_GRPC
-    {"bigtable", own_bigtable}, {"datastore", own_datastore},         {"etcd", own_etcd}, {"spanner", own_spanner},
+    {"bigtable", own_bigtable}, {"datastore", own_datastore},
+    {"etcd", own_etcd},         {"spanner", own_spanner},
 #endif
 };
 
@@ -124,14 +127,40 @@ bool single_gets(OwnClient& client, std::uint64_t pages) {
   return true;
 }
 
+// What a call of seed 000's heap test does to a store, by the engine's own client: 100 characters, each by itself.
+bool accesses(OwnClient& client, std::size_t count) {
+  constexpr std::uint64_t kNumber = 1;
+  constexpr std::size_t kBytes = 100, kUncounted = 20;
+  char* const page = new_memory(client.batch() * kPage);
+  char* const into = new_memory(kPage);
+  if (!client.write(kNumber, client.batch(), page)) return false;  // some write in nothing but whole batches
+  auto start = Clock::now();
+  for (std::size_t i = 0; i < kUncounted + count; ++i) {
+    if (i == kUncounted) start = Clock::now();
+    page[i % kBytes] = static_cast<char>(i % 128);
+    if (!client.put_byte(kNumber, i % kBytes, page)) return false;
+  }
+  std::printf("put_part_us %g\n", us_since(start) / static_cast<double>(count));
+  for (std::size_t i = 0; i < kUncounted + count; ++i) {
+    if (i == kUncounted) start = Clock::now();
+    const std::size_t offset = i % kBytes;
+    if (!client.get_byte(kNumber, offset, into)) return false;
+    if (into[offset] != page[offset]) return std::fprintf(stderr, "stores_own: byte %zu is wrong\n", offset), false;
+  }
+  std::printf("get_part_us %g\n", us_since(start) / static_cast<double>(count));
+  return true;
+}
+
 }  // namespace
 }  // namespace farheap::bench
 
 int main(int count, char** words) {
   using namespace farheap::bench;
-  if (count != 4) return std::fprintf(stderr, "stores_own ENGINE PLACE MIB\n"), 2;
+  const bool parts = count == 5 && std::strcmp(words[3], "accesses") == 0;
+  if (count != 4 && !parts) return std::fprintf(stderr, "stores_own ENGINE PLACE MIB | accesses COUNT\n"), 2;
   const auto client = open_own(words[1], words[2]);
   if (!client) return 1;
+  if (parts) return accesses(*client, std::stoull(words[4])) ? 0 : 1;
   const std::uint64_t pages = std::stoull(words[3]) * (kMiB / kPage);
   const bool whole = sweep_write(*client, pages) && sweep_read(*client, pages) && single_gets(*client, pages);
   touch_fresh();

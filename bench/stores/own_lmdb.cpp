@@ -68,6 +68,25 @@ class Lmdb final : public OwnClient {
     return whole;
   }
 
+  bool put_byte(std::uint64_t page, std::size_t, const char* bytes) override {
+    MDB_txn* txn = nullptr;
+    if (!said(mdb_txn_begin(env_, nullptr, 0, &txn))) return false;
+    MDB_val name{sizeof page, &page};
+    MDB_val value{kPage, const_cast<char*>(bytes)};
+    if (!said(mdb_put(txn, pages_, &name, &value, 0))) return mdb_txn_abort(txn), false;
+    return said(mdb_txn_commit(txn));
+  }
+  bool get_byte(std::uint64_t page, std::size_t offset, char* into) override {
+    MDB_txn* txn = nullptr;
+    if (!said(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn))) return false;
+    MDB_val name{sizeof page, &page};
+    MDB_val value;
+    const bool is_there = said(mdb_get(txn, pages_, &name, &value)) && value.mv_size > offset;
+    if (is_there) into[offset] = static_cast<const char*>(value.mv_data)[offset];
+    mdb_txn_abort(txn);
+    return is_there;
+  }
+
  private:
   static bool said(int error) {
     if (error != 0) std::fprintf(stderr, "stores_own: lmdb: %s\n", mdb_strerror(error));

@@ -97,6 +97,23 @@ class Redis final : public OwnClient {
     return true;
   }
 
+  bool put_byte(std::uint64_t page, std::size_t offset, const char* bytes) override {
+    const Key key(page);
+    redisAppendCommand(node_of(page), "SETRANGE %b %d %b", key.text, Key::kLength, static_cast<int>(offset),
+                       bytes + offset, std::size_t{1});
+    const Reply reply = next(node_of(page));
+    return (reply != nullptr && reply->type == REDIS_REPLY_INTEGER) || said("SETRANGE", node_of(page), reply.get());
+  }
+  bool get_byte(std::uint64_t page, std::size_t offset, char* into) override {
+    const Key key(page);
+    const int at = static_cast<int>(offset);
+    redisAppendCommand(node_of(page), "GETRANGE %b %d %d", key.text, Key::kLength, at, at);
+    const Reply reply = next(node_of(page));
+    const bool is_there = reply != nullptr && reply->type == REDIS_REPLY_STRING && reply->len == 1;
+    if (is_there) into[offset] = reply->str[0];
+    return is_there || said("GETRANGE", node_of(page), reply.get());
+  }
+
  private:
   static std::size_t here(std::uint64_t first, std::size_t left) {
     return std::min<std::size_t>(left, kGroup - first % kGroup);

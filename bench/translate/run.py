@@ -6,13 +6,15 @@
   ./dev bench translate --quick --programs kmeans,kmeans_batches
   ./dev bench translate --levels guard_profiled --programs lookup_1 --parts half --store mem:
   ./dev bench translate --parts half --rounds 5 --json translate.json --plot translate.svg
+  ./dev bench translate --from local.json,half.json,table61.json --plot docs/benchmarks/translate.svg
 
 Parts: build (compile time and growth), local (all data in memory, as plain processes), ample (the same under
 `farheap run`), half (under `farheap run`, with half of the memory that the program needs), table61 (seed 000's
 functions, translated, on several stores: table61.py).
 Each pair of runs is of one turn, one after the other; another one begins each turn. Results are compared.
 Levels: hint, guard_all (every guard), guard_profiled (by a profile of a short run with half of its memory, which is made
-while building).
+while building), translate_heap_cached (the heap translator in mode cached, with three quarters of this machine's memory
+where it is a plain process).
 Two threads are run by no program unless it is named: hints are said before loops, whoever runs them.
 """
 
@@ -31,6 +33,7 @@ import farheap_command
 import host_memory
 import measured_run
 import metrics
+import pictures
 import report
 import table61
 from farheap_command import complain
@@ -41,10 +44,10 @@ ROOM_BYTES = 512 * MIB  # ample: twice the peak, and this
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 REFERENCE = "clang"
 LEVELS = ("hint", "guard_all", "guard_profiled", "translate_heap_cached")
+CACHE_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4 * 3  # all data local: more than any needs
 # How a program of this level is started; under `farheap run` it is in mode cached anyway.
-TAKES = {"translate_heap_cached": ("env", "FARHEAP_FAR_MODE=cached", "FARHEAP_FAR_CACHE=8G")}
+TAKES = {"translate_heap_cached": ("env", "FARHEAP_FAR_MODE=cached", f"FARHEAP_FAR_CACHE={CACHE_BYTES}")}
 COUNTERS = ("bytes_read", "faults_store", "guard_fetches")
-GROUPS = ("kmeans_like", "random_look_ups")
 
 
 class Case:
@@ -313,20 +316,9 @@ def tables(bench, cases, results):
                            for level in (*bench.levels, "count_executed"))])
         yield ["program", *(f"compile time, {level}" for level in ("none", *bench.levels)), "instructions",
                *bench.levels, *(f"text, {level}" for level in (*bench.levels, "count_executed"))], rows
-    whole = [line for line in results if "." not in line["name"] or line["name"].split(".")[1] in GROUPS]
+    whole = [line for line in results if "." not in line["name"] or line["name"].split(".")[1] in pictures.GROUPS]
     yield ["all", "metric", "value", "least", "greatest"], [
         [line["name"], line["metric"], *(f"{line[key]:.3f}" for key in ("value", "min", "max"))] for line in whole]
-
-
-def panels(bench, cases):
-    def bars(part, inverse=False):
-        return {case.name: {level: pairs.spread(case.name, inverse)[0] if case.name in pairs.values else None
-                            for level, pairs in bench.parts[part].items()} for case in cases
-                if any(case.name in pairs.values for pairs in bench.parts[part].values())}
-    shown = (report.Panel("All data in memory", "time / time by plain clang", bars("local")),
-             report.Panel("All data in memory, farheap run", "time / time by plain clang", bars("ample")),
-             report.Panel("Half of the memory", "time by plain clang / time", bars("half", True)))
-    return [panel for panel in shown if panel.groups]
 
 
 def parse_options(arguments):
@@ -343,7 +335,9 @@ def parse_options(arguments):
     parser.add_argument("--host-as-is", action="store_true",
                         help="with enough memory: do not first have a hypervisor give back free memory that it took")
     parser.add_argument("--markdown", action="store_true", help="the tables as they stand in docs/benchmarks")
-    parser.add_argument("--plot", metavar="FILE", help="a picture, .svg or .png")
+    parser.add_argument("--plot", metavar="FILE", help="a picture of all parts that were measured, .svg or .png")
+    parser.add_argument("--from", metavar="FILE,...", dest="earlier",
+                        help="measure nothing: --plot what earlier runs wrote with --json")
     parser.add_argument("--json", metavar="FILE", help="write the figures here")
     options = parser.parse_args(arguments)
     for name, known in (("parts", PARTS), ("levels", LEVELS)):
@@ -351,6 +345,8 @@ def parse_options(arguments):
         setattr(options, name, chosen)
         if strange := set(chosen) - set(known):
             parser.error(f"--{name}: no {', '.join(sorted(strange))}; there are {', '.join(known)}")
+    if options.earlier and not options.plot:
+        parser.error("--from: say what to --plot to")
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
     return options
@@ -376,8 +372,20 @@ def wanted_sources(options):
             if any(name == source.name or name.startswith(source.name + "_") for name in options.programs.split(","))]
 
 
+def draw(path, results):
+    trouble = report.plot(path, pictures.panels(results))
+    if trouble:
+        complain(f"translate: {trouble}")
+    return 1 if trouble else 0
+
+
 def main(arguments):
     options = parse_options(arguments)
+    if options.earlier:
+        try:
+            return draw(options.plot, pictures.read_results(options.earlier.split(",")))
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"translate: {error}") from error
     measured_run.unwind_on_signals()
     build = farheap_command.find_build(options.build)
     farcc, tool = builder.find_farcc(build), farheap_command.find_tool(build)
@@ -403,16 +411,15 @@ def main(arguments):
             cases = bench.run(cases)
     bench.progress("")
     results = [*bench.results(cases), *table61.results_of(of_seed)]
-    for head, rows in [*tables(bench, cases, results), *([table61.table(of_seed)] if of_seed else [])]:
+    of_table61 = [table61.table(of_seed), table61.verdicts(of_seed)] if of_seed else []
+    for head, rows in [*(tables(bench, cases, results) if others else []), *of_table61]:
         if options.markdown:
             print(report.markdown_table(head, rows) + "\n")
         else:
             report.print_table(head, rows)
             print()
     if options.plot:
-        trouble = report.plot(options.plot, panels(bench, cases))
-        if trouble:
-            complain(f"translate: {trouble}")
+        draw(options.plot, results)
     if options.json:
         report.write_json(options.json, "translate", results, machine=report.machine(options.folder),
                           compiler=bench.built.version())

@@ -2,7 +2,10 @@
  *
  * The three functions that seed 000 measured (its appendix A, table 6.1), each so often in a row:
  *
- *   table61 stack|heap|producer_consumer CALLS [FLUSHES_EACH]
+ *   table61 stack|heap|heap_loads|producer_consumer CALLS [FLUSHES_EACH]
+ *
+ * A call of `heap` is 100 stores of a character and no load; `heap_loads`, which is not the seed's, 100 loads and no
+ * store.
  *
  * Prints microseconds a call, one flush at the end included, and the sum of what was written, which is the same in all
  * ways to compile it. */
@@ -42,6 +45,14 @@ __attribute__((noinline)) static long heap_allocation(long turn) {
     for (int j = 0; j < kColumns; j++) matrix[i * kColumns + j] = (char)((i * kColumns + j + turn) % 128);
   }
   return 1;
+}
+
+__attribute__((noinline)) static long heap_loads(long turn) {
+  if (turn == 0) heap_allocation(7);
+  const volatile char* const matrix = g_heap_matrix;
+  long sum = 0;
+  for (int i = 0; i < kRows * kColumns; i++) sum += matrix[i] * (i + 1L);
+  return sum;
 }
 
 static void* produce(void* arg) {
@@ -86,9 +97,10 @@ int main(int count, char** arguments) {
   long (*call)(long turn) = NULL;
   if (count >= 3 && strcmp(arguments[1], "stack") == 0) call = stack_allocation;
   if (count >= 3 && strcmp(arguments[1], "heap") == 0) call = heap_allocation;
+  if (count >= 3 && strcmp(arguments[1], "heap_loads") == 0) call = heap_loads;
   if (count >= 3 && strcmp(arguments[1], "producer_consumer") == 0) call = producer_consumer;
   if (call == NULL) {
-    fprintf(stderr, "usage: table61 stack|heap|producer_consumer CALLS [FLUSHES_EACH]\n");
+    fprintf(stderr, "usage: table61 stack|heap|heap_loads|producer_consumer CALLS [FLUSHES_EACH]\n");
     return 2;
   }
   const long calls = strtol(arguments[2], NULL, 10);

@@ -34,7 +34,8 @@ struct FarHeapOptions {
   // Of blocks in memory. With kLocal they are written when there are too many and by flush(); with kShared every write
   // goes to the store, and every read asks whether the block is still as it was.
   std::size_t cache_bytes = std::size_t{1} << 20;
-  // Of `cache_bytes` nothing stays in memory: each read and write reaches the store before it returns, as in seed 000.
+  // Each read asks the store, and each write has reached it before it returns, as in seed 000. What blocks hold is kept
+  // for writes alone, that of a part of a block being one of the whole.
   bool is_direct = false;
   std::string password_file = {};
 };

@@ -62,7 +62,7 @@ struct FarHeap::State {
         memory(*store,
                options.books == FarHeapOptions::Books::kShared ? FarMemory::Users::kMany : FarMemory::Users::kOne,
                std::max<std::size_t>(options.cache_bytes / store->limits().block_bytes, 2),
-               options.is_direct ? FarMemory::Keep::kNothing : FarMemory::Keep::kBlocks),
+               options.is_direct ? FarMemory::Keep::kForWrites : FarMemory::Keep::kBlocks),
         space(std::move(range), memory) {
     if (options.books == FarHeapOptions::Books::kLocal) local = std::make_unique<heap::Heap>(space);
   }

@@ -104,9 +104,16 @@ void KernelView::guard(PageRun run) {
   base::stop(fmt::format("cannot guard pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
 }
 
+// The kernel does not move what it has pinned.
+bool KernelView::tells_every_write() const { return userfault_.features().move && userfault_.features().kernel_faults; }
+
 void KernelView::release(PageRun run) {
   const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false);
   if (error == 0 || error == ESRCH) return;
+  if (!keeps_guards_) {  // the program may have mapped something of its own over a part of it
+    for (std::uint32_t i = 0; i < run.count; ++i) userfault_.write_protect(view_at(run.first + i), kPageBytes, false);
+    return wake(run);
+  }
   base::stop(fmt::format("cannot release pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
 }
 

@@ -44,6 +44,17 @@ void PageTable::note_away(std::atomic<std::uint8_t>* away) {
   }
 }
 
+void PageTable::list_for_flushes(FlushList& list) {
+  flush_list_ = &list;
+  for (PageNumber page = 0; page < extents_end_ * kExtentPages; ++page) {
+    if (find(page) == nullptr) {
+      page += kExtentPages - 1;
+    } else if (is_in_memory(state(page))) {
+      list.note_moved(page, true);
+    }
+  }
+}
+
 BlockId PageTable::new_block(PageNumber first, std::uint32_t count) {
   BlockId id = free_blocks_;
   if (id != 0) {

@@ -29,6 +29,7 @@
 #include "os/mapping.hpp"
 #include "pager/contents.hpp"
 #include "pager/core_index.hpp"
+#include "pager/flush_list.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -47,6 +48,10 @@ enum class PageState : std::uint8_t {
 // Out of view, and at rest: who wants it can fetch it at once. Fresh pages are not away; nothing has to be read.
 [[nodiscard]] constexpr bool is_away(PageState state) {
   return state == PageState::kStored || state == PageState::kProbation || state == PageState::kWriting;
+}
+
+[[nodiscard]] constexpr bool is_in_memory(PageState state) {
+  return state != PageState::kFresh && state != PageState::kStored;
 }
 
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
@@ -123,6 +128,7 @@ class PageTable {
       core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);
     }
     if (away_ != nullptr) away_[page].store(is_away(state), std::memory_order_relaxed);
+    if (flush_list_ != nullptr) flush_list_->note_moved(page, is_in_memory(state));
   }
   // Pages that are in the store and not in memory.
   [[nodiscard]] std::uint64_t stored_pages() const { return stored_pages_; }
@@ -131,6 +137,8 @@ class PageTable {
   // From now on it is written down there, for each page, whether it is away: one byte, 1 or 0. All of them are 0
   // before.
   void note_away(std::atomic<std::uint8_t>* away);
+  // From now on pages are listed there when they move; those that are in memory now are.
+  void list_for_flushes(FlushList& list);
   [[nodiscard]] std::uint32_t& tag(PageNumber page) { return extent(page).tag[page % kExtentPages]; }
 
   [[nodiscard]] Block& block(BlockId id) const { return blocks_[id]; }
@@ -163,6 +171,7 @@ class PageTable {
   BlockId free_blocks_ = 0;  // linked by Block::newer
   CorePage* core_pages_ = nullptr;
   std::atomic<std::uint8_t>* away_ = nullptr;
+  FlushList* flush_list_ = nullptr;
 };
 
 }  // namespace farheap::pager

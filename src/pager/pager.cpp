@@ -250,6 +250,9 @@ void Pager::pause_eviction(bool on) {
   const Still still(*this);
   Lock lock(mutex_);
   eviction_paused_ = on;
+  if (on && flush_list_.is_on()) {
+    flush_list_.give_up_guards(table_.pages_end(), [&](PageRun run) { view_.release(run); });
+  }
 }
 
 void Pager::freeze() {
@@ -325,7 +328,12 @@ std::string Pager::check() const {
         state == PageState::kDropping) {
       return fmt::format("page {} is on its way (state {}), though nothing moves", page, static_cast<int>(state));
     }
+    const bool is_guarded = flush_list_.is_on() && flush_list_.is_guarded(page);
+    if (is_guarded && (state != PageState::kPresent || flush_list_.is_listed(page)))
+      return fmt::format("page {} (state {}) is guarded, and should not be", page, static_cast<int>(state));
     if (state != PageState::kPresent && state != PageState::kProbation) continue;
+    if (flush_list_.is_on() && state == PageState::kPresent && !is_guarded && !flush_list_.is_listed(page))
+      return fmt::format("page {} can be written to, and no flush looks at it", page);
     ++in_memory;
     const Block& block = table_.block(extent->tag[page % kExtentPages]);
     if (page < block.first || page >= block.first + block.count)

@@ -140,7 +140,7 @@ class Pager {
   // One request, if there is one; waits for one for a while.
   void read_ahead_once(std::byte* buffer, int wait_ms);
 
-  // A write to a guarded page: it may go on, and the page counts as changed. Requires: track_changes.
+  // A write to a guarded page: it may go on, and the page counts as changed.
   void written(PageNumber page);
   // False, and nothing is done, if that could take long.
   [[nodiscard]] bool written_at_once(PageNumber page);
@@ -164,13 +164,16 @@ class Pager {
 
   // ---- flush (pager_flush.cpp). Requires: !track_changes.
   // What the program wrote before this call is in the backing when it returns; all stays in memory. (A page whose hash
-  // is not known may be written again later; if that fails, as any write that fails, memory keeps it.) Reads every page
-  // in memory, and writes those that differ. Called by threads of the program; faults are served meanwhile, but nothing
-  // leaves while a batch is written. `buffer`: kFlushPages pages, the caller's own, aligned to the page size.
+  // is not known may be written again later; if that fails, as any write that fails, memory keeps it.) Reads the pages
+  // that may have been written to since the last one, and writes those that differ; the first call takes all in memory
+  // for such. What is found unchanged again and again the evictor guards (FlushList): a write to it is a fault, which
+  // written() is told. Called by threads of the program; faults are served meanwhile, but nothing leaves while a batch
+  // is written. `buffer`: kFlushPages pages, the caller's own, aligned to the page size.
   static constexpr std::uint32_t kFlushPages = 512;
   [[nodiscard]] Status flush(std::byte* buffer);
 
-  // ---- fork: nothing is on its way and nothing changes between freeze() and thaw().
+  // ---- fork: nothing is on its way and nothing changes between freeze() and thaw(). While eviction is paused, no page
+  // is guarded for the sake of flushes: the child's would not be.
   // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
   [[nodiscard]] bool is_within_limit();
   void pause_eviction(bool on);
@@ -209,6 +212,7 @@ class Pager {
   // pager_fault.cpp
   // False: somebody was faster.
   [[nodiscard]] bool begin_stored(Lock& lock, PageNumber page, bool write, Started& started);
+  void mend(PageNumber page);
   void caught_up_with_read_ahead(PageNumber page);
   void touched_in_probation(PageNumber page);
   void touched_on_its_way_out(PageNumber page);
@@ -239,6 +243,7 @@ class Pager {
   }
   void learn_extent(PageNumber page);
   void let_write(PageNumber page);
+  [[nodiscard]] bool let_write_for_flush(PageNumber page);
   void save_for_commit(PageNumber page);
   [[nodiscard]] PageRun copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into);
   [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
@@ -258,11 +263,22 @@ class Pager {
   }
 
   // pager_flush.cpp
-  struct Flushed;
-  [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer, std::vector<Flushed>& batch);
-  [[nodiscard]] Status examine_for_flush(std::byte* buffer, std::vector<Flushed>& batch);
-  [[nodiscard]] Status flush_batch(std::byte* buffer, std::vector<Flushed>& batch);
-  void note_flushed(PageNumber page, PageHash hash);
+  struct Flushed {
+    PageNumber page;
+    bool in_view;
+    enum : std::uint8_t { kClean, kZero, kDirty } found;
+    PageHash hash;
+  };
+  static constexpr PageNumber kNoMore = UINT64_MAX;
+  [[nodiscard]] Status list_pages();
+  [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer);
+  [[nodiscard]] Status examine_for_flush(std::byte* buffer);
+  [[nodiscard]] Status flush_batch(std::byte* buffer);
+  void note_flushed(const Flushed& one, bool written);
+  void set_known(PageNumber page, PageHash hash);
+  void guard_quiet(Lock& leaving_view, Lock& lock);
+  [[nodiscard]] PageRun next_quiet(std::size_t& at) const;
+  void guard_run(Lock& lock, PageRun run);
 
   // pager_incoming.cpp
   void begin_filling(PageRun run, BlockId id);
@@ -346,6 +362,12 @@ class Pager {
     std::unique_ptr<std::byte[]> bytes;
   };
   std::vector<Saved> saved_;
+  FlushList flush_list_;                    // off until the first flush
+  std::atomic<bool> guards_quiet_ = false;  // set once, when the list is there
+  std::vector<PageNumber> quiet_;           // to be guarded
+  // Of the flush under way, which has leaving_view_.
+  std::vector<Flushed> flushing_;
+  std::vector<Backing::Write> flush_writes_;
   Policy policy_;
   BlockList probation_;
   ProbationShare probation_share_;

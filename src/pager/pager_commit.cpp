@@ -30,6 +30,7 @@ void Pager::learn_extent(PageNumber page) {
 }
 
 void Pager::written(PageNumber page) {
+  if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   Lock lock = lock_for_fault();
   room_.wait(lock, [&] { return !frozen_; });
@@ -37,6 +38,7 @@ void Pager::written(PageNumber page) {
 }
 
 bool Pager::written_at_once(PageNumber page) {
+  if (let_write_for_flush(page)) return true;
   Lock lock = lock_for_fault();
   if (frozen_) return false;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);

@@ -55,6 +55,7 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
     return;
   }
   if (resident_ + reserve_pages() + announced_ > limit_) return;
+  if (!quiet_.empty() && !frozen_ && !eviction_paused_) return;
   evictor_waits_ = true;
   work_.wait_for(lock, std::chrono::milliseconds(at_most_ms));
   evictor_waits_ = false;
@@ -65,6 +66,10 @@ Pager::Evicted Pager::evict_once() {
   Lock lock(mutex_);
   refresh_limit();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  if (!quiet_.empty()) {
+    guard_quiet(leaving_view, lock);
+    if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  }
   const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
   const std::uint64_t staying = resident_ - leaving_;
   if (staying <= high) {

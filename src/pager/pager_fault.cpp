@@ -76,7 +76,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
-      return view_.mend(page);
+      return mend(page);
     case PageState::kFilling: return caught_up_with_read_ahead(page);
     case PageState::kProbation:
     case PageState::kWriting: return touched_in_probation(page);
@@ -91,6 +91,11 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   finish_fault(started, false, buffer);
 }
 
+void Pager::mend(PageNumber page) {
+  if (flush_list_.is_on()) flush_list_.note_moved(page, true);
+  view_.mend(page);
+}
+
 Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   Lock lock = lock_for_fault();
   learn(page);
@@ -99,7 +104,7 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   if (state == PageState::kStored && resident_ >= limit_) return Begun::kNotNow;
   count(counters_.faults);
   switch (state) {
-    case PageState::kPresent: view_.mend(page); return Begun::kDone;
+    case PageState::kPresent: mend(page); return Begun::kDone;
     case PageState::kFilling: caught_up_with_read_ahead(page); return Begun::kDone;
     case PageState::kStored: return begin_stored(lock, page, write, started) ? Begun::kReading : Begun::kDone;
     case PageState::kTakingOut:

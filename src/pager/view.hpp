@@ -53,6 +53,9 @@ class View {
   [[nodiscard]] virtual std::uint32_t put_in_huge(PageNumber /*first*/) { return 0; }
   // Pages in view: what was written before is there, what is written after faults first.
   virtual void guard(PageRun run) = 0;
+  // Whether a page that was taken out and is copied back guarded tells of every write, whoever makes it: pages that a
+  // device writes to must not be let go by take_out(), and writes within system calls must fault, too.
+  [[nodiscard]] virtual bool tells_every_write() const { return false; }
   // Writes to pages in view go on, and who waits for them is woken.
   virtual void release(PageRun run) = 0;
   // A page in view. Requires: it is guarded, or nobody writes to it.

@@ -46,6 +46,9 @@ Result<std::unique_ptr<Family>> Family::make(std::uint64_t slots) {
   auto places = os::ReservedArray<Place>::make(kMembers, true);
   if (!places) return fail(std::move(places.error()));
   family->places_ = std::move(*places);
+  auto end = os::ReservedArray<std::atomic<Member>>::make(1, true);
+  if (!end) return fail(std::move(end.error()));
+  family->places_end_ = std::move(*end);
   for (auto [bits, count] :
        {std::pair{&family->held_, slots}, {&family->written_, slots}, {&family->groups_, slots / kGroupSlots}}) {
     auto made = make_bits(count);
@@ -68,6 +71,9 @@ Family::~Family() {
 }
 
 bool Family::take_place(Member member, State state) {
+  std::atomic<Member>& end = places_end_[0];
+  for (Member now = end.load(); now <= member && !end.compare_exchange_weak(now, member + 1);) {
+  }
   std::uint32_t free = kFree;
   return places_[member].state.compare_exchange_strong(free, state);
 }
@@ -153,7 +159,8 @@ bool Family::is_dead(Member member) {
 }
 
 Family::Member Family::find_dead() {
-  for (Member member = 0; member < kMembers; ++member) {
+  const Member end = places_end_[0].load();  // asked with each write: most families are one process
+  for (Member member = 0; member < end; ++member) {
     if (is_dead(member)) return member;
   }
   return kUnknown;

@@ -122,6 +122,7 @@ class Family {
   int file_ = -1;  // nothing is in it: only its locks are used
   std::uint64_t patience_ms_ = 60'000;
   os::ReservedArray<Place> places_;
+  os::ReservedArray<std::atomic<Member>> places_end_;  // one, shared: no place was ever taken from here on
   Bits held_, written_, groups_;
 };
 

@@ -34,6 +34,41 @@ FarMemory::Block& FarMemory::block(std::uint64_t number) {
   return found;
 }
 
+FarMemory::Block* FarMemory::remembered(std::uint64_t offset, std::uint64_t bytes) {
+  if (keep_ != Keep::kForWrites || users_ != Users::kOne || bytes == 0) return nullptr;
+  const std::uint64_t number = offset / block_bytes_;
+  if (bytes > block_bytes_ - offset % block_bytes_) return nullptr;
+  const auto found = blocks_.find(number);
+  if (found == blocks_.end()) return nullptr;
+  if (uses_.front() != number) uses_.splice(uses_.begin(), uses_, found->second.use);
+  return &found->second;
+}
+
+Status FarMemory::read_again(std::uint64_t number, Block& here) {
+  Get get{.block = number, .into = here.bytes};
+  Status status = store_.get({&get, 1});
+  if (get.outcome == Outcome::kAbsent) {
+    std::ranges::fill(here.bytes, std::byte{0});
+  } else if (!status) {
+    drop(number);
+  }
+  return status;
+}
+
+// What could not be written is lost, and said to be: the next read is to tell what the store has.
+Status FarMemory::write_now(std::uint64_t number, Block& here) {
+  Put put{.block = number, .from = here.bytes};
+  Status status = store_.put({&put, 1});
+  if (!status) drop(number);
+  return status;
+}
+
+void FarMemory::drop(std::uint64_t number) {
+  const auto found = blocks_.find(number);
+  uses_.erase(found->second.use);
+  blocks_.erase(found);
+}
+
 Status FarMemory::put_back(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);  // neighbours go together
   std::vector<Put> puts;
@@ -67,20 +102,23 @@ Status FarMemory::make_room(std::uint64_t blocks) {
   return {};
 }
 
-// What could not be written is lost, and said to be: the next read is to tell what the store has.
-Status FarMemory::let_go() {
+// As write_now().
+Status FarMemory::write_through(Part part) {
   if (keep_ == Keep::kBlocks) return {};
   std::vector<std::uint64_t> dirty;
-  for (const auto& [number, one] : blocks_) {
-    if (one.is_dirty) dirty.push_back(number);
+  for (std::uint64_t i = 0; i < part.count; ++i) {
+    const auto found = blocks_.find(part.first + i);
+    if (found != blocks_.end() && found->second.is_dirty) dirty.push_back(found->first);
   }
-  Status status = put_back(std::move(dirty));
-  blocks_.clear();
-  uses_.clear();
+  Status status = put_back(dirty);
+  for (const std::uint64_t number : dirty) {
+    if (blocks_.find(number)->second.is_dirty) drop(number);
+  }
   return status;
 }
 
-Status FarMemory::bring(Part part) {
+Status FarMemory::bring(Part part, Bytes written) {
+  const bool is_read = written.begin == written.end;
   std::uint64_t missing = 0;
   for (std::uint64_t i = 0; i < part.count; ++i) missing += blocks_.contains(part.first + i) ? 0 : 1;
   for (std::uint64_t i = 0; i < part.count; ++i) {
@@ -89,10 +127,13 @@ Status FarMemory::bring(Part part) {
   if (Status status = make_room(missing); !status) return status;
   std::vector<Get> gets;
   for (std::uint64_t i = 0; i < part.count; ++i) {
-    const bool is_here = blocks_.contains(part.first + i);
-    if (is_here && users_ == Users::kOne) continue;
-    Block& one = block(part.first + i);
-    gets.push_back({.block = part.first + i, .into = one.bytes, .known = one.version});
+    const std::uint64_t number = part.first + i;
+    const bool is_known = blocks_.contains(number) && !(is_read && keep_ == Keep::kForWrites);
+    const bool is_covered = written.begin <= number * block_bytes_ && (number + 1) * block_bytes_ <= written.end;
+    Block& one = block(number);
+    if (users_ == Users::kOne && (is_known || is_covered)) continue;
+    // Of one user nothing but bytes is asked: engines without versions call them all alike.
+    gets.push_back({.block = number, .into = one.bytes, .known = users_ == Users::kMany ? one.version : 0});
   }
   if (gets.empty()) return {};
   Status status = store_.get(gets);
@@ -104,8 +145,7 @@ Status FarMemory::bring(Part part) {
       std::ranges::fill(here.bytes, std::byte{0});
       here.version = 0;
     } else if (one.outcome != Outcome::kSame) {
-      uses_.erase(here.use);  // what it holds is nobody's
-      blocks_.erase(one.block);
+      drop(one.block);  // what it holds is nobody's
     }
   }
   return status;
@@ -126,8 +166,7 @@ Result<bool> FarMemory::swap(Part part) {
       continue;
     }
     all = false;
-    uses_.erase(here.use);
-    blocks_.erase(one.block);
+    drop(one.block);
   }
   const bool is_told = std::ranges::all_of(puts, [](const Put& one) {
     return one.outcome == Outcome::kOk || one.outcome == Outcome::kConflict || one.outcome == Outcome::kUnknown;
@@ -140,9 +179,13 @@ Result<bool> FarMemory::swap(Part part) {
 template <class Change>
 Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
   std::lock_guard lock(mutex_);
+  if (Block* const here = remembered(offset, bytes)) {
+    change(std::span(here->bytes).subspan(offset % block_bytes_, bytes), 0);
+    return write_now(offset / block_bytes_, *here);
+  }
   for (std::uint64_t done = 0; done < bytes;) {
     const Part part = part_at(offset + done, bytes - done);
-    if (Status status = bring(part); !status) return status;
+    if (Status status = bring(part, {offset + done, offset + bytes}); !status) return status;
     const std::uint64_t end = std::min(bytes, (part.first + part.count) * block_bytes_ - offset);
     for (std::uint64_t at = done; at < end;) {
       const std::uint64_t inside = (offset + at) % block_bytes_;
@@ -157,7 +200,7 @@ Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change
       if (!all) return fail(std::move(all.error()));
       if (!*all) continue;
     }
-    if (Status status = let_go(); !status) return status;
+    if (Status status = write_through(part); !status) return status;
     done = end;
   }
   return {};
@@ -175,9 +218,14 @@ Status FarMemory::fill_with_zeros(std::uint64_t offset, std::uint64_t bytes) {
 
 Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   std::lock_guard lock(mutex_);
+  if (Block* const here = remembered(offset, into.size())) {
+    Status status = read_again(offset / block_bytes_, *here);
+    if (status) std::memcpy(into.data(), here->bytes.data() + offset % block_bytes_, into.size());
+    return status;
+  }
   for (std::uint64_t done = 0; done < into.size();) {
     const Part part = part_at(offset + done, into.size() - done);
-    if (Status status = bring(part); !status) return status;
+    if (Status status = bring(part, {}); !status) return status;
     const std::uint64_t end = std::min<std::uint64_t>(into.size(), (part.first + part.count) * block_bytes_ - offset);
     while (done < end) {
       const std::uint64_t inside = (offset + done) % block_bytes_;
@@ -185,7 +233,6 @@ Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
       std::memcpy(into.data() + done, block((offset + done) / block_bytes_).bytes.data() + inside, count);
       done += count;
     }
-    if (Status status = let_go(); !status) return status;
   }
   return {};
 }

@@ -21,8 +21,9 @@ namespace farheap::share {
 class FarMemory {
  public:
   enum class Users { kOne, kMany };
-  // kNothing: every call reads from the store, and has written to it when it returns; no block stays in memory.
-  enum class Keep { kBlocks, kNothing };
+  // kForWrites: every read asks the store, and every write has reached it before the call returns. With one user, what
+  // blocks hold is remembered all the same, so that a write to a part of one is a put and no get: nobody else writes.
+  enum class Keep { kBlocks, kForWrites };
   // The store outlives it. Requires: for many users, a store with versions; at least two blocks.
   FarMemory(Store& store, Users users, std::size_t most_blocks, Keep keep = Keep::kBlocks);
 
@@ -47,11 +48,20 @@ class FarMemory {
     std::uint64_t count;
   };
   [[nodiscard]] Part part_at(std::uint64_t offset, std::uint64_t bytes) const;
-  // Brings blocks in, or up to date.
-  [[nodiscard]] Status bring(Part part);
+  struct Bytes {
+    std::uint64_t begin, end;
+  };
+  // Brings blocks in, or up to date. What will be written is whole in `written`, or read first: not what it covers.
+  [[nodiscard]] Status bring(Part part, Bytes written);
+  // With Keep::kForWrites and one user: the block that all of these bytes are in, if it is remembered. One call of the
+  // store is all that is left to do.
+  [[nodiscard]] Block* remembered(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] Status read_again(std::uint64_t number, Block& here);
+  [[nodiscard]] Status write_now(std::uint64_t number, Block& here);
+  void drop(std::uint64_t number);
   [[nodiscard]] Status make_room(std::uint64_t blocks);
-  // With Keep::kNothing, before a call returns.
-  [[nodiscard]] Status let_go();
+  // With Keep::kForWrites, before a call returns.
+  [[nodiscard]] Status write_through(Part part);
   [[nodiscard]] Status put_back(std::vector<std::uint64_t> numbers);
   // Writes the part's blocks where nobody else has written; true if that was all of them.
   [[nodiscard]] Result<bool> swap(Part part);

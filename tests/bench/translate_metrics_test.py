@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "bench" / "common"), str(ROOT / "bench" / "translate"
 import builder
 import measured_run
 import metrics
+import pictures
 import run as bench
 import table61
 from report import MIB
@@ -46,6 +47,54 @@ class OfTheSeed(unittest.TestCase):
         self.assertEqual(by_row["heap, translate-heap.cached"], ["", "", "0.300", ""])
         self.assertEqual(by_row["own_put"], ["", "", "10", ""])
         self.assertEqual(by_row["stack, translate-heap.direct"][2], "")
+
+
+    ASKED = {"heap.original": [0.2, 0.1, 0.3], "heap.translate-heap.cached.redis": [0.4, 0.4, 0.3],
+             "heap.translate-heap.cached_flushed.redis": [25.0, 9.0, 33.0], "own_put.redis": [10.0, 9.0, 11.0],
+             "heap.translate-heap.direct.redis": [1100.0, 1200.0, 1000.0], "own_put_part.redis": [10.0, 10.0, 10.0],
+             "heap_loads.translate-heap.direct.redis": [1300.0, 1300.0, 1300.0], "own_get_part.redis": [10.0, 10.0, 10.0]}
+
+    def test_what_was_asked_for_is_a_ratio_within_rounds(self):
+        results = by_name(table61.results_of(self.ASKED))
+        cached = results["heap.translate-heap.cached.redis", "table61_over_original"]
+        self.assertEqual((round(cached["value"], 6), round(cached["min"], 6), round(cached["max"], 6)), (2, 1, 4))
+        self.assertEqual(results["heap.translate-heap.cached_flushed.redis", "table61_puts"]["value"], 2.5)
+        self.assertAlmostEqual(results["heap.translate-heap.direct.redis", "table61_over_own"]["value"], 1.1)
+        self.assertAlmostEqual(results["heap_loads.translate-heap.direct.redis", "table61_over_own"]["value"], 1.3)
+
+    def test_verdicts_follow_from_the_ratios(self):
+        head, rows = table61.verdicts(self.ASKED)
+        self.assertEqual(head, ["ratio of", "to", "at most", "redis"])
+        self.assertEqual([row[:3] + [row[3].split(", ")[1]] for row in rows],
+                         [["heap, translate-heap.cached", "heap.original", "3", "kept"],
+                          ["heap, translate-heap.cached_flushed", "own_put", "2", "NOT KEPT"],
+                          ["heap, translate-heap.direct, 1/100", "own_put_part", "1.2", "kept"],
+                          ["heap_loads, translate-heap.direct, 1/100", "own_get_part", "1.2", "NOT KEPT"]])
+        self.assertIn("2.00 (1.00-4.00)", rows[0][3])
+
+    def test_what_is_printed_is_what_is_drawn(self):
+        panels = {panel.title: panel.groups for panel in pictures.panels(table61.results_of(self.ASKED))}
+        self.assertEqual(panels["Table 6.1, a call of heap"],
+                         {"original": {"redis": 0.2}, "heap.direct": {"redis": 1100.0}, "heap.cached": {"redis": 0.4},
+                          "heap.flushed": {"redis": 25.0}})
+        self.assertEqual(panels["The stores themselves, one at a time"]["own_put"], {"redis": 10.0})
+        self.assertEqual(panels["Table 6.1, what was asked for (at most)"]["heap.flushed puts (2)"], {"redis": 2.5})
+
+
+class Earlier(unittest.TestCase):
+    def test_figures_of_several_runs_are_drawn_together_and_none_twice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [str(pathlib.Path(folder) / name) for name in ("one.json", "two.json", "other.json")]
+            for path, level in zip(paths, ("hint", "guard_all", "hint")):
+                bench.report.write_json(path, "translate",
+                                        [bench.report.result(f"{level}.p", "compile_time_ratio", 1.5, "ratio")])
+            self.assertEqual(pictures.panels(pictures.read_results(paths[:2]))[0].groups,
+                             {"p": {"hint": 1.5, "guard_all": 1.5}})
+            with self.assertRaises(ValueError):
+                pictures.read_results(paths)
+            bench.report.write_json(paths[0], "paging", [])
+            with self.assertRaises(ValueError):
+                pictures.read_results(paths[:1])
 
 
 class Ratios(unittest.TestCase):
@@ -178,7 +227,10 @@ class Running(unittest.TestCase):
         for head, rows in bench.tables(self.bench, [case], list(results.values())):
             self.assertTrue(rows)
             self.assertEqual({len(row) for row in rows}, {len(head)})
-        self.assertEqual(len(bench.panels(self.bench, [case])), 3)
+        panels = pictures.panels(list(results.values()))
+        self.assertEqual([panel.title for panel in panels],
+                         ["All data in memory", "All data in memory, farheap run", "Half of the memory"])
+        self.assertEqual([panel.groups for panel in panels], [{"p": {"hint": 1.0, "guard_all": 1.0}}] * 3)
 
 
 class Options(unittest.TestCase):

@@ -44,6 +44,85 @@ class Cached(Case):
                 self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
                 self.assertRegex(done.stderr, r"^farheap: process \d+ is near its budget: pages go to .*\n$")
 
+    # Its thread's stack lies in the heap, where quiet pages are guarded: whoever writes to one is served by a thread that
+    # must not wait for it.
+    FLUSHES = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((weak)) void __farheap_flush(void);
+enum { kBytes = 1 << 20, kStack = 1 << 18 };
+static volatile char *data;
+static int ends[2];
+static void flush_often(int calls) {
+  for (int i = 0; i < calls; i++) {
+    data[i * 64 % 8192] = (char)i;
+    if (&__farheap_flush != NULL) __farheap_flush();
+  }
+}
+static long sum(void) {
+  long all = 0;
+  for (int i = 0; i < kBytes; i++) all += data[i] * (i % 7 + 1);
+  return all;
+}
+static int write_to_quiet_pages(char with) {
+  char word[16];
+  memset(word, with, sizeof word);
+  for (int page = 3; page < 250; page += 40) {
+    data[page * 4096 + 1] = with;
+    if (write(ends[1], word, sizeof word) != sizeof word) return 1;
+    if (read(ends[0], (char *)data + page * 4096 + 64, sizeof word) != sizeof word) return 1;
+  }
+  return 0;
+}
+static void *on_the_heap(void *arg) {
+  flush_often(500);
+  pid_t child = fork();
+  if (child == 0) {
+    flush_often(300);
+    if (write_to_quiet_pages(9) != 0) _exit(1);
+    flush_often(3);
+    printf("child %ld\\n", sum());
+    fflush(stdout);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  if (status != 0 || write_to_quiet_pages(5) != 0) return NULL;
+  flush_often(100);
+  return arg;
+}
+int main(void) {
+  data = malloc(kBytes);
+  for (int i = 0; i < kBytes; i++) data[i] = (char)(i % 101);
+  pthread_t threads[2];
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, aligned_alloc(4096, kStack), kStack);
+  if (pipe(ends) != 0) return 1;
+  pthread_create(&threads[0], &attributes, on_the_heap, ends);
+  void *done = NULL;
+  pthread_join(threads[0], &done);
+  flush_often(100);
+  printf("parent %ld %d\\n", sum(), done != NULL);
+  return 0;
+}
+"""
+
+    def test_flushes_of_a_program_that_forks_on_a_stack_in_the_heap(self):
+        self.write("flushes.c", self.FLUSHES)
+        self.clang("-O1", "-pthread", "flushes.c", "-o", "plain")
+        self.farcc("-O1", "-pthread", "flushes.c", LEVEL, "-o", "translated")
+        expected = self.run_well(self.folder / "plain").stdout
+        self.assertRegex(expected, r"^child -?\d+\nparent -?\d+ 1\n$")
+        for store in [store for store in self.stores() if store.startswith(("mem:", "file:"))]:
+            with self.subTest(store=store):
+                done = self.start_cached(self.folder / "translated", FARHEAP_FAR_STORE=store)
+                self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+
     def test_a_flush_reaches_the_store(self):
         program = self.translated(self.WHERE)
         done = self.start_cached(program, "flush")

@@ -110,9 +110,11 @@ class ArrayView : public View {
       std::lock_guard lock(pages_[page].mutex);
       if (!pages_[page].in_view) return false;
       std::memcpy(into + i * kPageBytes, view_[page].data(), kPageBytes);
+      ++pages_read;
     }
     return true;
   }
+  bool tells_every_write() const override { return true; }
   void stage(PageRun run, const std::byte* bytes) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       claim(pages_[run.first + i].staged, false, true);
@@ -134,6 +136,15 @@ class ArrayView : public View {
       pages_[run.first + i].in_view = false;
     }
   }
+  void mend(PageNumber page) override {
+    std::lock_guard lock(pages_[page].mutex);
+    if (!pages_[page].in_view) {
+      view_[page].fill(std::byte{0});
+      pages_[page].in_view = true;
+      pages_[page].guarded = false;
+    }
+    wake(pages_[page]);
+  }
   void wake(PageRun run) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
@@ -144,6 +155,7 @@ class ArrayView : public View {
   [[nodiscard]] unsigned huge_pages() const { return huge_; }
 
   std::atomic<int> broken_rules{0};
+  mutable std::atomic<std::uint64_t> pages_read{0};  // by read_shown()
 
  private:
   struct Page {
@@ -341,8 +353,11 @@ class World {
   void touch(PageNumber page, bool write, std::byte* buffer, Access&& access) {
     // A guard: what it sees may be old, and the page may be gone again.
     if (away[page].load(std::memory_order_relaxed) != 0) pager->fetch(page, write, buffer);
-    while (const auto wakes = view.touch(page, access)) {
-      pager->fault(page, write, buffer);
+    bool guarded = false;
+    const auto try_it = [&] { return write ? view.write(page, guarded, access) : view.touch(page, access); };
+    while (const auto wakes = try_it()) {
+      guarded_writes += guarded;
+      guarded ? pager->written(page) : pager->fault(page, write, buffer);
       view.wait(page, *wakes);
     }
   }
@@ -388,6 +403,7 @@ class World {
     land_all();
   }
   std::atomic<std::uint64_t> together{0};
+  std::atomic<std::uint64_t> guarded_writes{0};  // in touch()
 
   ArrayView view;
   MapBacking backing;

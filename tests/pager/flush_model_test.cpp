@@ -130,6 +130,7 @@ TEST_P(FlushModelTest, WhatWasWrittenBeforeIsThere) {
     EXPECT_GT(writer->flushed, 20);
     EXPECT_EQ(writer->failed > 0, GetParam().faults.full > 0);
   }
+  EXPECT_GT(world.guarded_writes, 0u);
   world.stop();
   world.pager->freeze();
   world.pager->thaw();
@@ -168,6 +169,104 @@ TEST(PagerFlush, WritesWhatDiffersAndNothingElse) {
   world.budget.pages = 300;
   while (world.pager->resident_pages() > 300) std::this_thread::yield();
   EXPECT_EQ(world.backing.pages_written, 1501u);
+}
+
+struct FlushedWorld {
+  explicit FlushedWorld(std::uint64_t pages) : world({.pages = 2048, .memory_pages = 4000}) {
+    for (PageNumber page = 0; page < pages; ++page) write(page, page + 1);
+  }
+  void write(PageNumber page, std::uint64_t value) {
+    world.touch(page, true, buffer[0].data(), [&](PageBytes& bytes) { std::memcpy(bytes.data() + 64, &value, 8); });
+  }
+  // How many pages in view it had to look at.
+  std::uint64_t flush() {
+    const std::uint64_t before = world.view.pages_read;
+    EXPECT_TRUE(world.pager->flush(buffer[0].data()));
+    return world.view.pages_read - before;
+  }
+  // The evictor guards them when it comes round.
+  void flush_until_it_looks_at(std::uint64_t pages) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (flush() != pages) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << "it still looks at more";
+    }
+  }
+  std::uint64_t stored(PageNumber page) const {
+    std::uint64_t value = 0;
+    if (const auto found = world.backing.page(page)) std::memcpy(&value, found->data() + 64, 8);
+    return value;
+  }
+  void end() {
+    world.stop();
+    world.pager->freeze();
+    world.pager->thaw();
+    EXPECT_EQ(world.pager->check(), "");
+    EXPECT_EQ(world.view.broken_rules, 0);
+  }
+  World world;
+  std::vector<PageBytes> buffer = std::vector<PageBytes>(Pager::kFlushPages);
+};
+
+// A flush once looked at every page in memory, whatever had been written.
+TEST(PagerFlush, WhatIsNotWrittenToIsNotLookedAtForEver) {
+  FlushedWorld one(1500);
+  EXPECT_GE(one.flush(), 1500u);
+  one.flush_until_it_looks_at(0);
+  EXPECT_EQ(one.world.backing.pages_written, 1500u);
+  for (const PageNumber page : {3, 700, 701, 1499}) one.write(page, 99);
+  EXPECT_EQ(one.flush(), 4u);
+  EXPECT_EQ(one.world.backing.pages_written, 1504u);
+  for (const PageNumber page : {3, 700, 701, 1499}) EXPECT_EQ(one.stored(page), 99u);
+  one.write(3, 100);  // without a fault: it is looked at anyway
+  EXPECT_EQ(one.flush(), 4u);
+  EXPECT_EQ(one.stored(3), 100u);
+  one.end();
+}
+
+// A device goes by no guard. Its page cannot be taken out of view while it is pinned.
+TEST(PagerFlush, WhatADeviceWritesToIsLookedAtEveryTime) {
+  FlushedWorld one(100);
+  one.world.view.refuse(50, true);
+  one.flush_until_it_looks_at(1);
+  for (std::uint64_t value = 200; value < 500; ++value) {
+    EXPECT_FALSE(one.world.view.touch(50, [&](PageBytes& bytes) { std::memcpy(bytes.data() + 64, &value, 8); }));
+    EXPECT_EQ(one.flush(), 1u);
+    ASSERT_EQ(one.stored(50), value);
+  }
+  one.world.view.refuse(50, false);
+  one.flush_until_it_looks_at(0);
+  one.end();
+}
+
+// The child's pages would not be, though its pager took them for such.
+TEST(PagerFlush, NothingIsGuardedWhileAProcessForks) {
+  FlushedWorld one(100);
+  one.flush_until_it_looks_at(0);
+  one.world.pager->pause_eviction(true);
+  one.world.pager->freeze();
+  for (PageNumber page = 0; page < 100; ++page) {
+    bool guarded = false;
+    EXPECT_FALSE(one.world.view.write(page, guarded, [&](PageBytes& bytes) { bytes[0] = std::byte{1}; })) << page;
+  }
+  one.world.pager->thaw();
+  EXPECT_GE(one.flush(), 100u);  // and what came with them
+  EXPECT_EQ(one.world.backing.pages_written, 200u);
+  one.end();
+}
+
+// Guards of pages that the program itself dropped.
+TEST(PagerFlush, AGuardedPageThatVanishesIsLookedAtWhenItComesBack) {
+  FlushedWorld one(100);
+  one.flush_until_it_looks_at(0);
+  one.world.view.vanish(50);
+  one.world.pager->discard(60, 5);
+  one.write(50, 0);
+  one.write(62, 7);
+  EXPECT_GE(one.flush(), 2u);
+  EXPECT_FALSE(one.world.backing.page(50));
+  EXPECT_EQ(one.stored(62), 7u);
+  EXPECT_EQ(one.stored(51), 52u);
+  one.end();
 }
 
 }  // namespace
