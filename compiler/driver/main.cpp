@@ -10,6 +10,7 @@
 
 #include "clang.hpp"
 #include "command_line.hpp"
+#include "link.hpp"
 
 namespace farheap::compiler {
 namespace {
@@ -75,13 +76,14 @@ int run(int argc, char** argv) {
     fmt::print(kHelp, fmt::arg("version", FARHEAP_VERSION));
     return 0;
   }
+  for (const std::string& warning : line->warnings) fmt::print(stderr, "farcc: warning: {}\n", warning);
   const auto words = command(*line, name.find("++") != std::string::npos);
   if (!words) return complain(words.error().message(), 1);
   if (line->wishes.print) {
     fmt::print("{}\n", quoted(*words));
     return 0;
   }
-  return become(*words);
+  return links_objects(*line) ? link(*line, *words) : become(*words);
 }
 
 }  // namespace

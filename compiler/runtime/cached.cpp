@@ -127,7 +127,7 @@ void check_store(const std::string& uri, const base::Options& options) {
                                       .use_io_uring = !options.disable.has(base::Feature::kIoUring),
                                       .encrypt_key_file = options.encrypt_key_file,
                                       .password_file = options.store_password_file});
-  if (!store) die(store.error());
+  if (!store) die_without_store(store.error());
 }
 
 std::string cache_size() {

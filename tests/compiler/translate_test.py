@@ -203,6 +203,8 @@ class InWords(Case):
     def test_what_is_wrong_in_the_environment(self):
         self.translated(self.WRITER)
         self.check_failure("nothing-such", FARHEAP_FAR_STORE="nothing-such:")
+        self.check_failure("/dev/null(?!.*--store).*as file:DIR; FARHEAP_FAR_STORE says which",
+                           FARHEAP_FAR_STORE="file:/dev/null/heap")
         self.check_failure("say direct or cached", FARHEAP_FAR_MODE="both")
 
     def test_a_forked_child(self):
