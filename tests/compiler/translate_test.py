@@ -5,6 +5,7 @@
 import itertools
 import pathlib
 import re
+import shutil
 import signal
 
 from translate_case import FAILED, GIVEN, LEVEL, PROGRAMS, Case, main
@@ -160,6 +161,44 @@ class Mixed(Case):
         self.assertEqual(done.stdout, "theirs\n")
         self.assertEqual(done.returncode, -signal.SIGSEGV)
         self.assertRegex(done.stderr, r"farheap: cannot touch far memory at 0x\w+: .*was not translated.*-ffar-borrow=")
+        self.check_place(done.stderr, "add")
+
+    def check_place(self, said, function):
+        """The command that is named there names the function."""
+        command = re.search("in a function of .*/program, which `(addr2line -f -e .*)` names", said)
+        self.assertIsNotNone(command, said)
+        if shutil.which("addr2line") is not None:
+            self.assertEqual(self.run_well(*command.group(1).split()).stdout.splitlines()[0], function)
+
+    def test_a_function_at_a_fixed_address(self):
+        done = self.start(self.translated(self.CALLER, "callee.o", "-no-pie"))
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.check_place(done.stderr, "add")
+
+    def test_threads_that_fault_together_ended_the_program_before_the_words_were_out(self):
+        program = self.translated("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            enum { kThreads = 8 };
+            static pthread_barrier_t all;
+            __attribute__((noinline)) void *touch(void *p) { pthread_barrier_wait(&all); *(volatile int *)p = 1; return p; }
+            int main(void) {
+              pthread_t threads[kThreads];
+              void *p = malloc(4);
+              pthread_barrier_init(&all, NULL, kThreads);
+              for (int i = 0; i < kThreads; i++) pthread_create(&threads[i], NULL, touch, p);
+              for (int i = 0; i < kThreads; i++) pthread_join(threads[i], NULL);
+            }""", "-pthread", "-ffar-leave=touch")
+        for _ in range(30):
+            done = self.start(program)
+            self.assertEqual(done.returncode, -signal.SIGSEGV)
+            self.assertRegex(done.stderr, r"^farheap: cannot touch far memory at 0x\w+: .* or give it local memory\n$")
+
+    def test_a_signal_that_somebody_sends(self):
+        program = self.translated("#include <signal.h>\n#include <stdlib.h>\nint main(void) { volatile char *p = malloc(4);\n"
+                                  "  *p = 1; raise(SIGSEGV); return 0; }\n")
+        done = self.start(program)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGSEGV, ""))
 
     def test_a_function_that_borrows(self):
         program = self.translated(self.CALLER, "callee.o", "-ffar-borrow=add,keep")
