@@ -85,6 +85,12 @@ class Cached(Case):
         self.check_refused(program, "the loader did not load this library", FARHEAP_FAR_ANEW="own")
         self.check_refused(program, "FARHEAP_LOG=loud", FARHEAP_LOG="loud")
 
+    def test_a_cache_larger_than_the_machine_was_taken_in_silence(self):
+        done = self.start_cached(self.translated(self.WHERE), FARHEAP_FAR_CACHE="100T")
+        self.assertEqual((done.returncode, done.stdout), (0, "0 0\n"))
+        self.assertRegex(done.stderr, r"^farheap: WARNING: FARHEAP_FAR_CACHE=100T is more than the memory of this machine, "
+                                      r"[^:]*: nothing goes to the store .*; say \d+M or less\n$")
+
     def test_a_program_with_rights_of_others(self):
         if os.geteuid() != 0:
             self.skipTest("only root can make one")
