@@ -459,6 +459,23 @@ class Front(Case):
     def test_help_begins_with_an_example(self):
         self.assertTrue(self.compile("--help").startswith("Examples:\n  farcc -O2 -c "))
 
+    def test_help_names_all_that_there_is(self):
+        said = self.compile("--help")
+        for name in ("hint", "guard", "translate-heap", "translate-all", "count", "none"):
+            self.assertRegex(said, rf"(?m)^      {name} ")
+        for name in ("report", "only", "leave", "borrow", "stack", "globals", "threshold", "count", "guard", "print"):
+            self.assertIn(f"  -ffar-{name}", said)
+        for name in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_CLANG", "FARCC_LAUNCHER", "FARCC_GUARDS", "FARCC_COUNTS",
+                     "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE", "FARHEAP_FAR_CACHE"):
+            self.assertIn(name, said)
+        self.assertLessEqual(max(map(len, said.splitlines())), 120)
+
+    def test_bare(self):
+        for words in ((), ("-ffar=guard",)):
+            said = self.fails(self.farcc, *words)
+            self.assertEqual(said, "farcc: no input files: name a source, as in `farcc -O2 -c simulation.c`; "
+                                   "`farcc --help` says what it adds to clang\n")
+
     def test_print_runs_nothing(self):
         printed = self.compile("-ffar-print", "-O2", "-DTEXT=it's", "-c", "program.c")
         self.assertIn(r"'-DTEXT=it'\''s' -c program.c", printed)

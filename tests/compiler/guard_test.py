@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -244,6 +245,41 @@ int main(void) {
             self.skipTest("clang has no address sanitizer here")
         self.compile("-O1", "-fsanitize=address", "program.c", "-o", "program")
         self.assertEqual(self.run_well("./program", ASAN_OPTIONS="detect_leaks=0").stdout, OUTPUT)
+
+    def test_objects_of_another_compiler(self):
+        library, program = PROGRAM.split("int main")
+        self.write("half.c", library)
+        declared = ("#include <stdio.h>\n#include <stdlib.h>\nstruct node { struct node *next; long value; };\n"
+                    "long walk(struct node *); long search(const int *, int); void never(long *);\n"
+                    "long look_up(const long *, const unsigned *, long);\n")
+        self.write("main.c", declared + "int main" + program)
+        self.compile("-O2", "-c", "half.c")
+        self.run_well(GIVEN.cc, "-O2", "-c", "main.c")
+        for linker in (GIVEN.cc, GIVEN.farcc):
+            self.run_well(linker, "half.o", "main.o", "-o", "program")
+            self.assertGreaterEqual(self.fetches(), 80000)
+
+    def test_inline_assembly_is_left_to_faults_and_reported(self):
+        if platform.machine() != "x86_64":
+            self.skipTest("the assembly is that of x86-64")
+        self.write("assembly.c", """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) long sum(const long *p, long n) {
+  long s = 0;
+  for (long i = 0; i < n; i++) __asm__ volatile("addq %1, %0" : "+r"(s) : "m"(p[i]));
+  return s;
+}
+int main(void) {
+  long *p = calloc(1000, sizeof *p);
+  for (int i = 0; i < 1000; i++) p[i] = i;
+  printf("%ld\\n", sum(p, 1000));
+}
+""")
+        for level in ("-ffar=hint", "-ffar=guard"):
+            heard = self.run_well(GIVEN.farcc, level, "-O2", "-ffar-report", "assembly.c", "-o", "program").stderr
+            self.assertIn("sum: left: call: inline assembly", heard)
+            self.fetches(output="499500\n")
 
     def test_exceptions(self):
         self.write("throws.cpp", """

@@ -126,6 +126,18 @@ class Where(Case):
             }""")
         self.assertEqual(self.run_well(program).stdout, "1 1 0 0 7\n")
 
+    def test_code_that_runs_before_all_else(self):
+        program = self.translated("""
+            #include <stdio.h>
+            #include <stdlib.h>
+            static int *early, *later;
+            static void first(void) { early = malloc(40); for (int i = 0; i < 10; i++) early[i] = i; }
+            __attribute__((section(".preinit_array"), used)) static void (*const at_first)(void) = first;
+            __attribute__((constructor(101))) static void second(void) { later = malloc(4); *later = early[3]; }
+            int main(void) { printf("%d %d\\n", early[9], *later); free(early); free(later); return 0; }""")
+        for mode in ("direct", "cached"):
+            self.assertEqual(self.run_well(program, FARHEAP_FAR_MODE=mode).stdout, "9 3\n")
+
     def test_in_direct_mode_each_access_reaches_the_store(self):
         """So one of 20,000 meets a store that fails at one call in a thousand, and none of a few dozen does."""
         self.translated(InWords.WRITER)
