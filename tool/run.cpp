@@ -83,6 +83,17 @@ Status check_budget(std::uint64_t bytes) {
               fmt::format("use --memory {}M or more", base::kLeastBudgetBytes / base::kMiB));
 }
 
+// A budget that the machine or the control group has not got is none: the kernel is out of memory first.
+void warn_of_budget(std::uint64_t bytes) {
+  const std::uint64_t most = os::automatic_budget();
+  if (bytes <= most) return;
+  say(coloured(Colour::kYellow,
+               fmt::format("WARNING: the budget is larger than this machine or control group can give: {}: pages leave "
+                           "only when it is full; use --memory {}M or less",
+                           base::format_size(bytes), most / base::kMiB),
+               true));
+}
+
 Status check_trace(const RunArguments& arguments) {
   if (!arguments.trace.empty() && arguments.plain) {
     return fail(ErrorCode::kInvalidArgument, "a plain run cannot be recorded", arguments.trace, "",
@@ -308,6 +319,7 @@ int run(const RunArguments& arguments) {
     complain(store.error());
     return store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
+  if (!options.quiet) warn_of_budget(options.memory);
   if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }

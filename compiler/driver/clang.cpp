@@ -52,18 +52,29 @@ std::optional<int> number_at_start(std::string_view text) {
   return error == std::errc{} && end != text.data() ? std::optional(number) : std::nullopt;
 }
 
-// From its name, clang-19; where that says nothing, it is asked.
-std::optional<int> major_of(const fs::path& program) {
-  const std::string name = program.filename();
-  if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) {
-    if (const auto number = number_at_start(std::string_view(name).substr(dash + 1))) return number;
-  }
-  std::FILE* pipe = popen((quoted({program, "-dumpversion"}) + " 2>/dev/null").c_str(), "re");
-  if (pipe == nullptr) return std::nullopt;
-  std::array<char, 64> text{};
+// What a compiler says it is, by the first line of its answer.
+std::string answer_of(const fs::path& program) {
+  std::FILE* pipe = popen((quoted({program, "--version"}) + " 2>/dev/null").c_str(), "re");
+  if (pipe == nullptr) return {};
+  std::array<char, 256> text{};
   const std::size_t length = std::fread(text.data(), 1, text.size(), pipe);
+  while (std::fgetc(pipe) != EOF) {  // or it would be ended by a signal
+  }
   pclose(pipe);
-  return number_at_start({text.data(), length});
+  const std::string_view answer(text.data(), length);
+  return std::string(answer.substr(0, answer.find('\n')));
+}
+
+// From its name, clang-19; where that says nothing, it is asked. Nothing, with its answer, if it is no clang.
+std::optional<int> major_of(const fs::path& program, std::string& answer) {
+  constexpr std::string_view kName = "clang-", kSays = "clang version ";
+  const std::string name = program.filename();
+  if (name.starts_with(kName)) {
+    if (const auto number = number_at_start(std::string_view(name).substr(kName.size()))) return number;
+  }
+  answer = answer_of(program);
+  const std::size_t at = answer.find(kSays);
+  return at == answer.npos ? std::nullopt : number_at_start(std::string_view(answer).substr(at + kSays.size()));
 }
 
 // By major version.
@@ -100,17 +111,22 @@ std::optional<fs::path> find_clang(int major) {
   return is_program(debian) ? std::optional(debian) : std::nullopt;
 }
 
+auto no_clang(const fs::path& program, const std::string& answer) {
+  return fail(ErrorCode::kInvalidArgument, "farcc: cannot use FARCC_CLANG", program.string(),
+              answer.empty() ? "it does not answer --version as clang does"
+                             : "it is no clang: to --version it answers '" + answer + "'",
+              "name a clang, which alone can load the passes, or unset FARCC_CLANG, and farcc looks for one itself");
+}
+
 Result<Clang> chosen_by_user(const std::string& name, const std::map<int, fs::path>& passes) {
   const auto program = find_program(name);
   if (!program) {
     return fail(ErrorCode::kNotFound, "farcc: cannot run the clang of FARCC_CLANG", name, "there is no such program",
                 "unset FARCC_CLANG, and farcc looks for one itself");
   }
-  const auto major = major_of(*program);
-  if (!major) {
-    return fail(ErrorCode::kInvalidArgument, "farcc: cannot use FARCC_CLANG", *program,
-                "it does not answer -dumpversion as clang does", "name a clang, or unset FARCC_CLANG");
-  }
+  std::string answer;
+  const auto major = major_of(*program, answer);
+  if (!major) return no_clang(*program, answer);
   const auto found = passes.find(*major);
   if (found == passes.end()) {
     return fail(ErrorCode::kUnavailable, "farcc: there are no passes for this clang", *program,
@@ -142,6 +158,7 @@ void add_guards(std::vector<std::string>& words, const std::string& guards) {
 void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs::path& passes) {
   // Loaded twice, which is once: for its options to be known, and for its passes to be run.
   add(words, {"-Xclang", "-load", "-Xclang", passes, "-Xclang", "-fpass-plugin=" + passes.string()});
+  words.emplace_back("-Wno-error=backend-plugin");  // what the passes warn of breaks nobody's build
   add_pass_option(words, "-farheap-level=" + wishes.level);
   if (!wishes.report.empty()) add_pass_option(words, "-farheap-report=" + wishes.report);
   if (wishes.threshold != 0) add_pass_option(words, "-farheap-threshold=" + std::to_string(wishes.threshold));
@@ -229,7 +246,8 @@ Result<Clang> choose_clang(const std::vector<fs::path>& folders) {
     if (const auto program = find_clang(newest->first)) return Clang{*program, newest->first, newest->second};
   }
   if (const auto plain = find_program("clang")) {
-    const auto major = major_of(*plain);
+    std::string answer;
+    const auto major = major_of(*plain, answer);
     const auto found = major ? passes.find(*major) : passes.end();
     if (found != passes.end()) return Clang{*plain, found->first, found->second};
     if (major) return chosen_by_user(*plain, passes);
@@ -242,7 +260,11 @@ Result<Clang> choose_clang(const std::vector<fs::path>& folders) {
 
 Result<fs::path> any_clang() {
   if (const std::string name = environment("FARCC_CLANG"); !name.empty()) {
-    if (const auto program = find_program(name)) return *program;
+    if (const auto program = find_program(name)) {
+      std::string answer;
+      if (major_of(*program, answer)) return *program;
+      return no_clang(*program, answer);
+    }
   } else {
     for (int major = 40; major >= 14; --major) {
       if (const auto program = find_clang(major)) return *program;

@@ -137,10 +137,17 @@ Status take_own(Wishes& wishes, const std::string& word) {
     wishes.threshold = *bytes;
   } else if (word == "-ffar-count=static" || word == "-ffar-count=executed") {
     wishes.executed = word == "-ffar-count=executed";
+  } else if (word == "-ffar-count" || value_of(word, "-ffar-count=")) {
+    return wrong(word, word == "-ffar-count" ? "what is to be counted is missing" : "that cannot be counted",
+                 "choose -ffar-count=static (if nothing is said) or -ffar-count=executed");
   } else if (const auto guards = value_of(word, "-ffar-guard=")) {
     if (guards->empty())
       return wrong(word, "the name of a profile is missing", "name one, or write -ffar-guard=record");
     wishes.guards = *guards;
+  } else if (word == "-ffar-guard") {
+    return wrong(word, "what the guards are to do is missing",
+                 "write -ffar=guard for all guards; with it -ffar-guard=record to make a profile, or -ffar-guard=FILE "
+                 "for guards by one");
   } else if (word == "-ffar-globals") {
     wishes.globals = true;
   } else if (word == "-ffar-stack") {
@@ -150,6 +157,8 @@ Status take_own(Wishes& wishes, const std::string& word) {
   } else if (word == "-ffar") {
     return wrong(word, "the level is missing",
                  "write -ffar=hint, or none, count, guard, translate-heap or translate-all");
+  } else if (word == "-ffar-only" || word == "-ffar-leave" || word == "-ffar-borrow") {
+    return wrong(word, "the list of functions is missing", "write it as " + word + "=NAME,... (or with * in names)");
   } else if (word == "-ffar-threshold") {
     return wrong(word, "the size is missing", "write it as -ffar-threshold=4M");
   } else {
@@ -198,13 +207,13 @@ std::vector<std::string> words_to_use(const std::vector<std::string>& words) {
 
 // What clang is about to do with `words`, as far as it matters here.
 void look_at(const std::vector<std::string>& words, CommandLine& line) {
-  bool inputs = false, stops = false, lto = false, lld = false;
+  bool stops = false, lto = false, lld = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (is_one_of(kWithValue, word)) {
       ++i;
     } else if (word.empty() || word[0] != '-' || word == "-") {
-      inputs = true;
+      line.inputs.push_back(word);
     } else if (is_one_of(kWithoutLinking, word) || word.starts_with("-print-") || word.starts_with("--print-")) {
       stops = true;
     } else if (word == "-flto" || word.starts_with("-flto=")) {
@@ -219,8 +228,23 @@ void look_at(const std::vector<std::string>& words, CommandLine& line) {
       lld = linker->find("lld") != std::string_view::npos;
     }
   }
-  line.links = inputs && !stops;
+  line.links = !line.inputs.empty() && !stops;
   line.lto_by_lld = line.links && lto && lld;
+}
+
+// What was asked for and cannot come true, but harms nobody.
+void warn_of_vain(const std::vector<std::string>& own, CommandLine& line) {
+  for (const std::string& word : own) {
+    for (const char* const option : {"-ffar-only=", "-ffar-leave=", "-ffar-borrow="}) {
+      const auto list = value_of(word, option);
+      if (!list || list->find_first_not_of(',') != list->npos) continue;
+      line.warnings.push_back(word + ": the list is empty, and does nothing; name functions, or leave the option out");
+    }
+  }
+  if (!line.wishes.borrow.empty() && !line.wishes.translates()) {
+    line.warnings.push_back("-ffar-borrow: only translated code lends, and the level is " + line.wishes.level +
+                            "; add -ffar=translate-heap, or leave the option out");
+  }
 }
 
 Status take_environment(Wishes& wishes) {
@@ -248,6 +272,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
   }
   if (auto taken = take_environment(line.wishes); !taken) return fail(taken.error());
   bool only_inputs = false;
+  std::vector<std::string> own;
   for (const std::string& word : words_to_use(words)) {
     only_inputs = only_inputs || word == "--";
     if (only_inputs || !is_own(word)) {
@@ -255,6 +280,8 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
       line.clang.push_back(word);
     } else if (auto taken = take_own(line.wishes, word); !taken) {
       return fail(taken.error());
+    } else {
+      own.push_back(word);
     }
   }
   if (line.wishes.executed && line.wishes.level != "count") {
@@ -267,6 +294,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& words) {
     return wrong(line.wishes.stack ? "-ffar-stack" : "-ffar-globals", "without a translated heap nothing can be in it",
                  "add -ffar=translate-heap");
   }
+  warn_of_vain(own, line);
   std::vector<std::string> all;
   open_up(line.clang, all, 0);
   look_at(all, line);

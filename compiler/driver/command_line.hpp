@@ -35,9 +35,11 @@ struct Wishes {
 
 struct CommandLine {
   Wishes wishes;
-  std::vector<std::string> clang;  // the words that are left
+  std::vector<std::string> clang;     // the words that are left
+  std::vector<std::string> warnings;  // of what was asked for in vain
   // What of them matters here.
-  bool is_internal = false;  // clang calls itself: -cc1, -cc1as
+  std::vector<std::string> inputs;  // files, as far as they can be told
+  bool is_internal = false;         // clang calls itself: -cc1, -cc1as
   bool links = false;
   bool lto_by_lld = false;
   bool is_static = false;

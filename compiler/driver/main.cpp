@@ -10,6 +10,7 @@
 
 #include "clang.hpp"
 #include "command_line.hpp"
+#include "link.hpp"
 
 namespace farheap::compiler {
 namespace {
@@ -19,36 +20,50 @@ constexpr const char kHelp[] = R"(Examples:
   far++ -O2 -o simulation *.cpp && farheap run --memory 1G -- ./simulation
   ./configure CC=farcc CXX=far++        # and: cmake -DCMAKE_C_COMPILER=farcc -DCMAKE_CXX_COMPILER=far++
   farcc -O2 -ffar-report -c kernel.c    # what was hinted, and what was not and why
+  farcc -O2 -ffar=translate-heap -o sort sort.c && FARHEAP_FAR_STORE=lmdb:/data/heap ./sort
 
-farcc (far++ for C++) takes every option of clang, and runs it. What it makes runs with and without Farheap.
-Farheap {version}; docs/compiler.md says more.
+farcc (far++ for C++) takes every option of clang, and runs it. What it makes runs with and without Farheap; at the
+translate levels it is linked to Farheap's runtime. Farheap {version}; docs/compiler.md says more.
 
-  -ffar=LEVEL             hint (if nothing is said), count: counts of instructions, none: clang alone;
-                          guard: as hint, and accesses that may miss look first, and bring their pages themselves;
-                          translate-heap: loads and stores in the heap become gets and puts in a store;
-                          translate-all: those on the stack and in global variables, too
-  -ffar-report[=FILE]     what was done and what was not; JSON lines if FILE ends with .jsonl; to standard error
-  -ffar-only=GLOB,...     only these functions or files
+  -ffar=LEVEL             one of
+      hint                what loops will touch is told to the pager (if no level is said)
+      guard               the same, and accesses that may miss look first, and bring their pages themselves
+      translate-heap      loads and stores in the heap are gets and puts in a store; when linking, too
+      translate-all       those on the stack and in global variables, too; when linking, too
+      count               nothing is changed: counts of instructions, for -ffar-report
+      none                clang alone
+  -ffar-report[=FILE]     what was done, and what was not and why: to standard error, or added to FILE, as JSON lines if
+                          its name ends with .jsonl
+  -ffar-only=GLOB,...     only these functions (by name, mangled or not) or source files
   -ffar-leave=GLOB,...    not these; in the source: __attribute__((annotate("farheap_leave")))
+  -ffar-threshold=SIZE    with hint, guard: a loop over less is not hinted (1M)
+  -ffar-guard=record      with guard: the program writes how often its guards missed when it ends; when linking, too
+  -ffar-guard=FILE        with guard: only the guards that this profile says miss
   -ffar-borrow=GLOB,...   with translate-heap: functions that were not translated, read or write what they are given
                           before they return, and keep none of it
   -ffar-stack             with translate-heap: the stack is in the store, too
   -ffar-globals           with translate-heap: so are global variables; translate-all is both
-  -ffar-threshold=SIZE    a loop over less is not hinted (1M)
-  -ffar-count=executed    with -ffar=count: count what is executed, too, and print it when the program ends
-  -ffar-guard=record      with -ffar=guard: the program writes how often its guards missed (FARCC_GUARDS) when it ends
-  -ffar-guard=FILE        with -ffar=guard: only the guards that this profile says miss
+  -ffar-count=executed    with count: what is executed is counted, and printed when the program ends; when linking, too
   -ffar-print             print the command for clang, and run nothing
+  -Wno-backend-plugin     clang's: no warnings of the passes
 
+  When compiling:
   FARCC_LEVEL=LEVEL, FARCC_REPORT=FILE   the same, for builds that cannot pass options; options count more
   FARCC_CLANG=PROGRAM     the clang to run; it has to be of a version that there are passes for
   FARCC_LAUNCHER=PROGRAM  put in front of it, as ccache
-  FARHEAP_FAR_STORE=URI   where a translated program has its heap (mem:); FARHEAP_FAR_MODE=direct or cached
+  When what was compiled runs:
+  FARHEAP_FAR_STORE=URI   where a translated program has its heap (mem:); `farheap store kinds` lists stores
+  FARHEAP_FAR_MODE=MODE   direct: each access reaches the store (if nothing is said); cached: through memory, of
+  FARHEAP_FAR_CACHE=SIZE  so much (64M)
   FARCC_GUARDS=FILE       where a program of -ffar-guard=record adds its profile to (farheap-guards.txt)
   FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
 
 clang --help lists clang's options.
 )";
+
+constexpr const char kBare[] =
+    "farcc: no input files: name a source, as in `farcc -O2 -c simulation.c`; `farcc --help` says what it adds to "
+    "clang";
 
 int complain(const std::string& message, int status) {
   fmt::print(stderr, "{}\n", message);
@@ -71,17 +86,19 @@ int run(int argc, char** argv) {
   const std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "farcc";
   const auto line = read_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (!line) return complain(line.error().message(), 2);
+  if (line->clang.empty()) return complain(kBare, 1);
   if (line->wishes.help) {
     fmt::print(kHelp, fmt::arg("version", FARHEAP_VERSION));
     return 0;
   }
+  for (const std::string& warning : line->warnings) fmt::print(stderr, "farcc: warning: {}\n", warning);
   const auto words = command(*line, name.find("++") != std::string::npos);
   if (!words) return complain(words.error().message(), 1);
   if (line->wishes.print) {
     fmt::print("{}\n", quoted(*words));
     return 0;
   }
-  return become(*words);
+  return links_objects(*line) ? link(*line, *words) : become(*words);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct View {
 class Inserter {
  public:
   Inserter(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-           const GuardProfile* profile, Report& report)
+           GuardProfile* profile, Report& report)
       : function_(function),
         records_(settings.guards == kRecord),
         profile_(profile),
@@ -65,6 +65,7 @@ class Inserter {
     Guards found = find_guards(function_, loops_, dominators_, evolution_, evenly,
                                [&](const llvm::SCEV* address, llvm::Loop& loop) { return can_compute(address, loop); });
     for (const LeftOut& left : found.left) note(*left.access, "left", left.why, 1);
+    if (!found.guards.empty() && (records_ || profile_ != nullptr)) shape_ = shape_of(function_);
     choose(found.guards);
     if (!found.guards.empty()) insert_all(found.guards);
     write_notes();
@@ -83,14 +84,14 @@ class Inserter {
   void choose(std::vector<Guard>& guards) {
     if (profile_ == nullptr || guards.empty()) return;
     std::string why;
-    const FunctionProfile* known = profile_->find(function_, guards.size(), why);
+    const FunctionProfile* known = profile_->find(function_, shape_, guards.size(), why);
     if (known == nullptr) {
       report_.add(function_, {}, "guarded", why);
       return;
     }
     std::vector<Guard> chosen;
     for (std::size_t i = 0; i < guards.size(); ++i) {
-      if (is_worth_a_guard((*known)[i])) {
+      if (is_worth_a_guard(known->guards[i])) {
         chosen.push_back(std::move(guards[i]));
       } else {
         note(*guards[i].access, "left", "by the profile: it seldom misses, or never ran", guards[i].accesses);
@@ -135,7 +136,7 @@ class Inserter {
   void insert_all(const std::vector<Guard>& guards) {
     view_ = view_of(*function_.getParent());
     slow_ = slow_way_of(function_);
-    if (records_) counters_ = make_guard_counters(function_, guards.size());
+    if (records_) counters_ = make_guard_counters(function_, shape_, guards.size());
     // All is computed, and read before loops, before the first branch is inserted: that splits blocks.
     std::vector<std::vector<Value*>> addresses;
     for (const Guard& guard : guards) {
@@ -259,8 +260,9 @@ class Inserter {
 
   llvm::Function& function_;
   const bool records_;
-  const GuardProfile* profile_;
+  GuardProfile* profile_;
   Report& report_;
+  std::uint64_t shape_ = 0;
   llvm::LoopInfo& loops_;
   llvm::DominatorTree& dominators_;
   llvm::ScalarEvolution& evolution_;
@@ -278,7 +280,7 @@ class Inserter {
 }  // namespace
 
 bool guard_accesses(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-                    const GuardProfile* profile, const Touches& evenly, Report& report) {
+                    GuardProfile* profile, const Touches& evenly, Report& report) {
   return Inserter(function, analyses, settings, profile, report).run(evenly);
 }
 

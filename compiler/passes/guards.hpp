@@ -23,6 +23,6 @@ namespace farheap::passes {
 // Where guards are made: all of them if there is no profile. `evenly`: what hints speak for. Analyses of the function
 // are as invalid afterwards as any change makes them. True if something was inserted.
 bool guard_accesses(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-                    const GuardProfile* profile, const Touches& evenly, Report& report);
+                    GuardProfile* profile, const Touches& evenly, Report& report);
 
 }  // namespace farheap::passes

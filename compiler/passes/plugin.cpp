@@ -5,6 +5,8 @@
 // has a place of its own. The attribute kDone keeps the second run from what the first has seen.
 #include "plugin.hpp"
 
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/Passes/PassBuilder.h>
 #if __has_include(<llvm/Passes/PassPlugin.h>)
 #include <llvm/Passes/PassPlugin.h>
@@ -13,6 +15,7 @@
 #endif
 
 #include <optional>
+#include <string>
 
 #include "guard_profile.hpp"
 #include "guards.hpp"
@@ -34,13 +37,48 @@ llvm::StringRef reason_to_leave(const llvm::Function& function, const Settings& 
   return {};
 }
 
+// What is available externally is emitted, and instrumented, elsewhere.
+bool is_to_be_seen(const llvm::Function& function) {
+  return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(kDone);
+}
+
+// Patterns that nothing in this file is meant by, as one with a slip of the pen is.
+std::string unmatched(const llvm::Module& module, const Settings& settings) {
+  const std::string in = " in " + module.getSourceFileName();
+  if (!settings.only.empty() && llvm::none_of(module, [&](const llvm::Function& function) {
+        return is_to_be_seen(function) && settings.is_only(function);
+      })) {
+    return "-ffar-only: no function" + in + " has a name, or is in a file, that it says: nothing is done there";
+  }
+  if (!settings.borrow.empty() &&
+      llvm::none_of(module, [&](const llvm::Function& function) { return settings.may_borrow(function); })) {
+    return "-ffar-borrow: no function that is called" + in + " has a name that it says";
+  }
+  return {};
+}
+
 void complain(llvm::Module& module, llvm::Error error) {
   if (error) module.getContext().emitError("Farheap: " + llvm::toString(std::move(error)));
 }
 
+// Of the group -Wbackend-plugin.
+class Warning : public llvm::DiagnosticInfo {
+ public:
+  explicit Warning(llvm::StringRef text)
+      : llvm::DiagnosticInfo(llvm::getNextAvailablePluginDiagnosticKind(), llvm::DS_Warning), text_(text) {}
+  void print(llvm::DiagnosticPrinter& to) const override { to << "Farheap: " << text_; }
+
+ private:
+  llvm::StringRef text_;
+};
+
+void warn(llvm::Module& module, llvm::StringRef text) {
+  if (!text.empty()) module.getContext().diagnose(Warning(text));
+}
+
 // Hints, too: what advances evenly is theirs.
 bool guard(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
-           const GuardProfile* profile, Report& report) {
+           GuardProfile* profile, Report& report) {
   Touches evenly;
   bool changed = false;
   if (function.hasOptNone()) {
@@ -72,7 +110,13 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     }
     profile = std::move(*found);
   }
+  const bool is_new = llvm::any_of(module, is_to_be_seen);
+  if (is_new) warn(module, unmatched(module, *read));
   bool changed = false;
+  if (is_new && read->level == Level::kGuard && read->guards == kRecord) {
+    note_that_guards_count(module);
+    changed = true;
+  }
   if (read->level == Level::kTranslateHeap) {
     before_.clear();
     for (llvm::Function& function : module) {
@@ -85,9 +129,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     if (read->globals) changed = move_globals(module, *read, report);
   }
   for (llvm::Function& function : module) {
-    // What is available externally is emitted, and instrumented, elsewhere.
-    if (function.isDeclaration() || function.hasAvailableExternallyLinkage() || function.hasFnAttribute(kDone))
-      continue;
+    if (!is_to_be_seen(function)) continue;
     const llvm::StringRef why = reason_to_leave(function, *read, annotated);
     if (!why.empty()) {
       report.add(function, {}, "left", why);
@@ -97,12 +139,13 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     function.addFnAttr(kDone);
   }
   if (read->level == Level::kTranslateHeap && changed) rename_in_initialisers(module);
+  if (profile) warn(module, profile->warning());
   complain(module, report.write());
   return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
 }
 
 bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
-                         const GuardProfile* profile, Report& report) {
+                         GuardProfile* profile, Report& report) {
   const auto known = before_.find(&function);
   const Counts before = known == before_.end() ? count(function) : known->second;
   if (settings.level == Level::kCount) {

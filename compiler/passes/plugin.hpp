@@ -23,7 +23,7 @@ class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
 
  private:
   bool run_on(llvm::Function& function, llvm::ModuleAnalysisManager& analyses, const Settings& settings,
-              const GuardProfile* profile, Report& report);
+              GuardProfile* profile, Report& report);
 
   // Instructions of functions before variables were moved, which changes them.
   llvm::DenseMap<const llvm::Function*, Counts> before_;

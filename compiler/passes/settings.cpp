@@ -78,9 +78,12 @@ llvm::StringRef file_of(const llvm::Function& function) {
 
 }  // namespace
 
+bool Settings::is_only(const llvm::Function& function) const {
+  return any_of(only, function.getName(), file_of(function));
+}
+
 bool Settings::wants(const llvm::Function& function) const {
-  return (only.empty() || any_of(only, function.getName(), file_of(function))) &&
-         !any_of(leave, function.getName(), file_of(function));
+  return (only.empty() || is_only(function)) && !any_of(leave, function.getName(), file_of(function));
 }
 
 bool Settings::wants(const llvm::GlobalVariable& variable) const {

@@ -42,6 +42,8 @@ struct Settings {
   // By name, mangled or not, or by the source file's name.
   [[nodiscard]] bool wants(const llvm::Function& function) const;
   [[nodiscard]] bool wants(const llvm::GlobalVariable& variable) const;
+  // By `only` alone.
+  [[nodiscard]] bool is_only(const llvm::Function& function) const;
   [[nodiscard]] bool may_borrow(const llvm::Function& function) const;
 };
 

@@ -127,7 +127,7 @@ void check_store(const std::string& uri, const base::Options& options) {
                                       .use_io_uring = !options.disable.has(base::Feature::kIoUring),
                                       .encrypt_key_file = options.encrypt_key_file,
                                       .password_file = options.store_password_file});
-  if (!store) die(store.error());
+  if (!store) die_without_store(store.error());
 }
 
 std::string cache_size() {
@@ -139,6 +139,14 @@ std::string cache_size() {
     const std::string least = base::format_size(base::kLeastBudgetBytes);
     cannot_begin(shown, "the memory of a paged heap is at least " + least,
                  fmt::format("say {}M or more", base::kLeastBudgetBytes / base::kMiB));
+  }
+  const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * base::kPageBytes;
+  if (*bytes > machine) {
+    const std::string words = fmt::format(
+        "farheap: WARNING: {} is more than the memory of this machine, {}: nothing goes to the store before the machine "
+        "is full; say {}M or less\n",
+        shown, base::format_size(machine), machine / base::kMiB);
+    (void)!write(STDERR_FILENO, words.data(), words.size());  // what cannot be written has nobody to read it
   }
   return std::to_string(*bytes);
 }

@@ -40,7 +40,7 @@ void begin() {
   options.is_direct = true;
   options.cache_bytes = kDirectBytes;
   auto heap = FarHeap::open(variable("FARHEAP_FAR_STORE", "mem:"), options);
-  if (!heap) die(heap.error());
+  if (!heap) die_without_store(heap.error());
   g_heap = new FarHeap(std::move(*heap));
   pthread_atfork(nullptr, nullptr, [] { g_is_child = true; });
   explain_faults();
@@ -68,6 +68,11 @@ void die(const Error& error) {
   // What cannot be written has nobody to read it.
   (void)!write(STDERR_FILENO, text.data(), text.size());
   _exit(kStatusOfFailure);
+}
+
+void die_without_store(Error error) {
+  error.remedy += std::string(error.remedy.empty() ? "" : "; ") + "FARHEAP_FAR_STORE says which store it is";
+  die(error);
 }
 
 std::string variable(const char* name, const char* usual) {

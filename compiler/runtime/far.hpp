@@ -52,6 +52,8 @@ inline constexpr int kStatusOfFailure = 74;  // EX_IOERR
 
 // Ends the program.
 [[noreturn]] void die(const Error& error);
+// The same, where the store cannot be opened.
+[[noreturn]] void die_without_store(Error error);
 
 // The heap may be used for as long as this is there; one at a time in a thread.
 class Inside {

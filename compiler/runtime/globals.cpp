@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 
 #include "base/units.hpp"
+#include "cached.hpp"
 #include "far.hpp"
 
 namespace farheap::translate {
@@ -24,6 +26,8 @@ struct Closed {
 std::atomic<const Closed*> g_closed{nullptr};
 
 void close(void* original, std::size_t bytes) {
+  static std::once_flag explained;
+  if (is_cached()) std::call_once(explained, explain_faults);  // direct: done when the heap began
   if (mprotect(original, bytes, PROT_NONE) != 0) {
     die(errno_error(errno, "cannot close a variable that was moved to the far heap", base::format_size(bytes),
                     "leave it where it was with -ffar-leave="));

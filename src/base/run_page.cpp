@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,6 +13,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <string>
+
+#include "base/units.hpp"
 
 namespace farheap::base {
 
@@ -154,7 +158,19 @@ static Result<RunPage*> map(int file, int access, const std::string& subject) {
   return static_cast<RunPage*>(at);
 }
 
+// Said here: the kernel would raise SIGXFSZ, which ends most programs without a word. What is in memory only counts,
+// too.
+static Status check_file_size_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(RunPage)) return {};
+  return fail(
+      ErrorCode::kUnavailable, "cannot size the run page", "memfd",
+      "`ulimit -f` allows files of " + format_size(limit.rlim_cur) + ", and it takes " + format_size(sizeof(RunPage)),
+      "raise the limit");
+}
+
 Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {
+  if (const Status allowed = check_file_size_limit(); !allowed) return fail(allowed.error());
   if (ftruncate(file, sizeof(RunPage)) != 0) return fail(errno_error(errno, "cannot size the run page", "memfd"));
   auto page = map(file, PROT_READ | PROT_WRITE, "memfd");
   if (!page) return page;

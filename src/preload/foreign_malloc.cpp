@@ -37,7 +37,7 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
     return fail(ErrorCode::kUnavailable, "cannot run a program with a malloc() of its own",
                 program_invocation_short_name,
                 "the library behind the store " + runtime.options.store + " would call it, from within it",
-                "use --store file:DIR");
+                "use the store file:DIR");
   }
   touch_name_databases();
   return os::keep_threads_waiting(pager::FaultLoop::threads(

@@ -98,7 +98,7 @@ Slot BlockMap::place(Extent& extent, std::uint32_t index) {
 Status BlockMap::check_usable() const {
   if (!cut_off_) return {};
   return fail(ErrorCode::kUnavailable, "cannot go on in a forked process", store_.describe(),
-              "this kind of store does not survive fork()", "run programs that fork with --store file:DIR");
+              "this kind of store does not survive fork()", "run programs that fork with the store file:DIR");
 }
 
 void BlockMap::unlock_in_child() {

@@ -20,7 +20,7 @@ namespace farheap::store {
 namespace {
 
 constexpr char kWhat[] = "cannot open the store";
-constexpr char kRemedy[] = "choose a folder you may write with --store file:DIR";
+constexpr char kRemedy[] = "name a folder you may write, as file:DIR";
 
 bool is_folder(const std::string& path) {
   struct stat status{};

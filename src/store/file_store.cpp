@@ -58,8 +58,10 @@ Outcome FileStore::settle(const os::IoRequest& io, const char*& why) const {
     why = "the file was cut off behind our back";
     return Outcome::kCorrupt;
   }
-  why = io.error == EFBIG ? "the file may not grow: `ulimit -f` is set, or the file system allows no larger one"
-                          : strerrordesc_np(io.error);
+  why = io.error == EFBIG
+            ? "the file may not grow: `ulimit -f` is set, or the file system allows no larger one; raise the "
+              "limit, or use a store elsewhere"
+            : strerrordesc_np(io.error);
   const bool full = io.error == ENOSPC || io.error == EDQUOT;
   return io.write && full ? Outcome::kNoSpace : Outcome::kFailed;
 }

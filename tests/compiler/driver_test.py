@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -271,6 +272,66 @@ class Levels(Case):
             self.assertIn(wrong, said)
         self.run_well(self.farcc, "-O2", "-ffar-only=[f]*,main::{lambda()#1}*", "-c", "program.c")
 
+    def test_options_without_their_values(self):
+        for wrong, why, choice in (("-ffar-count=foo", "that cannot be counted", "-ffar-count=executed"),
+                                   ("-ffar-count", "is missing", "-ffar-count=executed"),
+                                   ("-ffar-guard", "is missing", "-ffar-guard=record"),
+                                   ("-ffar-only", "the list of functions is missing", "-ffar-only=NAME,..."),
+                                   ("-ffar-leave", "is missing", "-ffar-leave=NAME"),
+                                   ("-ffar-borrow", "is missing", "-ffar-borrow=NAME")):
+            said = self.fails(self.farcc, "-O2", wrong, "-c", "program.c", status=2)
+            self.assertIn(f"wrong option: {wrong}: ", said)
+            self.assertIn(why, said)
+            self.assertIn(choice, said)
+
+    def warned(self, *words, **environment):
+        """Of nothing else, and with -Werror nothing fails for it."""
+        done = self.run_well(self.farcc, "-Werror", "-O2", *words, "-c", "program.c", **environment)
+        self.assertEqual(done.stderr.count("warning: "), 1, done.stderr)
+        return done.stderr
+
+    def test_what_was_asked_for_in_vain_was_not_said(self):
+        for option in ("-ffar-only=", "-ffar-leave=,"):
+            self.assertIn(f"farcc: warning: {option}: the list is empty", self.warned(option))
+        self.assertIn("-ffar-borrow=: the list is empty", self.warned("-ffar=translate-heap", "-ffar-borrow="))
+        self.assertIn("-ffar-borrow: only translated code lends, and the level is hint", self.warned("-ffar-borrow=fill"))
+        self.assertIn("-ffar-borrow: no function that is called in program.c has a name that it says",
+                      self.warned("-ffar=translate-heap", "-ffar-borrow=fil,summ"))
+        self.compile("-ffar=translate-heap", "-ffar-borrow=fill", "-c", "program.c")
+        for option in ("-ffar-only=fil,summ", "-ffar-only=programs.c"):
+            for level in ("hint", "guard", "count", "translate-heap"):
+                self.assertIn("-ffar-only: no function in program.c has a name, or is in a file, that it says",
+                              self.warned(option, f"-ffar={level}"))
+        for option in ("-ffar-only=fil,sum", "-ffar-only=program.c", "-Wno-backend-plugin"):
+            self.compile(option, "-c", "program.c")
+        self.write("program.c", "int x;\n")  # no function at all
+        self.compile("-ffar-only=fil", "-c", "program.c")
+
+    def test_translated_objects_were_linked_to_what_ld_says(self):
+        self.compile("-O2", "-ffar=translate-heap", "-c", "program.c")
+        self.run_well("ar", "rc", "libprogram.a", "program.o")
+        for name, words in (("program.o", ("program.o",)), ("libprogram.a", ("-Wl,--whole-archive", "libprogram.a",
+                                                                            "-Wl,--no-whole-archive"))):
+            for level in ("hint", "guard", "none"):
+                said = self.fails(self.farcc, f"-ffar={level}", *words, "-o", "program")
+                self.assertIn("undefined reference to `__farheap_", said)
+                self.assertTrue(said.endswith(
+                    f"farcc: cannot link: {name}: it was compiled with -ffar=translate-heap or translate-all, and the link "
+                    "lacks the runtime of translated programs; give the same -ffar= when linking, too\n"), said)
+        self.write("other.c", "int other(void); int main(void) { return other(); }\n")
+        self.compile("-O2", "-c", "other.c")
+        said = self.fails(self.farcc, "other.o", "-o", "program")  # which is not about that
+        self.assertNotIn("farcc:", said)
+        self.compile("-ffar=translate-heap", "program.o", "-o", "program")
+        self.assertEqual(self.run_well(self.folder / "program").stdout, OUTPUT)
+
+    def test_a_link_that_is_ended_by_a_signal(self):
+        self.compile("-O2", "-c", "program.c")
+        clang = self.write("clang-" + GIVEN.major, "#!/bin/sh\nkill -TERM $$\n")
+        clang.chmod(0o755)
+        done = self.start(self.farcc, "program.o", "-o", "program", FARCC_CLANG=str(clang))
+        self.assertEqual(done.returncode, -signal.SIGTERM)
+
     def test_environment_and_options(self):
         self.compile("-O2", "program.c", "-o", "program", FARCC_LEVEL="none")
         self.check_program("program", told="")
@@ -360,13 +421,22 @@ class Choosing(Case):
         self.assertIn("apt install clang-77", heard)
 
     def test_a_clang_without_passes(self):
-        heard = self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("14.0.6"))
+        heard = self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("Some clang version 14.0.6"))
         self.assertIn("it is version 14", heard)
         self.assertRegex(heard, r"apt install clang-\d\d")
 
     def test_what_is_no_clang(self):
         self.assertIn("there is no such program", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG="nowhere/clang"))
-        self.assertIn("does not answer", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("gcc")))
+        for options in ((), ("-ffar=none",)):
+            heard = self.fails(self.farcc, *options, "-c", "program.c", FARCC_CLANG=self.clang_of("gcc 12.2.0"))
+            self.assertIn("it is no clang: to --version it answers 'gcc 12.2.0'; name a clang", heard)
+        self.assertIn("does not answer", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=self.clang_of("")))
+
+    def test_gcc_was_taken_for_a_clang_of_its_version(self):
+        program = self.folder / "gcc-19"
+        program.write_text("#!/bin/sh\necho 'gcc-19 (Debian) 19.2.0'\n", encoding="utf-8")
+        program.chmod(0o755)
+        self.assertIn("it is no clang", self.fails(self.farcc, "-c", "program.c", FARCC_CLANG=str(program)))
 
     def test_passes_of_another_version_are_refused_by_clang(self):
         plugin = GIVEN.farcc.parent / f"farheap-passes-{GIVEN.major}.so"
@@ -388,6 +458,23 @@ class Choosing(Case):
 class Front(Case):
     def test_help_begins_with_an_example(self):
         self.assertTrue(self.compile("--help").startswith("Examples:\n  farcc -O2 -c "))
+
+    def test_help_names_all_that_there_is(self):
+        said = self.compile("--help")
+        for name in ("hint", "guard", "translate-heap", "translate-all", "count", "none"):
+            self.assertRegex(said, rf"(?m)^      {name} ")
+        for name in ("report", "only", "leave", "borrow", "stack", "globals", "threshold", "count", "guard", "print"):
+            self.assertIn(f"  -ffar-{name}", said)
+        for name in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_CLANG", "FARCC_LAUNCHER", "FARCC_GUARDS", "FARCC_COUNTS",
+                     "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE", "FARHEAP_FAR_CACHE"):
+            self.assertIn(name, said)
+        self.assertLessEqual(max(map(len, said.splitlines())), 120)
+
+    def test_bare(self):
+        for words in ((), ("-ffar=guard",)):
+            said = self.fails(self.farcc, *words)
+            self.assertEqual(said, "farcc: no input files: name a source, as in `farcc -O2 -c simulation.c`; "
+                                   "`farcc --help` says what it adds to clang\n")
 
     def test_print_runs_nothing(self):
         printed = self.compile("-ffar-print", "-O2", "-DTEXT=it's", "-c", "program.c")

@@ -9,7 +9,9 @@ import argparse
 import json
 import os
 import pathlib
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,7 +121,9 @@ class Case(unittest.TestCase):
         self.write("program.c", PROGRAM)
 
     def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
 
     def start(self, *words, **environment):
         everything = {**os.environ, "FARCC_CLANG": str(GIVEN.clang)}
@@ -242,6 +246,41 @@ int main(void) {
         self.compile("-O1", "-fsanitize=address", "program.c", "-o", "program")
         self.assertEqual(self.run_well("./program", ASAN_OPTIONS="detect_leaks=0").stdout, OUTPUT)
 
+    def test_objects_of_another_compiler(self):
+        library, program = PROGRAM.split("int main")
+        self.write("half.c", library)
+        declared = ("#include <stdio.h>\n#include <stdlib.h>\nstruct node { struct node *next; long value; };\n"
+                    "long walk(struct node *); long search(const int *, int); void never(long *);\n"
+                    "long look_up(const long *, const unsigned *, long);\n")
+        self.write("main.c", declared + "int main" + program)
+        self.compile("-O2", "-c", "half.c")
+        self.run_well(GIVEN.cc, "-O2", "-c", "main.c")
+        for linker in (GIVEN.cc, GIVEN.farcc):
+            self.run_well(linker, "half.o", "main.o", "-o", "program")
+            self.assertGreaterEqual(self.fetches(), 80000)
+
+    def test_inline_assembly_is_left_to_faults_and_reported(self):
+        if platform.machine() != "x86_64":
+            self.skipTest("the assembly is that of x86-64")
+        self.write("assembly.c", """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) long sum(const long *p, long n) {
+  long s = 0;
+  for (long i = 0; i < n; i++) __asm__ volatile("addq %1, %0" : "+r"(s) : "m"(p[i]));
+  return s;
+}
+int main(void) {
+  long *p = calloc(1000, sizeof *p);
+  for (int i = 0; i < 1000; i++) p[i] = i;
+  printf("%ld\\n", sum(p, 1000));
+}
+""")
+        for level in ("-ffar=hint", "-ffar=guard"):
+            heard = self.run_well(GIVEN.farcc, level, "-O2", "-ffar-report", "assembly.c", "-o", "program").stderr
+            self.assertIn("sum: left: call: inline assembly", heard)
+            self.fetches(output="499500\n")
+
     def test_exceptions(self):
         self.write("throws.cpp", """
 #include <cstdio>
@@ -302,9 +341,9 @@ class Paged(Case):
         self.assertGreater(guarded["guard_fetches"], guarded["faults"] / 2)
         printed, recorded = self.run_paged("./recording", FARCC_GUARDS=str(self.folder / "profile"))
         self.assertEqual(printed, expected)
-        rows = [line.split() for line in (self.folder / "profile").read_text(encoding="utf-8").splitlines()[1:]]
-        self.assertEqual(sum(int(row[2]) for row in rows if row[4] == "look_up"), 30000)
-        missed = sum(int(row[3]) for row in rows)
+        rows = [line.split() for line in (self.folder / "profile").read_text(encoding="utf-8").splitlines()[1:-1]]
+        self.assertEqual(sum(int(row[3]) for row in rows if row[5] == "look_up"), 30000)
+        missed = sum(int(row[4]) for row in rows)
         # A page may come between the look and the call.
         self.assertTrue(recorded["guard_fetches"] <= missed <= 1.2 * recorded["guard_fetches"], (missed, recorded))
         heard = self.compile("-O2", "-ffar-guard=profile", "-ffar-report", "paged.c", "-o", "program")
@@ -320,34 +359,112 @@ class Profiles(Case):
         return self.fetches("./recording", FARCC_GUARDS=str(self.folder / "profile"), **environment)
 
     def rows(self):
+        """(ordinal, guards, shape, passes, misses, name) of each line."""
         lines = (self.folder / "profile").read_text(encoding="utf-8").splitlines()
-        return [line.split(" ", 4) for line in lines if line != "farheap guards 1"]
+        return [line.split(" ", 5) for line in lines if line not in ("farheap guards 2", "end")]
 
     def test_a_profile_counts_what_happened(self):
         fetched = self.record()
         # Two runs, one of them without a runtime, in which nothing is away.
-        first_lines = (self.folder / "profile").read_text(encoding="utf-8").count("farheap guards 1\n")
-        self.assertEqual(first_lines, 2)
-        self.assertEqual(sum(int(row[3]) for row in self.rows()), fetched)
+        text = (self.folder / "profile").read_text(encoding="utf-8")
+        self.assertEqual((text.count("farheap guards 2\n"), text.count("\nend\n")), (2, 2))
+        self.assertEqual(sum(int(row[4]) for row in self.rows()), fetched)
         passes = {}
         for row in self.rows():
-            passes[row[4]] = passes.get(row[4], 0) + int(row[2])
+            passes[row[5]] = passes.get(row[5], 0) + int(row[3])
         self.assertEqual(passes["walk"], 2 * 40000)
         self.assertEqual(passes["search"], 2 * 40000)
         self.assertGreaterEqual(passes["look_up"], 2 * 40000)
         self.assertEqual(passes["never"], 0)
 
+    def use(self, *words):
+        return self.compile("-O2", "-ffar-guard=profile", *words, "program.c", "-o", "program")
+
     def test_guards_by_a_profile(self):
         self.record()
-        heard = self.compile("-O2", "-ffar-guard=profile", "-ffar-report", "program.c", "-o", "program")
+        self.assertEqual(self.use(), "")
+        heard = self.use("-ffar-report", "-g")  # which is no other code
+        self.assertNotIn("warning", heard)
         self.assertIn("never: left: store: by the profile: it seldom misses, or never ran", heard)
         self.assertIn("walk: guarded: load: before the access; 1 guards, 2 accesses", heard)
         self.assertGreater(self.fetches(), 80000)
-        text = "".join(f"{a} {b} 50000 {5 if name == 'walk' else 6} {name}\n" for a, b, _, _, name in self.rows()[::2])
-        self.write("profile", "farheap guards 1\n" + text)
-        heard = self.compile("-O2", "-ffar-guard=profile", "-ffar-report", "program.c", "-o", "program")
+        text = "".join(f"{a} {b} {shape} 50000 {5 if name == 'walk' else 6} {name}\n"
+                       for a, b, shape, _, _, name in self.rows()[::2])
+        self.write("profile", "farheap guards 2\n" + text + "end\n")
+        heard = self.use("-ffar-report")
         self.assertIn("walk: left: load: by the profile", heard)
         self.assertNotIn("walk: guarded", heard)
+
+    def test_a_profile_of_another_program_of_the_same_names_was_taken(self):
+        self.record()
+        self.write("program.c", PROGRAM.replace("s += p->value", "s += p->value * 3").replace("s += t[k[i]]", "s ^= t[k[i]]"))
+        heard = self.use("-ffar-report")  # -Werror, too, and no error
+        self.assertRegex(heard, r"warning: Farheap: -ffar-guard: 'profile': recorded from other code than this, or by "
+                                r"other options: 2 of \d functions with guards do not match \(walk, look_up\)")
+        self.assertIn("walk: guarded: the profile is of another function of this name: all are made", heard)
+        self.assertIn("never: left: store: by the profile", heard)
+        self.write("program.c", PROGRAM)
+        self.assertIn("do not match", self.run_well(GIVEN.farcc, "-ffar=guard", "-ffar-guard=profile", "-O1",
+                                                    "program.c", "-o", "program").stderr)
+        self.assertNotIn("do not match", self.use("-Wno-backend-plugin"))
+
+    def test_a_profile_in_which_nothing_missed_left_all_guards_out_in_silence(self):
+        self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
+        self.run_well("./recording", FARCC_GUARDS=str(self.folder / "profile"))
+        heard = self.use()
+        self.assertIn("no guard in it ever missed, so that guards are left out; record it under `farheap run", heard)
+        self.assertEqual(self.fetches(), 0)
+
+    def test_what_is_no_profile_was_added_to(self):
+        self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
+        for text, why in (("a letter\n", "there is something else in it, which is no profile"),
+                          ("farheap guards 1\n0 1 5 5 f\n", "of another version of Farheap"), ("far", "something else")):
+            file = self.write("profile", text)
+            heard = self.run_well("./recording", FARCC_GUARDS=str(file)).stderr
+            self.assertRegex(heard, f"^farheap: cannot write the profile of guards to '.*/profile': .*{why}.*; name "
+                                    "another file by FARCC_GUARDS, or remove this one\n$")
+            self.assertEqual(file.read_text(encoding="utf-8"), text)
+        self.assertEqual(self.run_well("./recording", FARCC_GUARDS="/dev/null").stderr, "")
+        self.write("profile", "")
+        self.assertEqual(self.run_well("./recording", FARCC_GUARDS=str(self.folder / "profile")).stderr, "")
+
+    def test_a_run_that_was_killed_while_it_wrote(self):
+        """It is told by its lines, and what comes after it begins a line of its own."""
+        self.record()
+        whole = (self.folder / "profile").read_text(encoding="utf-8")
+        lines = whole.count("\n")
+        self.write("profile", whole[:-6])
+        self.run_well("./recording", FARCC_GUARDS=str(self.folder / "profile"))
+        self.assertTrue((self.folder / "profile").read_text(encoding="utf-8").startswith(whole[:-6] + "\nfarheap guards 2\n"))
+        heard = self.fails(GIVEN.farcc, "-O2", "-ffar=guard", "-ffar-guard=profile", "-c", "program.c")
+        self.assertRegex(heard, f"cannot use 'profile', line {lines - 1}: the run that begins in line {lines // 2 + 1} is cut")
+
+    def test_a_run_is_one_write(self):
+        strace = shutil.which("strace")
+        if strace is None:
+            self.skipTest("there is no strace")
+        self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
+        self.run_well(strace, "-f", "-o", "calls", "-e", "trace=write", "-P", self.folder / "profile", "./recording",
+                      FARCC_GUARDS=str(self.folder / "profile"))
+        calls = (self.folder / "calls").read_text(encoding="utf-8")
+        self.assertEqual(calls.count("write("), 1, calls)
+
+    def test_recording_by_half_wrote_nothing_in_silence(self):
+        """Compiled to count and linked without it, and the other way round."""
+        self.compile("-O2", "-ffar-guard=record", "-c", "program.c")
+        for options in ((), ("-ffar=guard",), ("-ffar=none",), ("-shared",)):
+            heard = self.fails(GIVEN.farcc, *options, "program.o", "-o", "program")
+            self.assertIn("__farheap_link_with_ffar_guard_record", heard)
+            self.assertIn("farcc: cannot link: program.o: it was compiled with -ffar-guard=record, and the link lacks "
+                          "what writes the profile; give -ffar=guard -ffar-guard=record when linking, too", heard)
+        self.compile("-O2", "-c", "program.c")
+        self.compile("-ffar-guard=record", "program.o", "-o", "program")
+        heard = self.run_well("./program").stderr
+        self.assertIn("cannot write the profile of guards to 'farheap-guards.txt': nothing in the program or library was "
+                      "compiled to count its guards; give -ffar=guard -ffar-guard=record when compiling, too", heard)
+        self.write("none.c", "int main(void) { return 0; }\n")  # nothing to count, and nothing to say
+        self.compile("-O2", "-ffar-guard=record", "none.c", "-o", "none")
+        self.assertEqual(self.run_well("./none").stderr, "")
 
     def test_children_are_not_counted_twice(self):
         self.write("program.c", PROGRAM.replace("#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>\n"
@@ -357,8 +474,8 @@ class Profiles(Case):
             "look_up(table, keys, 40000));", "look_up(table, keys, 40000)); fflush(stdout);"))
         self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
         self.run_well("./recording", FARCC_GUARDS=str(self.folder / "profile"))
-        self.assertEqual(sum(int(row[2]) for row in self.rows() if row[4] == "walk"), 2 * 40000)
-        self.assertEqual(sum(int(row[2]) for row in self.rows() if row[4] == "search"), 40000)
+        self.assertEqual(sum(int(row[3]) for row in self.rows() if row[5] == "walk"), 2 * 40000)
+        self.assertEqual(sum(int(row[3]) for row in self.rows() if row[5] == "search"), 40000)
 
     def test_the_usual_file_and_one_that_cannot_be_written(self):
         self.compile("-O2", "-ffar-guard=record", "program.c", "-o", "recording")
@@ -371,17 +488,19 @@ class Profiles(Case):
     def test_what_cannot_be_used(self):
         heard = self.fails(GIVEN.farcc, "-ffar=guard", "-ffar-guard=nowhere", "-c", "program.c")
         self.assertIn("cannot read 'nowhere'", heard)
-        self.write("broken", "farheap guards 1\n0 1 2 3 f\n")
+        self.write("broken", "farheap guards 2\n0 1 a 2 3 f\nend\n")
         heard = self.fails(GIVEN.farcc, "-ffar=guard", "-ffar-guard=broken", "-c", "program.c")
         self.assertIn("'broken', line 2: not understood", heard)
 
     def test_options(self):
         self.assertIn("add -ffar=guard", self.fails(GIVEN.farcc, "-ffar-guard=record", "-c", "program.c", status=2))
+        self.assertIn("-ffar-guard=record to make a profile",
+                      self.fails(GIVEN.farcc, "-ffar=guard", "-ffar-guard", "-c", "program.c", status=2))
         self.assertIn("is missing", self.fails(GIVEN.farcc, "-ffar=guard", "-ffar-guard=", "-c", "program.c", status=2))
 
     def test_another_profile_of_the_same_name_is_another_command(self):
         commands = set()
-        for text in ("farheap guards 1\n", "farheap guards 1\n0 1 2 1 f\n"):
+        for text in ("farheap guards 2\nend\n", "farheap guards 2\n0 1 a 2 1 f\nend\n"):
             self.write("profile", text)
             commands.add(self.run_well(GIVEN.farcc, "-ffar=guard", "-ffar-guard=profile", "-ffar-print", "-c",
                                        "program.c").stdout)

@@ -92,9 +92,12 @@ class Everywhere(Case):
         self.far("user", self.USER, "-c")
         self.farcc("-ffar=translate-all", "user.o", "theirs.o", *link, "-o", "program")
         self.assertEqual(self.run_well(self.folder / "program").stdout, "1 0 42 47 47 4\n")
-        done = self.start(self.folder / "program", "look")
-        self.assertEqual((done.returncode, done.stdout), (-signal.SIGSEGV, "1 0 42 47 47 4\n"))
-        self.assertRegex(done.stderr, "^farheap: cannot touch the variable at .*moved to the far heap.*-ffar-leave=")
+        for mode, far in (("direct", 1), ("cached", 0)):
+            with self.subTest(mode):
+                done = self.start(self.folder / "program", "look", FARHEAP_FAR_MODE=mode)
+                self.assertEqual((done.returncode, done.stdout), (-signal.SIGSEGV, f"{far} 0 42 47 47 4\n"))
+                self.assertRegex(done.stderr,
+                                 "^farheap: cannot touch the variable at .*moved to the far heap.*-ffar-leave=")
 
     def test_modules_of_a_program(self):
         """Code that was not translated sees no second value of a variable."""

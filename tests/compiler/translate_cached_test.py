@@ -6,6 +6,10 @@ those of this machine.
 
 import itertools
 import os
+import pathlib
+import resource
+import signal
+import subprocess
 
 from translate_case import FAILED, GIVEN, LEVEL, PROGRAMS, Case, main
 
@@ -135,6 +139,62 @@ int main(void) {
         self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
         self.assertRegex(done.stderr, "farheap: the translated program ends: cannot write the heap to its store: .*faulty")
 
+    # A long in each page of so many MiB, and twice read again.
+    PAGES = """
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(int argc, char **argv) {
+          long n = atol(argv[1]) << 17, *p = malloc(n * 8), sum = 0;
+          for (long i = 0; i < n; i += 512) p[i] = i;
+          puts("written");
+          fflush(stdout);
+          if (argc > 2) getchar();
+          for (int turn = 0; turn < 2; turn++) for (long i = 0; i < n; i += 512) sum += p[i];
+          printf("%ld\\n", sum);
+        }"""
+
+    def test_a_store_that_fails_in_the_middle(self):
+        """In both modes the program ends, with words; in mode cached after it was tried again."""
+        program = self.translated(self.PAGES)
+        (self.folder / "blocks").mkdir()
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10 << 20, 10 << 20))
+
+        for mode in ("direct", "cached"):
+            with self.subTest(mode):
+                done = self.start_cached(program, "60", before=small_files, FARHEAP_FAR_MODE=mode,
+                                         FARHEAP_FAR_STORE=f"file:{self.folder}/blocks")
+                self.assertEqual((done.returncode, done.stdout), (FAILED, ""), done.stderr)
+                self.assertRegex(done.stderr, "cannot write block .*: file:.*/blocks: the file may not grow: `ulimit -f` is set"
+                                              ".*; raise the limit, or use a store elsewhere")
+                self.assertRegex(done.stderr, "farheap: the (translated program ends|program is ended): [^\n]*\n$")
+
+    def test_a_server_that_is_lost_in_the_middle(self):
+        if GIVEN.store is None:
+            self.skipTest("it needs a server that may be killed (--store, below with_server)")
+        program = self.translated(self.PAGES)
+        parent = os.getppid()
+        servers = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()
+        servers = [int(server) for server in servers if int(server) != os.getpid()]
+        self.assertGreater(len(servers), 0)
+        environment = {**os.environ, "FARHEAP_FAR_CACHE": CACHE,
+                       "FARHEAP_FAR_STORE": GIVEN.store + ("&" if "?" in GIVEN.store else "?") + "patience_s=2"}
+        running = {}
+        for mode, pages in (("direct", "1"), ("cached", "60")):
+            running[mode] = subprocess.Popen([program, pages, "wait"], env={**environment, "FARHEAP_FAR_MODE": mode},
+                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(running[mode].kill)
+            self.assertEqual(running[mode].stdout.readline(), "written\n", mode)
+        for server in servers:
+            os.kill(server, signal.SIGKILL)
+        for mode, process in running.items():
+            with self.subTest(mode):
+                out, heard = process.communicate("\n", timeout=100)
+                self.assertEqual((process.returncode, out), (FAILED, ""), heard)
+                self.assertRegex(heard, "farheap: (the translated program ends: )?cannot (read|write) block.*: .*see that it "
+                                        "runs and can be reached; patience_s=")
+
     def test_what_the_program_starts_is_as_it_was(self):
         program = self.translated(self.WHERE)
         names = "env | grep -cE '^(LD_PRELOAD|FARHEAP_STORE|FARHEAP_MEMORY|FARHEAP_FOLLOW_EXEC|FARHEAP_FAR_ANEW)='"
@@ -155,12 +215,20 @@ int main(void) {
         self.check_refused(program, "FARHEAP_FAR_CACHE=31M: .*at least 32.0 MiB; say 32M or more", FARHEAP_FAR_CACHE="31M")
         self.check_refused(program, "FARHEAP_FAR_CACHE=much: ", FARHEAP_FAR_CACHE="much")
         self.check_refused(program, "nothing-such", FARHEAP_FAR_STORE="nothing-such:")
-        self.check_refused(program, "/dev/null", FARHEAP_FAR_STORE="file:/dev/null/heap")
+        # (What names another option than this sent users to one that there is not.)
+        self.check_refused(program, "/dev/null(?!.*--store).*as file:DIR; FARHEAP_FAR_STORE says which",
+                           FARHEAP_FAR_STORE="file:/dev/null/heap")
         self.check_refused(program, "/nowhere: the preload library is not there; .*FARHEAP_PRELOAD",
                            FARHEAP_PRELOAD="/nowhere")
         # A loader that loads nothing must not make the program begin for ever.
         self.check_refused(program, "the loader did not load this library", FARHEAP_FAR_ANEW="own")
         self.check_refused(program, "FARHEAP_LOG=loud", FARHEAP_LOG="loud")
+
+    def test_a_cache_larger_than_the_machine_was_taken_in_silence(self):
+        done = self.start_cached(self.translated(self.WHERE), FARHEAP_FAR_CACHE="100T")
+        self.assertEqual((done.returncode, done.stdout), (0, "0 0\n"))
+        self.assertRegex(done.stderr, r"^farheap: WARNING: FARHEAP_FAR_CACHE=100T is more than the memory of this machine, "
+                                      r"[^:]*: nothing goes to the store .*; say \d+M or less\n$")
 
     def test_a_program_with_rights_of_others(self):
         if os.geteuid() != 0:

@@ -29,13 +29,15 @@ class Case(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def start(self, *words, **environment):
+    def start(self, *words, before=None, **environment):
+        """`before` is called in the new process."""
         everything = {**os.environ, "FARCC_CLANG": str(GIVEN.clang), **environment}
         for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE",
                     "FARHEAP_FAR_CACHE"):
             if key not in environment:
                 everything.pop(key, None)
         return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
+                              preexec_fn=before,
                               input="", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
 
     def run_well(self, *words, **environment):

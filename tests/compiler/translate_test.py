@@ -5,6 +5,7 @@
 import itertools
 import pathlib
 import re
+import shutil
 import signal
 
 from translate_case import FAILED, GIVEN, LEVEL, PROGRAMS, Case, main
@@ -125,6 +126,18 @@ class Where(Case):
             }""")
         self.assertEqual(self.run_well(program).stdout, "1 1 0 0 7\n")
 
+    def test_code_that_runs_before_all_else(self):
+        program = self.translated("""
+            #include <stdio.h>
+            #include <stdlib.h>
+            static int *early, *later;
+            static void first(void) { early = malloc(40); for (int i = 0; i < 10; i++) early[i] = i; }
+            __attribute__((section(".preinit_array"), used)) static void (*const at_first)(void) = first;
+            __attribute__((constructor(101))) static void second(void) { later = malloc(4); *later = early[3]; }
+            int main(void) { printf("%d %d\\n", early[9], *later); free(early); free(later); return 0; }""")
+        for mode in ("direct", "cached"):
+            self.assertEqual(self.run_well(program, FARHEAP_FAR_MODE=mode).stdout, "9 3\n")
+
     def test_in_direct_mode_each_access_reaches_the_store(self):
         """So one of 20,000 meets a store that fails at one call in a thousand, and none of a few dozen does."""
         self.translated(InWords.WRITER)
@@ -160,6 +173,44 @@ class Mixed(Case):
         self.assertEqual(done.stdout, "theirs\n")
         self.assertEqual(done.returncode, -signal.SIGSEGV)
         self.assertRegex(done.stderr, r"farheap: cannot touch far memory at 0x\w+: .*was not translated.*-ffar-borrow=")
+        self.check_place(done.stderr, "add")
+
+    def check_place(self, said, function):
+        """The command that is named there names the function."""
+        command = re.search("in a function of .*/program, which `(addr2line -f -e .*)` names", said)
+        self.assertIsNotNone(command, said)
+        if shutil.which("addr2line") is not None:
+            self.assertEqual(self.run_well(*command.group(1).split()).stdout.splitlines()[0], function)
+
+    def test_a_function_at_a_fixed_address(self):
+        done = self.start(self.translated(self.CALLER, "callee.o", "-no-pie"))
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.check_place(done.stderr, "add")
+
+    def test_threads_that_fault_together_ended_the_program_before_the_words_were_out(self):
+        program = self.translated("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            enum { kThreads = 8 };
+            static pthread_barrier_t all;
+            __attribute__((noinline)) void *touch(void *p) { pthread_barrier_wait(&all); *(volatile int *)p = 1; return p; }
+            int main(void) {
+              pthread_t threads[kThreads];
+              void *p = malloc(4);
+              pthread_barrier_init(&all, NULL, kThreads);
+              for (int i = 0; i < kThreads; i++) pthread_create(&threads[i], NULL, touch, p);
+              for (int i = 0; i < kThreads; i++) pthread_join(threads[i], NULL);
+            }""", "-pthread", "-ffar-leave=touch")
+        for _ in range(30):
+            done = self.start(program)
+            self.assertEqual(done.returncode, -signal.SIGSEGV)
+            self.assertRegex(done.stderr, r"^farheap: cannot touch far memory at 0x\w+: .* or give it local memory\n$")
+
+    def test_a_signal_that_somebody_sends(self):
+        program = self.translated("#include <signal.h>\n#include <stdlib.h>\nint main(void) { volatile char *p = malloc(4);\n"
+                                  "  *p = 1; raise(SIGSEGV); return 0; }\n")
+        done = self.start(program)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGSEGV, ""))
 
     def test_a_function_that_borrows(self):
         program = self.translated(self.CALLER, "callee.o", "-ffar-borrow=add,keep")
@@ -203,6 +254,8 @@ class InWords(Case):
     def test_what_is_wrong_in_the_environment(self):
         self.translated(self.WRITER)
         self.check_failure("nothing-such", FARHEAP_FAR_STORE="nothing-such:")
+        self.check_failure("/dev/null(?!.*--store).*as file:DIR; FARHEAP_FAR_STORE says which",
+                           FARHEAP_FAR_STORE="file:/dev/null/heap")
         self.check_failure("say direct or cached", FARHEAP_FAR_MODE="both")
 
     def test_a_forked_child(self):

@@ -5,6 +5,7 @@
 import argparse
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,25 @@ def built(arguments, work, *settings):
     return b"__farheap_loop" in (work / "sweep").read_bytes()
 
 
+def translated(arguments, work, *settings):
+    """A target by farheap_enable(): it has far addresses in mode direct, and none, but a paged heap, in mode cached."""
+    for options, globals_are_far in (("translate-heap;BORROW;s*", 0), ("translate-heap;GLOBALS;STACK", 1),
+                                     ("translate-all", 1)):
+        run(arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B", work,
+            "-DCMAKE_BUILD_TYPE=Release", *settings, f"-DLEVEL=LEVEL;{options}")
+        run(arguments.cmake, "--build", work)
+        for mode, is_far in (("direct", 1), ("cached", 0)):
+            environment = dict(os.environ, FARHEAP_FAR_MODE=mode)
+            expect(f"the heap is where mode {mode} has it, and so are globals ({options})",
+                   run(work / "far", env=environment) == f"{is_far} {is_far & globals_are_far} 55\n")
+
+
+def refuses(arguments, work, words, *settings):
+    done = subprocess.run([arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B", work, *settings],
+                          capture_output=True, text=True, check=False)
+    expect(f"farheap_enable() says: {words}\n{done.stderr}", done.returncode != 0 and words in " ".join(done.stderr.split()))
+
+
 def the_compiler(arguments, prefix, work):
     if not (prefix / "bin" / "farcc").exists():
         print("SKIPPED, NOT TESTED: farcc is not part of this build")
@@ -100,7 +120,18 @@ def the_compiler(arguments, prefix, work):
         os.environ["FARCC_GUARDS"] = str(profile)
         built(arguments, work / name, compiler, *enable, "-DLEVEL=LEVEL;guard;GUARD;record")
         expect(f"farheap_enable(LEVEL guard GUARD record) makes a profile ({name})",
-               profile.exists() and "0 1 1 0 " in profile.read_text(encoding="utf-8"))
+               profile.exists() and re.search("0 1 [0-9a-f]{16} 1 0 ", profile.read_text(encoding="utf-8")) is not None)
+        profile.unlink()
+        expect("so does a program with a static library that counts, each of them told so",
+               run(work / name / "far") == "0 0 55\n" and profile.read_text(encoding="utf-8").count("end\n") == 1)
+    for name, compiler in (("translated", clang), ("translated-by-farcc", toolchain)):
+        translated(arguments, work / name, compiler, *enable)
+    for level, words in (("translate", "there is no level translate; there are none, count"),
+                         ("hint;STACK", "STACK is for LEVEL translate-heap"),
+                         ("translate-all;BORROWS;f", "it takes LEVEL, GUARD")):
+        refuses(arguments, work / "refused", words, clang, *enable, f"-DLEVEL=LEVEL;{level}")
+    refuses(arguments, work / "refused", "do not go with -static", clang, *enable, "-DLEVEL=LEVEL;translate-heap",
+            "-DCMAKE_EXE_LINKER_FLAGS=-static")
     refused = subprocess.run([arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B",
                               work / "other", f"-DCMAKE_C_COMPILER={arguments.cc}", *enable],
                              capture_output=True, text=True, check=False)

@@ -317,6 +317,20 @@ class RunWithRuntime(unittest.TestCase):
         checks = json.loads(tool("doctor", "--json", "--set", "store=mem:").stdout)["checks"]
         self.assertEqual(next(check for check in checks if check["name"] == "store")["state"], "warn")
 
+    def test_a_limit_on_files_ended_it_by_a_signal(self):
+        with limit(resource.RLIMIT_FSIZE, 1 << 20):
+            done = tool("run", "--memory", "64M", "--", "true")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"cannot size the run page: memfd: `ulimit -f` allows files of 1.0 MiB, and it takes "
+                                      r"[0-9.]+ MiB; raise the limit")
+
+    def test_a_budget_larger_than_the_machine_was_taken_in_silence(self):
+        done = tool("run", "--memory", "100T", "--", "echo", "output")
+        self.assertEqual((done.returncode, done.stdout), (0, "output\n"))
+        self.assertRegex(done.stderr.splitlines()[0],
+                         r"WARNING: the budget is larger than this machine .*: 100.0 TiB: .*; use --memory \d+M or less$")
+        self.assertEqual(tool("run", "--memory", "100T", "--quiet", "--", "true").stderr, "")
+
     def test_options_and_the_library_reach_the_program(self):
         done = tool("run", "--memory", "64M", "--store", "mem:", "--set", "policy=s3fifo", "--quiet", "--", "env",
                     LD_PRELOAD="libc.so.6", FARHEAP_READ_AHEAD="1M")

@@ -5,7 +5,7 @@ source_filename = "record.c"
 
 ; CHECK: @[[NAME:.*]] = private constant [11 x i8] c"record.c;f\00"
 ; CHECK: @[[COUNTERS:.*]] = private global [1 x [2 x i64]] zeroinitializer, align 8
-; CHECK: @[[RECORD:.*]] = private global { ptr, i64, ptr } { ptr @[[NAME]], i64 1, ptr @[[COUNTERS]] }, section "farheap_guards", align 8
+; CHECK: @[[RECORD:.*]] = private global { ptr, i64, i64, ptr, ptr } { ptr @[[NAME]], i64 1, i64 {{-?[0-9]+}}, ptr @[[COUNTERS]], ptr @__farheap_link_with_ffar_guard_record }, section "farheap_guards", align 8
 ; CHECK: @llvm.compiler.used = {{.*}}@[[RECORD]]
 ; CHECK-LABEL: define internal i64 @f(
 ; CHECK: atomicrmw add ptr @[[COUNTERS]], i64 1 monotonic
