@@ -19,6 +19,8 @@ FAILED = 74  # the runtime's status where the store fails
 
 
 class Case(unittest.TestCase):
+    patience = 120  # seconds, after which a program hangs
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="farcc-translate-")
         self.addCleanup(folder.cleanup)
@@ -38,7 +40,7 @@ class Case(unittest.TestCase):
                 everything.pop(key, None)
         return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
                               preexec_fn=before,
-                              input="", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                              input="", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=self.patience)
 
     def run_well(self, *words, **environment):
         done = self.start(*words, **environment)
@@ -86,4 +88,5 @@ def main(words):
     parser.add_argument("--store")
     _, rest = parser.parse_known_args(namespace=GIVEN)
     GIVEN.farcc = GIVEN.farcc.absolute()
+    GIVEN.tool = GIVEN.tool and GIVEN.tool.absolute()
     unittest.main(argv=[sys.argv[0], *rest])
