@@ -40,10 +40,11 @@ WAYS = {
     "translate-heap.cached":
         (["-ffar=translate-heap"], {"FARHEAP_FAR_MODE": "cached"}, (100_000, 100_000, 100_000, 500), False),
     "translate-heap.cached_flushed":
-        (["-ffar=translate-heap"], {"FARHEAP_FAR_MODE": "cached"}, (1000, 1000, 1000, 100), True),
+        (["-ffar=translate-heap"], {"FARHEAP_FAR_MODE": "cached"}, (100_000, 100_000, 100_000, 100), True),
     "translate-all.direct": (["-ffar=translate-all"], {"FARHEAP_FAR_MODE": "direct"}, (20, 20, 20, 20), False),
 }
 SLOW_CALLS = 5  # of what goes to a server for each access
+SERVER_FLUSHES = 2000
 # How often; mem: has no other client than Farheap's adapter.
 OWN_ACCESSES = {None: 10_000, "redis": 2_000, "bigtable": 500, "etcd": 500}  # by server
 SEED = {"stack": (0.411, 2_798_858, 3), "heap": (0.521, 2_209_032, 284_047),
@@ -79,6 +80,8 @@ def run_one(folder, way, test, uri, on_server, number=None):
     number = number or calls[TESTS.index(test)]
     if on_server and way.endswith("direct") and (test != "stack" or way.startswith("translate-all")):
         number = min(number, SLOW_CALLS)
+    if on_server and flushes:
+        number = min(number, SERVER_FLUSHES)
     command = [program_name(folder, level), test, str(number), *(["each"] if flushes else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
                           env={**builder.environment(), **variables, "FARHEAP_FAR_STORE": uri or "mem:"})
