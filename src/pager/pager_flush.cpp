@@ -91,6 +91,10 @@ Status Pager::examine_for_flush(std::byte* buffer, std::vector<Flushed>& batch) 
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::byte* const bytes = buffer + i * base::kPageBytes;
     batch[i].found = is_zero_page(bytes) ? Flushed::kZero : Flushed::kDirty;
+    // What is out of view the evictor may be writing now.
+    if (batch[i].found == Flushed::kDirty && batch[i].in_view && rests_as(batch[i].page, bytes)) {
+      batch[i].found = Flushed::kClean;
+    }
     if (batch[i].found == Flushed::kDirty) batch[i].hash = hash_page(bytes);
   }
   Lock lock(mutex_);
