@@ -128,6 +128,13 @@ class Store {
   // For at most so many at a time; nullptr from stores whose answers have to be waited for.
   [[nodiscard]] virtual std::unique_ptr<GetsInFlight> gets_in_flight(unsigned /*most*/) { return nullptr; }
 
+  // Where blocks [first, first + count), all of them there, lie in this process's memory, one after the other: for who
+  // would only copy them once more. They stay there, and may be read, until one of them is put or erased, which the
+  // caller keeps from happening. nullptr: get() them.
+  [[nodiscard]] virtual const std::byte* find_in_memory(std::uint64_t /*first*/, std::size_t /*count*/) {
+    return nullptr;
+  }
+
   // Forget blocks [first, first + count); their space is given back where kSparse is set. Absent ones are fine.
   [[nodiscard]] virtual Status erase(std::uint64_t first, std::uint64_t count) = 0;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <thread>
 
@@ -150,7 +151,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     from = stop;
   }
   room_.notify_all();
-  room_ahead_.notify_all();
+  freed_.notify_all();
 }
 
 void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
@@ -225,6 +226,19 @@ static Status patiently(const std::function<Status()>& attempt) {
   return status;
 }
 
+Result<const std::byte*> Pager::bytes_of(PageRun run, std::byte* buffer) {
+  if (const std::byte* there = backing_.at_rest(run)) return there;
+  if (Status status = read_patiently({run, buffer}); !status) return fail(std::move(status.error()));
+  return buffer;
+}
+
+// Whatever is known of the page: what the store has need not be written. Its other bytes are not there any more, or
+// were never.
+bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
+  const std::byte* const there = backing_.at_rest({page, 1});
+  return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
+}
+
 Status Pager::read_patiently(const Backing::Read& read) {
   return patiently([&] { return backing_.read({&read, 1}); });
 }
@@ -267,7 +281,7 @@ void Pager::thaw() {
   eviction_paused_ = false;
   Lock lock = std::move(fork_lock_);
   room_.notify_all();
-  room_ahead_.notify_all();
+  freed_.notify_all();
 }
 
 void Pager::thaw_in_child() {
@@ -284,7 +298,7 @@ void Pager::thaw_in_child() {
   new (&leaving_view_) std::mutex;
   new (&mutex_) std::mutex;
   new (&room_) std::condition_variable;
-  new (&room_ahead_) std::condition_variable;
+  new (&freed_) std::condition_variable;
   new (&work_) std::condition_variable;
   new (&requests_there_) std::condition_variable;
 }

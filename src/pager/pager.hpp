@@ -195,6 +195,11 @@ class Pager {
   // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
   [[nodiscard]] Lock lock_for_fault();
   void let_faults_through(Lock& lock);
+  // The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
+  // would have to wake it, a system call and an interrupt to another processor.
+  static void lock_awake(Lock& lock);
+  // After so many more pages: lets go of the mutex for a moment if a fault wants it, or it is time.
+  void give_way(Lock& lock, std::uint32_t& since_break, std::uint32_t pages);
   void wait_for_faults() const;
   // What a thread of the program holds while it is here, beside the mutex: nothing leaves the view. Its stack may lie
   // in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
@@ -266,7 +271,8 @@ class Pager {
   struct Flushed {
     PageNumber page;
     bool in_view;
-    enum : std::uint8_t { kClean, kZero, kDirty } found;
+    // kAtRest: clean, too, and nothing was known of it.
+    enum : std::uint8_t { kClean, kAtRest, kZero, kDirty } found;
     PageHash hash;
   };
   static constexpr PageNumber kNoMore = UINT64_MAX;
@@ -333,6 +339,11 @@ class Pager {
   void leave_block(BlockId id, std::uint32_t pages);
   void begin_io() { ++in_flight_; }
   void end_io();
+  // Where the bytes of the run are now: where they rest, or in `buffer`. Outside the mutex.
+  [[nodiscard]] Result<const std::byte*> bytes_of(PageRun run, std::byte* buffer);
+  // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
+  // written.
+  [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(const Backing::Read& read);
   Status write_patiently(std::span<const Backing::Write> writes);
   void wake_evictor();
@@ -347,10 +358,9 @@ class Pager {
   mutable std::mutex leaving_view_;  // held by who takes pages out of view, from choosing them on; before mutex_
   mutable std::mutex mutex_;
   mutable std::atomic<unsigned> faults_at_the_door_ = 0;
-  std::condition_variable room_;  // memory was freed, or a page came to rest
-  // Memory was freed for who reads ahead. The other one is told of every page that comes to rest, a reader among them.
-  std::condition_variable room_ahead_;
-  std::condition_variable work_;  // the evictor has something to do
+  std::condition_variable room_;   // a page came to rest, or all that moved has
+  std::condition_variable freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
+  std::condition_variable work_;   // the evictor has something to do
   std::condition_variable requests_there_;
   PageTable table_;
   Changes changes_;
@@ -387,7 +397,7 @@ class Pager {
   Leaving this_round_;
   std::uint64_t in_flight_ = 0;
   std::uint32_t waiting_for_room_ = 0;
-  bool evictor_waits_ = false;
+  std::atomic<bool> evictor_waits_ = false;  // changed with the mutex only
   bool eviction_paused_ = false;
   bool store_is_full_ = false;  // and the program was told; the evictor's own
   bool frozen_ = false;

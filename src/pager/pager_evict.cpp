@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
+constexpr int kLooks = 400;              // some tens of microseconds
 constexpr unsigned kTakenInPassing = 4;  // more than one, for the times when the evictor is awake
 // Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in
 // bursts.
@@ -43,6 +44,24 @@ void Pager::refresh_limit() {
   limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
 }
 
+void Pager::lock_awake(Lock& lock) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (lock.try_lock()) return;
+    __builtin_ia32_pause();
+  }
+  lock.lock();
+}
+
+void Pager::give_way(Lock& lock, std::uint32_t& since_break, std::uint32_t pages) {
+  since_break += pages;
+  if (since_break < kPagesUnderLock && faults_at_the_door_.load(std::memory_order_relaxed) == 0) return;
+  since_break = 0;
+  if (waiting_for_room_ != 0) freed_.notify_all();
+  lock.unlock();
+  wait_for_faults();
+  lock_awake(lock);
+}
+
 void Pager::wake_evictor() {
   if (evictor_waits_) work_.notify_one();
 }
@@ -62,8 +81,10 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
 }
 
 Pager::Evicted Pager::evict_once() {
-  Lock leaving_view(leaving_view_);
-  Lock lock(mutex_);
+  Lock leaving_view(leaving_view_, std::defer_lock);
+  lock_awake(leaving_view);
+  Lock lock(mutex_, std::defer_lock);
+  lock_awake(lock);
   refresh_limit();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
   if (!quiet_.empty()) {
@@ -74,13 +95,14 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t staying = resident_ - leaving_;
   if (staying <= high) {
     stuck_rounds_ = 0;
-    if (limit_ > resident_) room_.notify_all(), room_ahead_.notify_all();
+    if (limit_ > resident_) room_.notify_all(), freed_.notify_all();
     return Evicted::kIdle;
   }
   const std::uint64_t low = high - std::min(high, reserve_pages());
   const std::uint64_t excess = std::min(staying - low, kBatchPages);
 
-  const std::uint64_t wanted = probation_target() + excess;
+  // Where the target has risen it is reached in steps: meanwhile nothing leaves memory.
+  const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
   fill_probation(leaving_view, lock, wanted);
   leaving_view.unlock();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
@@ -90,7 +112,7 @@ Pager::Evicted Pager::evict_once() {
   choose_leaving(excess, leaving.blocks);
   stuck_rounds_ = leaving.blocks.empty() ? stuck_rounds_ + 1 : 0;
   if (stuck_rounds_ != 0) {
-    room_.notify_all();
+    freed_.notify_all();
     return Evicted::kIdle;
   }
   reserve_ = announced_ != 0 ? kMostReserve : reserve_ - reserve_ / kReserveDecay;
@@ -98,11 +120,11 @@ Pager::Evicted Pager::evict_once() {
   lock.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
-  lock.lock();
+  lock_awake(lock);
   settle(lock, leaving, written.has_value());
   end_io();
   room_.notify_all();
-  room_ahead_.notify_all();
+  freed_.notify_all();
   if (written) {
     if (store_is_full_ && !leaving.writes.empty()) {
       store_is_full_ = false;
@@ -138,8 +160,8 @@ void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_
       lock.unlock();
       leaving_view.unlock();
       wait_for_faults();
-      leaving_view.lock();
-      lock.lock();
+      lock_awake(leaving_view);
+      lock_awake(lock);
       if (frozen_ || eviction_paused_) break;
     }
   }
@@ -162,7 +184,7 @@ void Pager::take_out(Lock& lock, BlockId id) {
   for (const PageRun& run : std::span(runs.data(), count)) {
     view_.take_out(run, {answers + (run.first - first), run.count});
   }
-  lock.lock();
+  lock_awake(lock);
   for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
   if (block.wanted) view_.wake({first, block.count});
   block.wanted = false;
@@ -178,7 +200,9 @@ void Pager::take_out(Lock& lock, BlockId id) {
 // told. Each page by itself is an interrupt on each processor that runs this process, which is waited for (13 of the
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
-  const Still turn(*this);
+  if (!evictor_waits_.load(std::memory_order_relaxed)) return;
+  const Lock turn(leaving_view_, std::try_to_lock);
+  if (!turn.owns_lock()) return;
   Lock lock = lock_for_fault();
   const std::uint64_t reserve = reserve_pages();
   const auto wanted = [&] {
@@ -218,6 +242,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
   }
 }
 
+// In one piece: a flush knows what is on probation, and what is on its way.
 void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
   std::uint64_t sum = 0;
   std::vector<BlockId> staying;
@@ -244,9 +269,12 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
 // copied back, not moved).
 void Pager::examine(Leaving& leaving) {
   {
-    Lock lock(mutex_);
+    Lock lock(mutex_, std::defer_lock);
+    lock_awake(lock);
+    std::uint32_t since_break = 0;
     // Of busy blocks, that only discard() takes pages from, and it waits. What is in view again was touched meanwhile.
     for (const BlockId id : leaving.blocks) {
+      give_way(lock, since_break, table_.block(id).count);
       const Block& block = table_.block(id);
       for (PageNumber page = block.first; page < block.first + block.count; ++page) {
         const PageState state = table_.state(page);
@@ -273,6 +301,10 @@ void Pager::examine(Leaving& leaving) {
         continue;
       }
     }
+    if (rests_as(one.page, bytes)) {
+      one.found = Leaving::Page::kClean;
+      continue;
+    }
     ++leaving.dirty_pages;
     add_page(leaving.writes, one.page, bytes, options_.block_max_pages);
   }
@@ -283,7 +315,7 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   lock.unlock();
   for (const auto& part : leaving.parts) leaving.runs.push_back(part.run);
   view_.drop_staging(leaving.runs);
-  lock.lock();
+  lock_awake(lock);
   let_go(lock, leaving);
   leaving_ = 0;  // one evictor at a time
   for (const BlockId id : leaving.blocks) {
@@ -303,7 +335,7 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
   }
 }
 
-// What stays goes back to probation; the rest makes leaving.parts.
+// What stays goes back to probation; the rest makes leaving.parts. In one piece: who is rescued is so as a whole.
 void Pager::sort_out(Leaving& leaving, bool written) {
   for (std::size_t i = 0; i < leaving.pages.size();) {
     const auto& first = leaving.pages[i];
@@ -372,12 +404,7 @@ void Pager::let_go(Lock& lock, Leaving& leaving) {
     }
     if (block.wanted) view_.wake(run);
     block.pages -= run.count;
-    since_break += run.count;
-    if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
-      since_break = 0;
-      if (waiting_for_room_ != 0) room_.notify_all();
-      let_faults_through(lock);
-    }
+    give_way(lock, since_break, run.count);
   }
   counters_.pages_dropped_clean.fetch_add(leaving.pages.size() - leaving.dirty_pages - zero, std::memory_order_relaxed);
 }

@@ -267,7 +267,7 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
     raise_reserve();
     while (room() == 0) {
       wake_evictor();
-      room_.wait_for(lock, std::chrono::milliseconds(20));
+      freed_.wait_for(lock, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (eviction_paused_) break;  // a thread that forks may need this page to go on
@@ -367,17 +367,17 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
 
 void Pager::finish_fault(const Started& started, bool arrived, std::byte* buffer) {
   const PageRun run = started.run();
-  const Status status = arrived ? Status{} : read_patiently({run, buffer});
-  if (status) {
-    show(started.incoming, buffer, started.hash);
+  const auto bytes = arrived ? Result<const std::byte*>(buffer) : bytes_of(run, buffer);
+  if (bytes) {
+    show(started.incoming, *bytes, started.hash && *bytes == buffer);
     count(counters_.bytes_read, run.count * base::kPageBytes);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
   Lock lock = lock_for_fault();
-  if (status) return finish_incoming(started.incoming, started.ghost, started.sequential);
+  if (bytes) return finish_incoming(started.incoming, started.ghost, started.sequential);
   undo_incoming(started.incoming);
   lock.unlock();
-  options_.lost(status.error());
+  options_.lost(bytes.error());
 }
 
 }  // namespace farheap::pager

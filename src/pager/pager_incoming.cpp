@@ -35,6 +35,7 @@ void Pager::undo_filling(PageRun run, BlockId id) {
   }
   resident_ -= run.count;
   table_.free_block(id);
+  freed_.notify_all();
   end_io();
   view_.wake(run);
 }

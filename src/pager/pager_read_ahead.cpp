@@ -188,7 +188,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   const auto fits = [&] { return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_; };
   if (!fits()) {
     wake_evictor();
-    room_ahead_.wait_for(lock, std::chrono::milliseconds(20), fits);
+    freed_.wait_for(lock, std::chrono::milliseconds(20), fits);
     if (!fits()) return false;
   }
   if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||
@@ -205,11 +205,16 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   lock.unlock();
 
   const auto since = Clock::now();
-  const Backing::Read read{run, buffer};
-  const Status status = backing_.read({&read, 1});
+  const std::byte* bytes = backing_.at_rest(run);
+  Status status;
+  if (bytes == nullptr) {
+    const Backing::Read read{run, buffer};
+    status = backing_.read({&read, 1});
+    bytes = buffer;
+  }
   const auto read_at = Clock::now();
   if (status) {
-    show(incoming, buffer, hash);
+    show(incoming, bytes, hash && bytes == buffer);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);

@@ -34,15 +34,45 @@ void Streams::note(const Stream& stream) {
   backward_[at] = stream.direction <= 0 && stream.last > 0 ? low(below) : kNowhere;
 }
 
+namespace {
+
+// No way out of the loop, so that it becomes vector instructions.
+template <std::size_t count>
+[[gnu::always_inline]] inline bool is_near_any(const std::uint32_t* forward, const std::uint32_t* reach,
+                                               const std::uint32_t* backward, std::uint32_t low) {
+  std::uint32_t near = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    near |= static_cast<std::uint32_t>(low - forward[i] <= reach[i]);
+    near |= static_cast<std::uint32_t>(backward[i] - low <= Streams::kSlackPages);
+  }
+  return near != 0;
+}
+
+#ifdef __x86_64__
+// Unsigned numbers can be compared with AVX2 only; this is done at every miss (0.3 us without).
+template <std::size_t count>
+[[gnu::target("avx2"), gnu::noinline]] bool is_near_any_by_avx2(const std::uint32_t* forward,
+                                                                const std::uint32_t* reach,
+                                                                const std::uint32_t* backward, std::uint32_t low) {
+  return is_near_any<count>(forward, reach, backward, low);
+}
+#endif
+
+template <std::size_t count>
+bool is_near(const std::uint32_t* forward, const std::uint32_t* reach, const std::uint32_t* backward,
+             std::uint32_t low) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) return is_near_any_by_avx2<count>(forward, reach, backward, low);
+#endif
+  return is_near_any<count>(forward, reach, backward, low);
+}
+
+}  // namespace
+
 Streams::Stream* Streams::find(PageNumber page) {
   const auto low = static_cast<std::uint32_t>(page);
   for (std::size_t from = 0; from < kStreams; from += kLookedAtTogether) {
-    std::uint32_t near = 0;  // no way out of this loop, so that it becomes vector instructions
-    for (std::size_t i = from; i < from + kLookedAtTogether; ++i) {
-      near |= static_cast<std::uint32_t>(low - forward_[i] <= reach_[i]);
-      near |= static_cast<std::uint32_t>(backward_[i] - low <= kSlackPages);
-    }
-    if (near == 0) continue;
+    if (!is_near<kLookedAtTogether>(&forward_[from], &reach_[from], &backward_[from], low)) continue;
     for (std::size_t i = from; i < from + kLookedAtTogether; ++i) {
       if (continues(streams_[i], page)) return &streams_[i];
     }

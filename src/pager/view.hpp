@@ -109,6 +109,9 @@ class Backing {
   // nullptr where answers have to be waited for.
   [[nodiscard]] virtual std::unique_ptr<Reads> reads_in_flight(unsigned /*most*/) { return nullptr; }
 
+  // Where stored pages lie in memory, one after the other; nullptr: read() them. There until one of them is written or
+  // forgotten.
+  [[nodiscard]] virtual const std::byte* at_rest(PageRun /*run*/) { return nullptr; }
   // On error some of the pages may have arrived; none may be relied on.
   [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
   // On error the pages' former contents may be gone: keep the bytes and try again.

@@ -127,6 +127,28 @@ Status BlockMap::read(std::span<const Read> runs) {
   return read_slots(store_, entries);
 }
 
+Slot BlockMap::slots_in_sequence(pager::PageRun run) const {
+  std::lock_guard lock(mutex_);
+  Slot first = kNoSlot;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const PageNumber page = run.first + i;
+    const Extent* extent = extents_[page / kPages];
+    if (extent == nullptr || !extent->stored[page % kPages]) return kNoSlot;
+    const Slot slot = extent->slot(page % kPages);
+    if (i == 0) first = slot;
+    if (slot != first + i) return kNoSlot;
+  }
+  return first;
+}
+
+// Nobody writes to a slot that a page of ours is in: what forked processes have in common with us is written anew,
+// elsewhere, by who changes it.
+const std::byte* BlockMap::at_rest(pager::PageRun run) {
+  if (cut_off_) return nullptr;
+  const Slot first = slots_in_sequence(run);
+  return first == kNoSlot ? nullptr : store_.find_in_memory(first, run.count);
+}
+
 // One entry of the store a read: what is scattered over several runs of slots is left to read().
 class BlockMap::InFlight final : public Reads {
  public:
@@ -135,18 +157,8 @@ class BlockMap::InFlight final : public Reads {
 
   bool begin(unsigned number, const Read& read) override {
     if (map_.cut_off_) return false;
-    Slot first = kNoSlot;
-    {
-      std::lock_guard lock(map_.mutex_);
-      for (std::uint32_t i = 0; i < read.run.count; ++i) {
-        const PageNumber page = read.run.first + i;
-        const Extent* extent = map_.extents_[page / kPages];
-        if (extent == nullptr || !extent->stored[page % kPages]) return false;
-        const Slot slot = extent->slot(page % kPages);
-        if (i == 0) first = slot;
-        if (slot != first + i) return false;
-      }
-    }
+    const Slot first = map_.slots_in_sequence(read.run);
+    if (first == kNoSlot) return false;
     entries_[number] = {.block = first, .into = {read.into, read.run.count * kPageBytes}};
     return gets_->begin(entries_[number]);
   }

@@ -32,6 +32,7 @@ class BlockMap final : public pager::Backing {
   ~BlockMap() override;
 
   [[nodiscard]] Status read(std::span<const Read> runs) override;
+  [[nodiscard]] const std::byte* at_rest(pager::PageRun run) override;
   [[nodiscard]] Status write(std::span<const Write> runs) override;
   [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
   void forget(pager::PageRun run) override;
@@ -85,6 +86,8 @@ class BlockMap final : public pager::Backing {
   void for_each_reference(VisitGroup visit_group, VisitSlot visit_slot);
 
   [[nodiscard]] Status check_usable() const;
+  // The first of slots that follow each other; kNoSlot if they do not, or a page is in none.
+  [[nodiscard]] Slot slots_in_sequence(pager::PageRun run) const;
 
   Store& store_;
   bool cut_off_ = false;  // a forked child whose store does not fork

@@ -55,7 +55,10 @@ FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
   choose_direct();
   // Buffered writes through a ring are slower than plain ones; and in memory the copy is all there is to do, but a ring
   // would wake a thread for it.
-  use_ring_ = direct_ && options.use_io_uring && !is_in_memory(file_);
+  const bool in_memory = is_in_memory(file_);
+  use_ring_ = direct_ && options.use_io_uring && !in_memory;
+  // A kept file has a name, and who cut it off would end us where read() is an error.
+  if (in_memory && options.lifetime == Lifetime::kScratch) window_ = std::make_unique<os::FileWindow>(file_);
   struct stat status{};
   if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
   const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));
@@ -69,7 +72,10 @@ std::unique_ptr<FileDevice> FileDevice::take(int file, std::string name, const S
   return std::unique_ptr<FileDevice>(new FileDevice(os::keep_descriptor(file), std::move(name), options));
 }
 
-FileDevice::~FileDevice() { os::release_descriptor(file_); }
+FileDevice::~FileDevice() {
+  window_.reset();
+  os::release_descriptor(file_);
+}
 
 void FileDevice::choose_direct() {
   const auto alignment = direct_alignment(file_);
@@ -88,6 +94,8 @@ void FileDevice::choose_direct() {
 
 // A write beyond the limit of a file's size is refused here: the kernel would raise SIGXFSZ, which ends most programs.
 void FileDevice::run(std::span<os::IoRequest> batch) {
+  const auto is_write = [](const os::IoRequest& io) { return io.write; };
+  if (std::ranges::none_of(batch, is_write)) return run_within_limits(batch);
   const std::uint64_t limit = file_size_limit();
   const auto is_beyond = [&](const os::IoRequest& io) { return io.write && io.offset + io.bytes > limit; };
   if (limit == RLIM_INFINITY || std::ranges::none_of(batch, is_beyond)) return run_within_limits(batch);

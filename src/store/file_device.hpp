@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 
+#include "os/file_window.hpp"
 #include "os/read_ring.hpp"
 #include "store/side_table.hpp"
 
@@ -36,6 +37,10 @@ class FileDevice {
 
   // Requests for this file; `file` is filled in.
   void run(std::span<os::IoRequest> batch);
+  // Where blocks lie that are in the file, if that is in memory; nullptr otherwise.
+  [[nodiscard]] const std::byte* find_in_memory(std::uint64_t first, std::size_t count) {
+    return window_ ? window_->find(first * block_bytes_, count * block_bytes_) : nullptr;
+  }
   // nullptr without io_uring.
   [[nodiscard]] std::unique_ptr<os::ReadRing> read_ring(unsigned most) const;
   // Whether direct I/O can go to where `io` points, without a detour.
@@ -74,6 +79,7 @@ class FileDevice {
   bool use_ring_ = false;
   bool gives_back_ = true;
   std::atomic<std::uint64_t> size_{0};
+  std::unique_ptr<os::FileWindow> window_;
 };
 
 template <class IsAbsent>

@@ -73,6 +73,11 @@ class ScratchFileStore final : public FileStore {
     return ring ? std::make_unique<InFlight>(*this, std::move(ring), most) : nullptr;
   }
 
+  // Blocks that are absent would be filled with zeros by being looked at.
+  const std::byte* find_in_memory(std::uint64_t first, std::size_t count) override {
+    return is_present(first, count) ? device_->find_in_memory(first, count) : nullptr;
+  }
+
   Status sync() override { return {}; }  // there is nobody to read it after a power loss
 
  private:

@@ -73,6 +73,7 @@ class Worker {
       for (std::uint32_t k = i; k < end; ++k) {
         if (!pages_.has(k - i, run.first + k, model_[run.first + k])) return "wrong bytes";
       }
+      if (!is_at_rest(one)) return "wrong bytes where they rest";
       i = end;
     }
     return {};
@@ -89,6 +90,19 @@ class Worker {
     }
     return answer->arrived ? Status{} : map_.read({&one, 1});
   }
+  // Together, and each page by itself: what lies in memory are the bytes that were read.
+  bool is_at_rest(const pager::Backing::Read& read) {
+    const auto same = [&](PageRun run) {
+      const std::byte* there = map_.at_rest(run);
+      if (there == nullptr) return true;
+      found_at_rest_ += run.count;
+      return std::memcmp(there, read.into + (run.first - read.run.first) * kPageBytes, run.count * kPageBytes) == 0;
+    };
+    bool all = same(read.run);
+    for (std::uint32_t i = 0; i < read.run.count; ++i) all = all && same({read.run.first + i, 1});
+    return all;
+  }
+  [[nodiscard]] std::uint64_t found_at_rest() const { return found_at_rest_; }
   std::string forget(PageRun run) {
     map_.forget(run);
     for (std::uint32_t i = 0; i < run.count; ++i) model_.erase(run.first + i);
@@ -100,6 +114,7 @@ class Worker {
  private:
   std::unique_ptr<pager::Backing::Reads> reads_;
   pid_t reads_of_ = 0;
+  std::uint64_t found_at_rest_ = 0;
   BlockMap& map_;
   PageNumber first_;
   std::uint32_t count_;
