@@ -115,7 +115,7 @@ Status check_userfault(const os::KernelFeatures& features) {
               why != 0 ? strerror(why) : "option disable=kernel_faults", std::move(remedy));
 }
 
-std::string_view engine_of(std::string_view uri) {
+static std::string_view engine_of(std::string_view uri) {
   const std::string_view decorated = uri.substr(0, uri.find(':'));
   return decorated.substr(decorated.rfind('+') + 1);  // npos + 1 is 0
 }

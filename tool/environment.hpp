@@ -41,9 +41,6 @@ struct Grant {
 // Whether the file system of `path` lives in memory (tmpfs).
 [[nodiscard]] bool is_in_memory(const std::string& path);
 
-// What a store's URI begins with, decorators aside: "file".
-[[nodiscard]] std::string_view engine_of(std::string_view uri);
-
 // Whether what leaves the heap leaves memory as well. The error is no reason not to run: the store is then for trying
 // things out.
 [[nodiscard]] Status check_store_saves_memory(std::string_view uri);

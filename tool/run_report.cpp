@@ -11,7 +11,6 @@
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/units.hpp"
-#include "environment.hpp"
 #include "store/uri.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -33,7 +32,7 @@ std::string room_in(const std::string& store) {
   const auto parts = store::split_uri(store);
   const std::string pages = parts ? parts->pages : store;
   const std::string_view kind = std::string_view(pages).substr(0, pages.find(':'));
-  const std::string_view engine = engine_of(pages);
+  const std::string_view engine = kind.substr(kind.rfind('+') + 1);  // npos + 1 is 0
   if (engine == "file" || engine == "lmdb" || engine == "rocksdb") {
     return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", store);
   }
