@@ -324,7 +324,12 @@ int run(const RunArguments& arguments) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
   const auto status = run_paged(*path, arguments, options, secret_store, kept);
-  collect_scratch(*whole_store, options);
+  // What a lost server holds cannot be had now: to ask for it would wait for it once more.
+  if (!status || *status != base::kStatusNotKept) {
+    collect_scratch(*whole_store, options);
+  } else if (store::outlives_its_process(*whole_store) && !options.quiet) {
+    say("what it left in " + options.store + " goes when the next run opens it");
+  }
   if (status) return *status;
   complain(status.error());
   return kFailed;

@@ -11,6 +11,7 @@
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/units.hpp"
+#include "store/uri.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -25,6 +26,22 @@ constexpr double kStoreBound = 0.30;
 constexpr double kOverBudget = 1.25;
 // Below it there is room for a smaller budget.
 constexpr double kHardlyNoticed = 0.05;
+
+// What to do where a store was full. Where it is another program's, df shows nothing of it.
+std::string room_in(const std::string& store) {
+  const auto parts = store::split_uri(store);
+  const std::string pages = parts ? parts->pages : store;
+  const std::string_view kind = std::string_view(pages).substr(0, pages.find(':'));
+  const std::string_view engine = kind.substr(kind.rfind('+') + 1);  // npos + 1 is 0
+  if (engine == "file" || engine == "lmdb" || engine == "rocksdb") {
+    return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", store);
+  }
+  const char* how = "the quota of its server";
+  if (kind.find("redis") != kind.npos) how = "`redis-cli INFO memory`, and more with its CONFIG SET maxmemory";
+  if (engine == "etcd") how = "`etcdctl endpoint status`, and more with its --quota-backend-bytes";
+  if (engine == "mem") how = "a larger size=";
+  return fmt::format("{}, or another place with --store; {} is too small", how, store);
+}
 
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", number, number == 1 ? one : many);
@@ -124,7 +141,7 @@ std::string next_step(const RunSummary& summary) {
   const auto peak = static_cast<double>(summary.peak_bytes);
   const auto budget = static_cast<double>(summary.budget_bytes);
   if (summary.store_full_waits != 0) {
-    return fmt::format("df -h, and a larger place with --store file:DIR; {} is too small", summary.store);
+    return room_in(summary.store);
   }
   if (summary.exit_status == base::kStatusNotKept) {
     return fmt::format(

@@ -143,7 +143,8 @@ std::string cache_size() {
   const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * base::kPageBytes;
   if (*bytes > machine) {
     const std::string words = fmt::format(
-        "farheap: WARNING: {} is more than the memory of this machine, {}: nothing goes to the store before the machine "
+        "farheap: WARNING: {} is more than the memory of this machine, {}: nothing goes to the store before the "
+        "machine "
         "is full; say {}M or less\n",
         shown, base::format_size(machine), machine / base::kMiB);
     (void)!write(STDERR_FILENO, words.data(), words.size());  // what cannot be written has nobody to read it

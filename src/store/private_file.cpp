@@ -14,7 +14,13 @@ Result<std::size_t> read_private_file(const std::string& file, std::span<char> i
   const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (opened < 0) return fail(errno_error(errno, use.what, file, fmt::format("name a file with {}", use.option)));
   struct stat status{};
-  if (fstat(opened, &status) != 0 || (status.st_mode & 077) != 0) {
+  const bool is_known = fstat(opened, &status) == 0;
+  if (is_known && S_ISDIR(status.st_mode)) {
+    close(opened);
+    return fail(ErrorCode::kInvalidArgument, use.what, file, "it is a folder",
+                fmt::format("name a file with {}", use.option));
+  }
+  if (!is_known || (status.st_mode & 077) != 0) {
     close(opened);
     return fail(ErrorCode::kPermission, use.what, file,
                 fmt::format("others than its owner may use it (mode {:04o})", status.st_mode & 07777),

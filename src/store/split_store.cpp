@@ -246,8 +246,14 @@ Status check_split(const SplitUri& uri) {
   const auto wrong = [&](std::string why) {
     return fail(ErrorCode::kInvalidArgument, "not a store", uri.text(), std::move(why), kForm);
   };
-  if (uri.pages.empty()) return wrong("pages= is missing");
-  if (uri.sync.empty()) return wrong("sync= is missing");
+  // As it was written: nobody has said the other half.
+  const auto half = [](const std::string& there, const std::string& uri_there, const std::string& missing) {
+    return fail(ErrorCode::kInvalidArgument, "not a store", there + uri_there, missing + " is missing",
+                uri_there.empty() ? std::string(kForm)
+                                  : "for one store write " + uri_there + " alone; for two " + std::string(kForm));
+  };
+  if (uri.pages.empty()) return half("sync=", uri.sync, "pages=");
+  if (uri.sync.empty()) return half("pages=", uri.pages, "sync=");
   if (split_uri(uri.pages) || split_uri(uri.sync)) return wrong("one of the two is itself of two");
   return {};
 }

@@ -317,6 +317,23 @@ class RunWithRuntime(unittest.TestCase):
         checks = json.loads(tool("doctor", "--json", "--set", "store=mem:").stdout)["checks"]
         self.assertEqual(next(check for check in checks if check["name"] == "store")["state"], "warn")
 
+    def test_half_of_two_stores_was_shown_as_nobody_wrote_it(self):
+        for half, missing in (("pages=file:/tmp", "sync="), ("sync=file:/tmp", "pages=")):
+            said = tool("run", "--store", half, "--", "true").stderr
+            self.assertIn(f"not a store: {half}: {missing} is missing; for one store write file:/tmp alone; for two write "
+                          "it as pages=URI,sync=URI", said)
+
+    def test_a_folder_as_password_file_was_to_be_made_private(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for mode in (0o755, 0o700):
+                os.chmod(folder, mode)
+                for words in (("--store", "redis://127.0.0.1:1/1", "--set", f"store_password_file={folder}"),
+                              ("--store", f"redis://127.0.0.1:1/1?password_file={folder}")):
+                    said = tool("run", *words, "--", "true").stderr
+                    if "no such kind" in said or "not in this build" in said:
+                        self.skipTest("there is no Redis in this build")
+                    self.assertRegex(said, f"{folder}: it is a folder; name a file with ")
+
     def test_a_limit_on_files_ended_it_by_a_signal(self):
         with limit(resource.RLIMIT_FSIZE, 1 << 20):
             done = tool("run", "--memory", "64M", "--", "true")

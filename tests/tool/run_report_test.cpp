@@ -92,7 +92,22 @@ TEST(NextStep, AskedForWhatDominates) {
   run.stall_seconds = run.stall_no_room_seconds = 0.1;
   EXPECT_THAT(next_step(run), HasSubstr("--memory 300M"));
   run.store_full_waits = 1;
-  EXPECT_THAT(next_step(run), HasSubstr("--store file:DIR"));
+  EXPECT_THAT(next_step(run), HasSubstr("df -h, and a larger place with --store file:DIR"));
+}
+
+TEST(NextStep, AFullServerWasLookedForOnTheDisksOfThisMachine) {
+  RunSummary run = paged_run();
+  run.store_full_waits = 1;
+  for (const auto& [store, remedy] : {std::pair{"redis://h/1", "CONFIG SET maxmemory"},
+                                      {"checksum+redis+cluster://h/x", "CONFIG SET maxmemory"},
+                                      {"pages=redis://h/1,sync=etcd://h", "CONFIG SET maxmemory"},
+                                      {"etcd://h/x", "--quota-backend-bytes"},
+                                      {"bigtable://p/i/t", "quota of its server"},
+                                      {"mem:?size=1M", "size="}}) {
+    run.store = store;
+    EXPECT_THAT(next_step(run), HasSubstr(remedy));
+    EXPECT_THAT(next_step(run), Not(HasSubstr("df -h")));
+  }
 }
 
 // "It hardly waited, so less may do", for a program whose store could not grow.
