@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """libstdc++'s containers and OpenMP, compiled by farcc at every level: the output of plain clang, with enough memory and
-with a quarter of what the program needs.
+with a quarter of what the program needs. Small programs in little memory.
 
   more_than_memory_test.py --farcc FILE --clang FILE --lmdb ON|OFF --tool FILE [Class[.test]]...
 """
@@ -24,8 +24,8 @@ SIGSEGV = -11
 class MoreThanMemory(Case):
     patience = 600
 
-    def compile(self, level, source, name, *options):
-        words = [SOURCES / source, *options, "-o", name]
+    def compile(self, level, source, name, *options, folder=SOURCES):
+        words = [folder / source, *options, "-o", name]
         if level is None:
             self.clang(*words)
         else:
@@ -41,18 +41,18 @@ class MoreThanMemory(Case):
         self.assertEqual(process.returncode, 0, words)
         return (self.folder / "said").read_text(encoding="utf-8"), usage.ru_maxrss * 1024
 
-    def check_run(self, budget, expected, *words):
+    def check_run(self, budget, expected, *words, **environment):
         """Under farheap run, with pages that leave."""
         done = self.run_well(GIVEN.tool, "run", "--memory", budget, "--store", f"file:{self.folder}", "--stats=json", "--",
-                             *words)
+                             *words, **environment)
         self.assertEqual(done.stdout, expected)
         written = re.search(r'"bytes_written":\s*(\d+)', done.stderr)
         self.assertTrue(written and int(written.group(1)) > 0, f"nothing left memory: {done.stderr}")
 
-    def check_cached(self, budget, expected, *words):
+    def check_cached(self, budget, expected, *words, **environment):
         """By itself."""
         done = self.run_well(*words, FARHEAP_FAR_MODE="cached", FARHEAP_FAR_CACHE=str(budget),
-                             FARHEAP_FAR_STORE=f"file:{self.folder}", FARHEAP_LOG="info")
+                             FARHEAP_FAR_STORE=f"file:{self.folder}", FARHEAP_LOG="info", **environment)
         self.assertEqual(done.stdout, expected)
         self.assertRegex(done.stderr, r"^farheap: process \d+ is near its budget: pages go to .*\n$")
 
@@ -75,6 +75,32 @@ class MoreThanMemory(Case):
                 self.check_cached(budget, expected, program, *large)
                 if level == "translate-heap":
                     self.check_run(budget, expected, program, *large)
+
+
+class SmallPrograms(MoreThanMemory):
+    """They need less than a run may have: in 32 MiB, beside restless.c, which makes their own pages leave."""
+
+    def check_beside_much_else(self, *sources):
+        restless = self.folder / "restless.so"
+        self.clang("-O1", "-shared", "-fPIC", "-pthread", PROGRAMS.parent / "restless.c", "-o", restless)
+        much_else = {"LD_PRELOAD": str(restless), "RESTLESS_IN": str(self.folder)}
+        for source in sources:
+            words = ["-O1", "-pthread", "-lm", *(["-std=c++20"] if source.endswith(".cpp") else [])]
+            plain = self.compile(None, source, "plain", *words, folder=PROGRAMS)
+            expected = self.run_well(plain).stdout
+            for level in (*ADVISED, "translate-heap", EVERYWHERE):
+                program = self.compile(level, source, "with", "-w", *words, folder=PROGRAMS)
+                with self.subTest(source=source, level=level):
+                    if level in ADVISED:
+                        self.check_run(LEAST, expected, program, **much_else)
+                    else:
+                        self.check_cached(LEAST, expected, program, **much_else)
+
+    def test_seed(self):
+        self.check_beside_much_else("seed_matrices.c", "seed_threads.c", "structures.c")
+
+    def test_others(self):
+        self.check_beside_much_else("kinds.c", "strings.c", "everywhere.c", "objects.cpp", "unwinding.cpp")
 
 
 class Containers(MoreThanMemory):
