@@ -109,7 +109,7 @@ class Writer {
 };
 
 TEST_P(FlushKernelTest, WhatThreadsAndSystemCallsWroteBeforeIsThere) {
-  constexpr int kThreads = 2, kSteps = 3000;
+  constexpr int kThreads = 2, kSteps = 1500;
   constexpr std::uint64_t kOfEach = kPages / kThreads, kHot = 8;
   budget_.pages = kPages * 3 / 4;
   std::atomic<std::uint64_t> most_guarded{0};
