@@ -232,8 +232,7 @@ Result<const std::byte*> Pager::bytes_of(PageRun run, std::byte* buffer) {
   return buffer;
 }
 
-// Whatever is known of the page: what the store has need not be written. Its other bytes are not there any more, or
-// were never.
+// For pages of which no hash was kept: to read what rests, which is cold, takes longer than a hash of what just came.
 bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
   const std::byte* const there = backing_.at_rest({page, 1});
   return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;

@@ -271,8 +271,7 @@ class Pager {
   struct Flushed {
     PageNumber page;
     bool in_view;
-    // kAtRest: clean, too, and nothing was known of it.
-    enum : std::uint8_t { kClean, kAtRest, kZero, kDirty } found;
+    enum : std::uint8_t { kClean, kZero, kDirty } found;
     PageHash hash;
   };
   static constexpr PageNumber kNoMore = UINT64_MAX;

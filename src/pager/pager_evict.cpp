@@ -294,14 +294,9 @@ void Pager::examine(Leaving& leaving) {
       one.found = Leaving::Page::kZero;
       continue;
     }
-    if (block.known.kind() == KnownContents::Kind::kHashes) {
-      one.hash = hash_page(bytes);
-      if (block.known.is_stored(one.index, one.hash)) {
-        one.found = Leaving::Page::kClean;
-        continue;
-      }
-    }
-    if (rests_as(one.page, bytes)) {
+    const bool has_hash = block.known.kind() == KnownContents::Kind::kHashes;
+    if (has_hash) one.hash = hash_page(bytes);
+    if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(one.page, bytes)) {
       one.found = Leaving::Page::kClean;
       continue;
     }

@@ -369,7 +369,7 @@ void Pager::finish_fault(const Started& started, bool arrived, std::byte* buffer
   const PageRun run = started.run();
   const auto bytes = arrived ? Result<const std::byte*>(buffer) : bytes_of(run, buffer);
   if (bytes) {
-    show(started.incoming, *bytes, started.hash && *bytes == buffer);
+    show(started.incoming, *bytes, started.hash);
     count(counters_.bytes_read, run.count * base::kPageBytes);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }

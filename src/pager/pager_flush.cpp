@@ -118,9 +118,7 @@ Status Pager::examine_for_flush(std::byte* buffer) {
   for (std::size_t i = 0; i < flushing_.size(); ++i) {
     const std::byte* const bytes = buffer + i * base::kPageBytes;
     const bool is_zero = is_zero_page(bytes);
-    // What is out of view the evictor may be writing now.
-    const bool rests = !is_zero && flushing_[i].in_view && rests_as(flushing_[i].page, bytes);
-    flushing_[i].found = is_zero ? Flushed::kZero : rests ? Flushed::kAtRest : Flushed::kDirty;
+    flushing_[i].found = is_zero ? Flushed::kZero : Flushed::kDirty;
     flushing_[i].hash = is_zero ? hash_of_zeros() : hash_page(bytes);
   }
   Lock lock(mutex_);
@@ -162,7 +160,7 @@ void Pager::note_flushed(const Flushed& one, bool written) {
   if (!one.in_view) {
     // What came into view meanwhile has been listed anew. Nothing left it.
     if (!is_lost && table_.state(one.page) != PageState::kPresent) flush_list_.unlist(one.page);
-  } else if (one.found == Flushed::kZero || one.found == Flushed::kDirty) {
+  } else if (one.found != Flushed::kClean) {
     flush_list_.note_changed(one.page);
   } else if (flush_list_.note_unchanged(one.page) && guards_quiet_) {
     quiet_.push_back(one.page);

@@ -214,7 +214,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   }
   const auto read_at = Clock::now();
   if (status) {
-    show(incoming, bytes, hash && bytes == buffer);
+    show(incoming, bytes, hash);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
