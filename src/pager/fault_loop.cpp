@@ -160,7 +160,8 @@ bool FaultLoop::land_one() {
   const auto answer = reads_->take();
   if (!answer) return false;
   const Flight& flight = flights_[answer->number];
-  pager_.finish_fault(flight.started, answer->arrived, flight_buffer(answer->number));
+  std::byte* const buffer = flight_buffer(answer->number);
+  pager_.finish_fault(flight.started, answer->arrived ? buffer : nullptr, buffer);
   pager_.note_stall(flight.started.page, flight.since);
   free_numbers_.push_back(answer->number);
   return true;
@@ -228,7 +229,7 @@ void FaultLoop::handle() {
     if (fault.guarded) {
       pager_.written(fault.page);
     } else if (fault.begun) {
-      pager_.finish_fault(fault.started, false, buffer);
+      pager_.finish_fault(fault.started, nullptr, buffer);
     } else {
       pager_.fault(fault.page, fault.write, buffer);
     }

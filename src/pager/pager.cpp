@@ -226,12 +226,6 @@ static Status patiently(const std::function<Status()>& attempt) {
   return status;
 }
 
-Result<const std::byte*> Pager::bytes_of(PageRun run, std::byte* buffer) {
-  if (const std::byte* there = backing_.at_rest(run)) return there;
-  if (Status status = read_patiently({run, buffer}); !status) return fail(std::move(status.error()));
-  return buffer;
-}
-
 // For pages of which no hash was kept: to read what rests, which is cold, takes longer than a hash of what just came.
 bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
   const std::byte* const there = backing_.at_rest({page, 1});

@@ -130,8 +130,8 @@ class Pager {
   // finish_fault() called.
   enum class Begun { kDone, kNotNow, kReading };
   [[nodiscard]] Begun begin_fault(PageNumber page, bool write, Started& started);
-  // `arrived`: the pages are in `buffer`; otherwise they are read now.
-  void finish_fault(const Started& started, bool arrived, std::byte* buffer);
+  // `arrived`: where the pages' bytes are; nullptr: they are read now, into `buffer`.
+  void finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer);
 
   enum class Evicted { kIdle, kWorked, kStoreFull };
   // One round. kIdle: nothing to do until the next fault (wait_for_work()).
@@ -338,8 +338,6 @@ class Pager {
   void leave_block(BlockId id, std::uint32_t pages);
   void begin_io() { ++in_flight_; }
   void end_io();
-  // Where the bytes of the run are now: where they rest, or in `buffer`. Outside the mutex.
-  [[nodiscard]] Result<const std::byte*> bytes_of(PageRun run, std::byte* buffer);
   // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
   // written.
   [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);

@@ -88,7 +88,7 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   Started started;
   if (!begin_stored(lock, page, write, started)) return;
   lock.unlock();
-  finish_fault(started, false, buffer);
+  finish_fault(started, nullptr, buffer);
 }
 
 void Pager::mend(PageNumber page) {
@@ -143,7 +143,9 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
       begun = begin_stored(lock, page, write, started);
     }
   }
-  if (begun) finish_fault(started, false, buffer);
+  // What rests in memory is copied from there. Not by the thread that serves faults, nor ahead: with two processors
+  // plain programs' random look-ups took 1.14 times as long (docs/benchmarks/translate.md).
+  if (begun) finish_fault(started, backing_.at_rest(started.run()), buffer);
   note_stall(page, since);
 }
 
@@ -365,19 +367,22 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   return true;
 }
 
-void Pager::finish_fault(const Started& started, bool arrived, std::byte* buffer) {
+void Pager::finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer) {
   const PageRun run = started.run();
-  const auto bytes = arrived ? Result<const std::byte*>(buffer) : bytes_of(run, buffer);
-  if (bytes) {
-    show(started.incoming, *bytes, started.hash);
+  const Status status = arrived != nullptr ? Status{} : read_patiently({run, buffer});
+  if (status) {
+    // Without a hash the evictor compares what leaves with what rests, on another processor than the thread that
+    // misses.
+    const bool rests = arrived != nullptr && arrived != buffer;
+    show(started.incoming, arrived != nullptr ? arrived : buffer, started.hash && !rests);
     count(counters_.bytes_read, run.count * base::kPageBytes);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
   }
   Lock lock = lock_for_fault();
-  if (bytes) return finish_incoming(started.incoming, started.ghost, started.sequential);
+  if (status) return finish_incoming(started.incoming, started.ghost, started.sequential);
   undo_incoming(started.incoming);
   lock.unlock();
-  options_.lost(bytes.error());
+  options_.lost(status.error());
 }
 
 }  // namespace farheap::pager

@@ -205,16 +205,11 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   lock.unlock();
 
   const auto since = Clock::now();
-  const std::byte* bytes = backing_.at_rest(run);
-  Status status;
-  if (bytes == nullptr) {
-    const Backing::Read read{run, buffer};
-    status = backing_.read({&read, 1});
-    bytes = buffer;
-  }
+  const Backing::Read read{run, buffer};
+  const Status status = backing_.read({&read, 1});
   const auto read_at = Clock::now();
   if (status) {
-    show(incoming, bytes, hash);
+    show(incoming, buffer, hash);
     counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);

@@ -120,7 +120,9 @@ TEST_P(ModelTest, EveryByteIsWhatWasWritten) {
   EXPECT_GT(world.counters.bytes_written, 0u) << "nothing ever left: the test tested nothing";
   EXPECT_GT(world.counters.faults_store, 0u);
   EXPECT_GT(world.together, 0u) << "no reads were in flight together";
-  EXPECT_GT(world.backing.shown_at_rest, 0u) << "every page was copied out of the store";
+  if (options.guards) {
+    EXPECT_GT(world.backing.shown_at_rest, 0u) << "every page was copied out of the store";
+  }
   world.stop();
   world.pager->freeze();
   world.pager->thaw();
