@@ -397,7 +397,8 @@ class World {
       for (Flight& flight : flights) {
         const Backing::Read read{flight.started.run(), flight.buffer[0].data()};
         const bool arrived = random() % 8 != 0 && backing.read({&read, 1}).has_value();
-        pager->finish_fault(flight.started, arrived, flight.buffer[0].data());
+        std::byte* const buffer = flight.buffer[0].data();
+        pager->finish_fault(flight.started, arrived ? buffer : nullptr, buffer);
       }
       flights.clear();
     };
