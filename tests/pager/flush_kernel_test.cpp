@@ -49,7 +49,7 @@ class FlushKernelTest : public ::testing::TestWithParam<bool> {
   }
   void skip(const std::string& why) {
     std::fprintf(stderr, "flush_kernel_test: NOT TESTED: %s\n", why.c_str());
-    GTEST_SKIP() << why;
+    GTEST_SKIP() << "SKIPPED, NOT TESTED: " << why;
   }
 
   [[nodiscard]] std::byte* at(PageNumber page) const { return range_.data() + page * kPageBytes; }
@@ -143,7 +143,7 @@ TEST_P(FlushKernelTest, WhatThreadsAndSystemCallsWroteBeforeIsThere) {
 }
 
 TEST_P(FlushKernelTest, AGuardIsGoneWhenAChildIsForkedAndComesBack) {
-  if (!GetParam()) GTEST_SKIP() << "nothing is guarded";
+  if (!GetParam()) GTEST_SKIP() << "SKIPPED, NOT TESTED: where pages do not move none is guarded";
   for (PageNumber page = 0; page < 64; ++page) write(page, page + 1);
   flush_until_guarded(0, 64);
   pager_->pause_eviction(true);
