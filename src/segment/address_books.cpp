@@ -101,6 +101,22 @@ AddressBooks::Runs AddressBooks::counted_runs() const {
   return runs;
 }
 
+AddressBooks::Runs AddressBooks::empty_runs() const {
+  Runs runs;
+  const auto gap = [&](std::byte* from, std::byte* until) {
+    if (from == until) return;
+    foreign_.for_each_outside(from, static_cast<std::size_t>(until - from),
+                              [&](std::byte* at, std::size_t bytes) { runs.emplace_back(at, bytes); });
+  };
+  std::byte* from = base_;
+  for (const auto& [at, bytes] : counted_runs()) {
+    gap(from, at);
+    from = at + bytes;
+  }
+  gap(from, end_);
+  return runs;
+}
+
 void AddressBooks::split(std::byte* at, std::size_t bytes, Runs& foreign, Runs& own) const {
   foreign_.for_each_inside(at, bytes, [&](std::byte* part, std::size_t length) { foreign.emplace_back(part, length); });
   foreign_.for_each_outside(at, bytes, [&](std::byte* part, std::size_t length) { own.emplace_back(part, length); });

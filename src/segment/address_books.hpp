@@ -72,6 +72,8 @@ class AddressBooks {
   using Runs = std::vector<std::pair<std::byte*, std::size_t>>;
   // What may hold memory.
   [[nodiscard]] Runs counted_runs() const;
+  // The rest: what is free, and what is reserved and not foreign. In whole it takes in the range but what is foreign.
+  [[nodiscard]] Runs empty_runs() const;
   // The parts of a range that are foreign, and those that are not.
   void split(std::byte* at, std::size_t bytes, Runs& foreign, Runs& own) const;
   // All but what is foreign.

@@ -210,6 +210,7 @@ Status PagedSegment::start_paging() {
   if (!map) return fail(std::move(map.error()));
   map_ = std::move(*map);
   syscall(SYS_madvise, range_.data(), range_.size(), MADV_NOHUGEPAGE);
+  drop_what_nobody_has();
   auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
   if (!view) return fail(std::move(view.error()));
   view_ = std::move(*view);
@@ -259,6 +260,17 @@ void PagedSegment::inherit(bool on) {
 AddressBooks::Runs PagedSegment::own_runs() {
   std::lock_guard lock(runs_mutex_);
   return books_.own_runs();
+}
+
+// A huge page reaches behind what was handed out, and the kernel may make one where most of it was dropped. Who is
+// handed such pages would fill them unseen: the pager would take them for fresh, and neither discard nor flush them.
+// Requires: the range has no huge pages any more, so none comes after this.
+void PagedSegment::drop_what_nobody_has() {
+  std::lock_guard lock(runs_mutex_);  // they stay nobody's meanwhile
+  for (const auto& [at, bytes] : books_.empty_runs()) {
+    constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18: mlockall() locks them, too
+    if (syscall(SYS_madvise, at, bytes, kDontNeedLocked) != 0) syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
+  }
 }
 
 // The range is registered already: what is not here now comes through the pager.

@@ -139,6 +139,7 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] Status prepare_for_cores();
   [[nodiscard]] AddressBooks::Runs own_runs();
   void inherit(bool on);
+  void drop_what_nobody_has();
   void adopt_what_is_in_memory();
   // False where the kernel does not say what is in memory: that stays in view, outside of the budget.
   bool adopt(pager::PageNumber first, std::uint64_t pages);

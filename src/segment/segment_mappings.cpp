@@ -76,6 +76,10 @@ bool PagedSegment::renew(std::byte* at, std::size_t bytes, int protection) {
   std::shared_lock life(life_);  // paging does not start in between: it would not watch these pages
   constexpr int kOver = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (syscall(SYS_mmap, at, bytes, protection, kOver, -1, 0L) == -1) return false;
+  {
+    std::lock_guard lock(runs_mutex_);
+    books_.note_own(at, bytes);  // paging that starts from here on watches it
+  }
   syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
   if (!is_paging()) return true;
   syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range (inherit())
@@ -97,7 +101,6 @@ int PagedSegment::map_over(std::byte* at, std::size_t bytes, int protection) {
   }
   if (!renew(at, bytes, protection)) return ENOMEM;
   AtTheBooks working(runs_mutex_);
-  books_.note_own(at, bytes);
   opens ? books_.note_open(at, bytes) : books_.note_shut(at, bytes, true);
   dump_opened(at, bytes, opens);
   count_anew();
@@ -170,7 +173,6 @@ void PagedSegment::unmap(std::byte* at, std::size_t bytes) {
   AtTheBooks working(runs_mutex_);
   if (renewed) {
     dump_opened(at, bytes, false);
-    books_.note_own(at, bytes);
     books_.note_free(at, bytes, shut);
   }  // else nobody may have the addresses again: what protection they have is not known
   count_anew();
