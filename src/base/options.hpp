@@ -90,6 +90,8 @@ using Log = LogLevel;
     "Largest share of the budget for pages that are out of the program's view but still in memory")                    \
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
+  X(Size, huge_pages_from, "256M", false,                                                                              \
+    "Before paging begins, the heap has huge pages where the budget is at least so large")                             \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \
   X(Switch, whole_core, "off", false,                                                                                  \
     "Keep the store when the program is ended by a signal, so that `farheap core` can put all data into its core")     \

@@ -25,8 +25,6 @@ using base::kPageBytes;
 
 namespace {
 
-// Huge pages are taken only while they cannot be what brings the budget nearer.
-constexpr std::uint64_t kHugePagesFromBudget = 256 * base::kMiB;
 // To look costs tens of microseconds, to drop so much and to touch it again some milliseconds.
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
@@ -88,9 +86,10 @@ PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page
   advise_plain_life();
 }
 
+// Huge pages are taken only where they cannot be what brings the budget nearer.
 void PagedSegment::advise_plain_life() {
   const bool huge = !options_.disable.has(base::Feature::kHugePages) &&
-                    run_page_.budget_bytes.load(std::memory_order_relaxed) >= kHugePagesFromBudget;
+                    run_page_.budget_bytes.load(std::memory_order_relaxed) >= options_.huge_pages_from;
   syscall(SYS_madvise, range_.data(), range_.size(), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -149,6 +150,24 @@ CASE(calloc_reads_zeros_after_reuse) {
     }
     for (void* one : dirty) free(one);
   }
+}
+
+// To be run with a budget that lets plain memory have huge pages: one held what was behind the last piece unseen.
+CASE(calloc_reads_zeros_behind_a_huge_page) {
+  constexpr std::size_t kPieces = 150, kPage = 4096;
+  std::vector<std::pair<char*, std::size_t>> pieces(kPieces);
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 800; ++round) {
+    auto& [piece, bytes] = pieces[random() % kPieces];
+    free(piece);
+    bytes = (random() % 16 != 0 ? 1 + random() % 96 : 768) * 8 * kPage;
+    piece = static_cast<char*>(calloc(1, bytes));
+    for (std::size_t at = 0; at < bytes; at += kPage) {
+      CHECK(piece[at] == 0);
+      piece[at] = 'x';
+    }
+  }
+  for (auto& [piece, bytes] : pieces) free(piece);
 }
 
 CASE(aligned_allocations) {

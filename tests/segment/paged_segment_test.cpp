@@ -120,6 +120,7 @@ class PagedSegmentTest : public testing::TestWithParam<const char*> {
     life_->options.store = "file:" + testing::TempDir();
     life_->options.handlers = 2;
     ASSERT_TRUE(base::set_option(life_->options, "disable", GetParam()).has_value());
+    if (*GetParam() == 0) life_->options.huge_pages_from = 0;  // plain memory as with a large budget
     const int file = memfd_create("run page", MFD_CLOEXEC);
     auto run_page = base::create_run_page(file, os::ProcessMemory().anonymous_bytes() + room);
     ASSERT_TRUE(run_page.has_value()) << run_page.error().message();
