@@ -22,6 +22,11 @@ class Adapter final : public OwnClient {
     Get get{.block = first, .into = std::as_writable_bytes(std::span(into, count * kPage))};
     return said(store_->get({&get, 1})) && get.outcome == Outcome::kOk;
   }
+  // As mode direct asks for it.
+  bool get_byte(std::uint64_t page, std::size_t offset, char* into) override {
+    const auto byte = std::as_writable_bytes(std::span(into + offset, 1));
+    return store_->get_part(page, offset, byte) == Outcome::kOk || read(page, 1, into);
+  }
 
  private:
   static bool said(const Status& status) {

@@ -8,8 +8,8 @@ Beside them, in the same round, what the store itself takes:
   own_get, own_put            a block of 4 KiB, by Farheap's own adapter, back to back (`farheap store bench`)
   own_get_part, own_put_part  one byte of one block, back to back, by the engine's own client in its fastest form
                               (GETRANGE and SETRANGE on Redis, a get or put of the block on others)
-  adapter_get_part, adapter_put_part  the same by Farheap's adapter, as a translated program has it but without the
-                              program and its heap (both: bench/stores/own.cpp)
+  adapter_get_part, adapter_put_part  the same by Farheap's adapter, as a translated program has it (get_part(), put())
+                              but without the program and its heap (both: bench/stores/own.cpp)
 Ratios are taken within a round.
 """
 

@@ -125,6 +125,14 @@ class Store {
   [[nodiscard]] virtual Status get(std::span<Get> batch) = 0;
   [[nodiscard]] virtual Status put(std::span<Put> batch) = 0;
 
+  // Copies bytes [offset, offset + into.size()) of one block, all of them within it: for who wants few of them, and not
+  // its version. kOk or kAbsent are what get() would say now; after anything else get() the block, which also says why.
+  // Stores that have to look at whole blocks always say kPending.
+  [[nodiscard]] virtual Outcome get_part(std::uint64_t /*block*/, std::size_t /*offset*/,
+                                         std::span<std::byte> /*into*/) {
+    return Outcome::kPending;
+  }
+
   // For at most so many at a time; nullptr from stores whose answers have to be waited for.
   [[nodiscard]] virtual std::unique_ptr<GetsInFlight> gets_in_flight(unsigned /*most*/) { return nullptr; }
 

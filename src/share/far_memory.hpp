@@ -6,7 +6,7 @@
 //   many users   a write changes its bytes of a block by compare-and-swap, so that others' bytes beside them stay; a
 //                read asks the store for blocks that are not as they were
 //
-// Thread-safety: any thread; one at a time is inside.
+// Thread-safety: any thread; one at a time is inside, but for reads of a part of a block that the store serves so.
 #pragma once
 
 #include <farheap/store.hpp>
@@ -56,6 +56,8 @@ class FarMemory {
   // With Keep::kForWrites and one user: the block that all of these bytes are in, if it is remembered. One call of the
   // store is all that is left to do.
   [[nodiscard]] Block* remembered(std::uint64_t offset, std::uint64_t bytes);
+  // With Keep::kForWrites: true if the store gave these bytes of one block. Not under the lock.
+  [[nodiscard]] bool read_part(std::uint64_t offset, std::span<std::byte> into);
   [[nodiscard]] Status read_again(std::uint64_t number, Block& here);
   [[nodiscard]] Status write_now(std::uint64_t number, Block& here);
   void drop(std::uint64_t number);

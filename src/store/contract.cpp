@@ -19,6 +19,7 @@ std::span<const ContractCheck> contract_checks() {
       {"erase", "what was erased is absent, and its neighbours are not", erasing},
       {"usage", "usage counts the blocks that are there", usage},
       {"unaligned", "memory that is not aligned is read and written", unaligned_memory},
+      {"parts", "a part of a block is what the block holds there", parts_of_blocks},
       {"longest-run", "a run of the longest length passes, a longer one is refused", longest_run},
       {"over-limits", "a batch over the limits is refused whole", over_the_limits},
       {"fullest-batch", "a batch of as many entries as the limits allow passes", fullest_batch},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The contract of single blocks and runs: what was put is got, what was erased is absent.
+#include <algorithm>
 #include <cstring>
 
 #include "store/contract_trial.hpp"
@@ -143,6 +144,50 @@ void unaligned_memory(Trial& trial) {
     trial.expect(std::memcmp(into.data() + shift, wanted.data() + size, 2 * size) == 0, "a run, {} bytes off", shift);
     trial.expect(std::memcmp(other.data() + shift, wanted.data(), size) == 0, "a block, {} bytes off", shift);
   }
+}
+
+// Beside a block that is absent, within one group of an engine that keeps several blocks in one value.
+void parts_of_blocks(Trial& trial) {
+  Client client = trial.client();
+  const std::size_t size = trial.block_bytes();
+  client.put(9, client.blocks(9, 2));
+  Bytes into(size, std::byte{0xEE});
+  if (trial.store().get_part(9, 0, std::span(into).first(1)) == Outcome::kPending) {
+    trial.expect(into[0] == std::byte{0xEE}, "it says that it serves no parts, and copied one");
+    return trial.not_for_this_store("it serves no parts of blocks");
+  }
+  const auto is_part = [&](std::uint64_t block, std::size_t offset, std::size_t bytes, std::uint64_t tint) {
+    std::ranges::fill(into, std::byte{0xEE});
+    const auto outcome = trial.store().get_part(block, offset, std::span(into).subspan(offset, bytes));
+    trial.expect(outcome == Outcome::kOk, "{} bytes at {} of block {}: {}", bytes, offset, block, name_of(outcome));
+    Bytes wanted(size, std::byte{0xEE});
+    const auto whole = client.blocks(block, 1, tint);
+    std::memcpy(wanted.data() + offset, whole.data() + offset, bytes);
+    trial.expect(into == wanted, "{} bytes at {} of block {} are others, or more", bytes, offset, block);
+  };
+  const auto are_all = [&](std::uint64_t block, std::uint64_t tint) {
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{3}, size / 2, size - 8}) {
+      for (const std::size_t bytes : {1u, 5u, 8u}) is_part(block, offset, bytes, tint);
+    }
+    is_part(block, 0, size, tint);
+  };
+  const auto is_absent = [&](std::uint64_t block) {
+    const auto outcome = trial.store().get_part(block, 1, std::span(into).first(4));
+    trial.expect(outcome == Outcome::kAbsent, "a part of block {}: {}", block, name_of(outcome));
+  };
+  are_all(9, 0);
+  are_all(10, 0);
+  for (const std::uint64_t block : {8u, 11u, 4000u}) is_absent(block);
+  for (std::uint64_t tint = 1; tint < 4; ++tint) {
+    client.put(10, client.blocks(10, 1, tint));
+    are_all(10, tint);
+  }
+  client.erase(9, 1);
+  is_absent(9);
+  are_all(10, 3);
+  client.put(8, client.blocks(8, 1, 7));
+  are_all(8, 7);
+  are_all(10, 3);
 }
 
 }  // namespace farheap::store::contract

@@ -133,6 +133,7 @@ void far_apart(Trial&);
 void erasing(Trial&);
 void usage(Trial&);
 void unaligned_memory(Trial&);
+void parts_of_blocks(Trial&);
 // contract_batches.cpp
 void longest_run(Trial&);
 void over_the_limits(Trial&);

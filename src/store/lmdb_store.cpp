@@ -30,6 +30,7 @@
 #include "store/contents.hpp"
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
+#include "store/lmdb_readers.hpp"
 
 namespace farheap::store {
 namespace {
@@ -84,7 +85,10 @@ Outcome outcome_of(int error) {
 class LmdbStore final : public Store {
  public:
   LmdbStore(std::string place, Environment env, const StoreOptions& options, bool syncs_each)
-      : place_(std::move(place)), env_(std::move(env)) {
+      : place_(std::move(place)),
+        env_(std::move(env)),
+        // A scratch store's file has no name that another could open it by.
+        readers_(env_.get(), options.lifetime == Lifetime::kScratch) {
     kept_ = options.lifetime == Lifetime::kKeep;
     syncs_each_ = syncs_each;
     limits_ = {.block_bytes = options.block_bytes,
@@ -138,14 +142,33 @@ class LmdbStore final : public Store {
 
   Status get(std::span<Get> batch) override {
     if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
-    Transaction txn;
-    const int error = txn.begin(env_.get(), MDB_RDONLY);
-    for (auto& entry : batch) entry.outcome = error == 0 ? get_one(txn.get(), entry) : outcome_of(error);
+    LmdbReaders::Reading reading(readers_);
+    const int error = reading.error();
+    for (auto& entry : batch) {
+      entry.outcome = error == 0 ? get_one(reading.get(), entry) : outcome_of(error);
+      if (is_error(entry.outcome)) reading.distrust();
+    }
     return summary(batch, *this, error == 0 ? "" : mdb_strerror(error));
+  }
+
+  Outcome get_part(std::uint64_t block, std::size_t offset, std::span<std::byte> into) override {
+    LmdbReaders::Reading reading(readers_);
+    if (reading.error() != 0) return outcome_of(reading.error());
+    Group group;
+    const int error = find(reading.get(), block / per_group_, group);
+    if (error != 0) {
+      reading.distrust();
+      return outcome_of(error);
+    }
+    const std::size_t index = block % per_group_;
+    if (group.version(index) == 0) return Outcome::kAbsent;
+    std::memcpy(into.data(), group.bytes.data() + begin_of(group, index) + offset, into.size());
+    return Outcome::kOk;
   }
 
   Status put(std::span<Put> batch) override {
     if (auto ok = check(batch, limits_, capabilities(), *this); !ok) return ok;
+    const LmdbReaders::Change change(readers_);
     Transaction txn;
     int error = txn.begin(env_.get(), 0);
     std::int64_t more = 0;
@@ -162,6 +185,7 @@ class LmdbStore final : public Store {
   Status erase(std::uint64_t first, std::uint64_t count) override {
     if (count == 0) return {};
     const std::uint64_t last = count - 1 > ~std::uint64_t{0} - first ? ~std::uint64_t{0} : first + count - 1;
+    const LmdbReaders::Change change(readers_);
     Transaction txn;
     int error = txn.begin(env_.get(), 0);
     std::int64_t more = 0;
@@ -173,6 +197,8 @@ class LmdbStore final : public Store {
   }
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
+    std::optional<LmdbReaders::Change> change;
+    if (delta != 0) change.emplace(readers_);
     Transaction txn;
     int error = txn.begin(env_.get(), delta == 0 ? MDB_RDONLY : 0);
     std::uint64_t value = 0;
@@ -272,6 +298,13 @@ class LmdbStore final : public Store {
     return group.bytes.size() == wanted ? 0 : MDB_CORRUPTED;
   }
 
+  // Where a block that is there begins in its group's value.
+  std::size_t begin_of(const Group& group, std::size_t index) const {
+    std::size_t begin = per_group_ * sizeof(Version);
+    for (std::size_t i = 0; i < index; ++i) begin += group.version(i) != 0 ? limits_.block_bytes : 0;
+    return begin;
+  }
+
   // Calls visit(key, value) in order, from the number on if one is given, as long as it answers true.
   template <class Visit>
   int each_value(MDB_dbi dbi, std::optional<std::uint64_t> from, Visit visit) {
@@ -308,8 +341,7 @@ class LmdbStore final : public Store {
     const int error = each_part(entry.block, count, [&](auto number, auto index, auto here, auto at) {
       Group group;
       if (const int broken = find(txn, number, group)) return broken;
-      const auto* from = group.bytes.data() + per_group_ * sizeof(Version);
-      for (std::size_t i = 0; i < index; ++i) from += group.version(i) != 0 ? limits_.block_bytes : 0;
+      const auto* from = group.bytes.data() + begin_of(group, index);
       for (std::size_t i = index; i < index + here; ++i) {
         const auto version = group.version(i);
         if (version == 0) return outcome = Outcome::kAbsent, MDB_NOTFOUND;
@@ -410,6 +442,7 @@ class LmdbStore final : public Store {
 
   std::string place_;
   Environment env_;
+  LmdbReaders readers_;  // ends before the environment
   Limits limits_;
   std::size_t per_group_ = 1;
   bool kept_ = false;

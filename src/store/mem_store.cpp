@@ -59,6 +59,15 @@ class MemStore final : public Store {
     return {};
   }
 
+  Outcome get_part(std::uint64_t block, std::size_t offset, std::span<std::byte> into) override {
+    auto& shard = shard_of(block);
+    std::scoped_lock lock(shard.mutex);
+    const auto found = shard.blocks.find(block);
+    if (found == shard.blocks.end()) return Outcome::kAbsent;
+    std::memcpy(into.data(), found->second.bytes.get() + offset, into.size());
+    return Outcome::kOk;
+  }
+
   // Each block lies by itself. Other blocks of the shard come and go meanwhile: those do not move it.
   const std::byte* find_in_memory(std::uint64_t first, std::size_t count) override {
     if (count != 1) return nullptr;

@@ -23,8 +23,15 @@ class Counting final : public store::Decorator {
     puts += batch.size();
     return Decorator::put(batch);
   }
-  std::size_t gets = 0, puts = 0;
+  // Of the two, mem: serves parts; a decorator does not by itself.
+  Outcome get_part(std::uint64_t block, std::size_t offset, std::span<std::byte> into) override {
+    if (!serves_parts) return Outcome::kPending;
+    ++parts;
+    return inner_->get_part(block, offset, into);
+  }
+  std::size_t gets = 0, puts = 0, parts = 0;
   bool is_broken = false;
+  bool serves_parts = false;
 };
 
 std::byte read_byte(FarMemory& memory, std::uint64_t at) {
@@ -76,6 +83,41 @@ TEST(FarMemory, AWriteToAPartOfABlockIsAPutAndNoGet) {
   EXPECT_EQ(store.gets, 1u);
   EXPECT_EQ(read_byte(memory, 5), std::byte{1});
   EXPECT_EQ(read_byte(memory, 4096 + 17), std::byte{3});
+}
+
+// A load of one byte copied its block from the store.
+TEST(FarMemory, ADirectReadOfAPartIsNoGetOfTheBlock) {
+  Counting store;
+  store.serves_parts = true;
+  FarMemory memory(store, FarMemory::Users::kOne, 16, FarMemory::Keep::kForWrites);
+  EXPECT_EQ(read_byte(memory, 5), std::byte{0});  // absent
+  std::byte value{7};
+  ASSERT_TRUE(memory.write(5, {&value, 1}));
+  ASSERT_TRUE(memory.write(4096 + 5, {&value, 1}));
+  const std::size_t before = store.gets;
+  for (std::size_t i = 1; i <= 10; ++i) {
+    value = std::byte(i);
+    ASSERT_TRUE(memory.write(5, {&value, 1}));
+    EXPECT_EQ(read_byte(memory, 5), value);
+    EXPECT_EQ(store.parts, i + 1);
+  }
+  EXPECT_EQ(store.gets, before);
+  std::vector<std::byte> both(4096 + 1);  // in two blocks
+  ASSERT_TRUE(memory.read(5, both));
+  EXPECT_EQ(both.front(), std::byte{10});
+  EXPECT_EQ(both.back(), std::byte{7});
+  EXPECT_EQ(store.gets, before + 2);
+}
+
+// Where blocks stay in memory, theirs are newer than the store's.
+TEST(FarMemory, WhatIsInMemoryIsNotAskedOfTheStoreInParts) {
+  Counting store;
+  store.serves_parts = true;
+  FarMemory memory(store, FarMemory::Users::kOne, 16);
+  const std::byte value{7};
+  ASSERT_TRUE(memory.write(5, {&value, 1}));
+  EXPECT_EQ(read_byte(memory, 5), value);
+  EXPECT_EQ(store.parts, 0u);
 }
 
 // More than fits at once, so that a call goes in parts.
