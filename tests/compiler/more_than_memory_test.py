@@ -8,6 +8,7 @@ with a quarter of what the program needs. Small programs in little memory.
 
 import functools
 import os
+import pathlib
 import re
 import subprocess
 
@@ -122,12 +123,17 @@ class Containers(MoreThanMemory):
 
 
 @functools.cache
-def why_without_openmp():
-    """Debian has the library of one version of clang at a time."""
-    asked = subprocess.run([GIVEN.clang, "-fopenmp", "-xc", "-", "-o", "/dev/null"], check=False, text=True,
-                           input="#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n",
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return "" if asked.returncode == 0 else f"{GIVEN.clang} has no OpenMP (apt install libomp-19-dev): {asked.stdout}"
+def openmp():
+    """(options, ""), or (None, why not). Debian has the library of one version of clang at a time, which serves others."""
+    elsewhere = [("-fopenmp", "-idirafter", header.parent, "-L", header.parents[3])
+                 for header in sorted(pathlib.Path("/usr/lib").glob("llvm-*/lib/clang/*/include/omp.h"))]
+    for options in (("-fopenmp",), *elsewhere):
+        asked = subprocess.run([GIVEN.clang, *options, "-xc", "-", "-o", "/dev/null"], check=False, text=True,
+                               input="#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n",
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if asked.returncode == 0:
+            return options, ""
+    return None, f"{GIVEN.clang} has no OpenMP (apt install libomp-19-dev): {asked.stdout}"
 
 
 class OpenMP(MoreThanMemory):
@@ -136,38 +142,40 @@ class OpenMP(MoreThanMemory):
     SIZES = ((1,), (136,))  # MiB
 
     def setUp(self):
-        if why_without_openmp():
-            self.skipTest(why_without_openmp())
+        options, why_not = openmp()
+        if options is None:
+            self.skipTest(why_not)
+        self.options = options
         super().setUp()
 
     def test_loops(self):
-        self.check("openmp_loops.c", self.LEVELS, *self.SIZES, "-O2", "-fopenmp")
+        self.check("openmp_loops.c", self.LEVELS, *self.SIZES, "-O2", *self.options)
 
     def test_tasks(self):
-        self.check("openmp_tasks.c", self.LEVELS, *self.SIZES, "-O2", "-fopenmp")
+        self.check("openmp_tasks.c", self.LEVELS, *self.SIZES, "-O2", *self.options)
 
     def test_atomics_and_copies_for_threads(self):
-        self.check("openmp_shared.c", self.LEVELS, *self.SIZES, "-O2", "-fopenmp", "-latomic")
+        self.check("openmp_shared.c", self.LEVELS, *self.SIZES, "-O2", *self.options, "-latomic")
 
     def test_locks_in_the_heap(self):
         """And atomics that the compiler leaves to a library."""
         sizes = ((1, "locks"), (136, "locks"))
-        self.check("openmp_shared.c", (*ADVISED, "translate-heap"), *sizes, "-O2", "-fopenmp", "-latomic")
+        self.check("openmp_shared.c", (*ADVISED, "translate-heap"), *sizes, "-O2", *self.options, "-latomic")
 
     def test_direct(self):
         for source in self.PROGRAMS:
             for optimised in ("-O0", "-O2"):
-                plain = self.compile(None, source, "plain", optimised, "-fopenmp", "-latomic")
+                plain = self.compile(None, source, "plain", optimised, *self.options, "-latomic")
                 expected = self.run_well(plain, 1).stdout
                 for level in ("translate-heap", EVERYWHERE):
-                    program = self.compile(level, source, "translated", optimised, "-fopenmp", "-latomic")
+                    program = self.compile(level, source, "translated", optimised, *self.options, "-latomic")
                     with self.subTest(source, optimised=optimised, level=level):
                         done = self.run_well(program, 1, FARHEAP_FAR_MODE="direct")
                         self.assertEqual((done.stdout, done.stderr), (expected, ""))
 
     def test_what_direct_does_not_do(self):
         """What only libraries touch ends with a message, and after everything else was right."""
-        options = ("-O2", "-fopenmp", "-latomic")
+        options = ("-O2", *self.options, "-latomic")
         expected = self.run_well(self.compile(None, "openmp_shared.c", "plain", *options), 1).stdout
         program = self.compile("translate-heap", "openmp_shared.c", "translated", *options)
         done = self.start(program, 1, "locks", FARHEAP_FAR_MODE="direct")
