@@ -42,6 +42,7 @@ class RocksDb final : public OwnClient {
 
   bool read(std::uint64_t first, std::size_t count, char* into) override {
     std::vector<std::string> names;
+    names.reserve(count);
     for (std::size_t i = 0; i < count; ++i) names.push_back(key_of(first + i));
     const std::vector<rocksdb::Slice> keys(names.begin(), names.end());
     std::vector<rocksdb::PinnableSlice> values(count);

@@ -60,6 +60,12 @@ class FarStack {
     }
   }
 
+  // By an exception or longjmp(), from frames that were not left by themselves.
+  static bool is_come_back_to(const llvm::Instruction& at) {
+    const auto* call = dyn_cast<llvm::CallBase>(&at);
+    return isa<llvm::LandingPadInst>(at) || (call != nullptr && call->hasFnAttr(llvm::Attribute::ReturnsTwice));
+  }
+
   void collect() {
     for (llvm::BasicBlock& block : function_) {
       for (llvm::Instruction& instruction : block) {
@@ -67,10 +73,7 @@ class FarStack {
           take(*local);
         } else if (auto* end = dyn_cast<llvm::ReturnInst>(&instruction)) {
           returns_.push_back(end);
-        } else if (isa<llvm::LandingPadInst>(instruction)) {
-          left_behind_.push_back(&instruction);
-        } else if (auto* call = dyn_cast<llvm::CallBase>(&instruction);
-                   call != nullptr && call->hasFnAttr(llvm::Attribute::ReturnsTwice)) {
+        } else if (is_come_back_to(instruction)) {
           left_behind_.push_back(&instruction);
         }
       }
@@ -89,7 +92,12 @@ class FarStack {
       why = why_local(local, settings_);
     }
     if (why.empty()) {
-      (local.isStaticAlloca() ? fixed_ : dynamic_).push_back(&local);
+      const auto bytes = local.getAllocationSize(layout_);
+      if (local.isStaticAlloca() && bytes) {
+        fixed_.push_back({&local, bytes->getFixedValue()});
+      } else {
+        dynamic_.push_back(&local);
+      }
       return;
     }
     // Marks of the stack are for all that is allocated dynamically, or for nothing.
@@ -108,11 +116,11 @@ class FarStack {
   void push_frame() {
     llvm::Align alignment;
     std::vector<std::uint64_t> places;
-    for (const llvm::AllocaInst* one : fixed_) {
-      bytes_ = llvm::alignTo(bytes_, one->getAlign());
+    for (const Fixed& one : fixed_) {
+      bytes_ = llvm::alignTo(bytes_, one.local->getAlign());
       places.push_back(bytes_);
-      bytes_ += one->getAllocationSize(layout_)->getFixedValue();
-      alignment = std::max(alignment, one->getAlign());
+      bytes_ += one.bytes;
+      alignment = std::max(alignment, one.local->getAlign());
     }
     llvm::IRBuilder<> at(&function_.getEntryBlock(), function_.getEntryBlock().getFirstInsertionPt());
     frame_ = push(at, at.getInt64(bytes_), alignment, "farheap.frame");
@@ -122,10 +130,10 @@ class FarStack {
       at.CreateStore(end_, last_);
     }
     for (std::size_t i = 0; i < fixed_.size(); ++i) {
-      replace(*fixed_[i], at.CreateConstGEP1_64(at.getInt8Ty(), frame_, places[i]));
+      replace(*fixed_[i].local, at.CreateConstGEP1_64(at.getInt8Ty(), frame_, places[i]));
     }
     // Not before: code is put before the first of them.
-    for (llvm::AllocaInst* one : fixed_) one->eraseFromParent();
+    for (const Fixed& one : fixed_) one.local->eraseFromParent();
   }
 
   void push(llvm::AllocaInst& local) {
@@ -205,7 +213,12 @@ class FarStack {
   Report& report_;
   llvm::PointerType* pointer_;
   llvm::IntegerType* word_;
-  std::vector<llvm::AllocaInst*> fixed_, dynamic_;
+  struct Fixed {
+    llvm::AllocaInst* local;
+    std::uint64_t bytes;
+  };
+  std::vector<Fixed> fixed_;
+  std::vector<llvm::AllocaInst*> dynamic_;
   std::vector<llvm::ReturnInst*> returns_;
   std::vector<llvm::Instruction*> left_behind_;  // after which the end is set again
   bool is_dynamic_local_ = false;

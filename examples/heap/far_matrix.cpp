@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr int kSide = 10;
+constexpr std::size_t kSide = 10;
 
 int tell(const farheap::Error& error) {
   std::fprintf(stderr, "far_matrix: %s\n", error.message().c_str());
@@ -26,11 +26,11 @@ int main(int count, char** values) {
   auto matrix = heap->allocate(kSide * kSide);
   if (!matrix) return tell(matrix.error());
   auto* const cells = static_cast<char*>(*matrix);  // an address to count with, not one to touch
-  for (int i = 0; i < kSide * kSide; ++i) {
+  for (std::size_t i = 0; i < kSide * kSide; ++i) {
     if (auto put = heap->put(cells + i, static_cast<char>('a' + i % 26)); !put) return tell(put.error());
   }
-  for (int row = 0; row < kSide; ++row) {
-    for (int column = 0; column < kSide; ++column) {
+  for (std::size_t row = 0; row < kSide; ++row) {
+    for (std::size_t column = 0; column < kSide; ++column) {
       const auto cell = heap->get<char>(cells + row * kSide + column);
       if (!cell) return tell(cell.error());
       std::putchar(*cell);

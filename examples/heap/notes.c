@@ -37,7 +37,7 @@ int main(int count, char** words) {
   }
   if (strcmp(verb, "back") == 0 && farheap_heap_roll_back(words[1]) != FARHEAP_DONE) return failed(NULL);
   farheap_heap* heap = farheap_heap_open(words[1], FARHEAP_OPEN_OR_CREATE, 64 << 20);
-  const note** newest = heap == NULL ? NULL : farheap_heap_named(heap, "newest", sizeof *newest);
+  const note** newest = heap == NULL ? NULL : (const note**)farheap_heap_named(heap, "newest", sizeof *newest);
   if (newest == NULL) return failed(heap);
   if (strcmp(verb, "add") == 0 && add(heap, newest, word) != FARHEAP_DONE) return failed(heap);
   if (strcmp(verb, "keep") == 0 && farheap_heap_snapshot(heap, word) != FARHEAP_DONE) return failed(heap);

@@ -41,7 +41,8 @@ int main(int count, char** words) {
     // A child has nothing of its parent's heap, so the addresses are free for a version of it.
     if (fork() == 0) {
       std::cout << "on monday it was " << *must(farheap::Heap::open_read_only(uri + "@monday")).find<int>("number");
-      std::cout << ", now it is " << *must(farheap::Heap::open_read_only(uri)).find<int>("number") << std::endl;
+      std::cout << ", now it is " << *must(farheap::Heap::open_read_only(uri)).find<int>("number") << "\n"
+                << std::flush;
       _exit(0);
     }
     wait(nullptr);

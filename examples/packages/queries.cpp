@@ -51,6 +51,7 @@ std::vector<std::pair<double, const Package*>> rank(const PackageGraph& graph, i
     score.swap(next);
   }
   std::vector<std::pair<double, const Package*>> ranked;
+  ranked.reserve(score.size());
   for (const auto& [package, value] : score) ranked.emplace_back(value, package);
   std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : *a.second->name < *b.second->name;
@@ -61,7 +62,7 @@ std::vector<std::pair<double, const Package*>> rank(const PackageGraph& graph, i
 std::vector<std::string> changes(const std::map<std::string, std::string>& before, const PackageGraph& now) {
   std::map<std::string, std::string> lines;
   for (const auto& [name, version] : before) {
-    if (now.find(name) == nullptr) lines[name] = "- " + name + " " + version;
+    if (now.find(name) == nullptr) lines[name].append("- ").append(name).append(" ").append(version);
   }
   now.for_each([&](const Package& one) {
     const std::string name(*one.name), version(one.version);
@@ -73,6 +74,7 @@ std::vector<std::string> changes(const std::map<std::string, std::string>& befor
     }
   });
   std::vector<std::string> sorted;
+  sorted.reserve(lines.size());
   for (const auto& [name, line] : lines) sorted.push_back(line);
   return sorted;
 }

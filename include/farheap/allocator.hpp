@@ -45,7 +45,7 @@ class allocator {
     if (memory == nullptr) throw std::bad_alloc();
     return static_cast<T*>(memory);
   }
-  void deallocate(T* pointer, std::size_t) noexcept { detail::deallocate(root_, pointer); }
+  void deallocate(T* pointer, std::size_t) noexcept { detail::deallocate(root_, static_cast<void*>(pointer)); }
 
   [[nodiscard]] HeapRoot* root() const noexcept { return root_; }
   template <class U>
