@@ -327,8 +327,8 @@ int run(const RunArguments& arguments) {
   // What a lost server holds cannot be had now: to ask for it would wait for it once more.
   if (!status || *status != base::kStatusNotKept) {
     collect_scratch(*whole_store, options);
-  } else if (store::outlives_its_process(*whole_store) && !options.quiet) {
-    say("what it left in " + options.store + " goes when the next run opens it");
+  } else if (store::is_at_a_server(*whole_store) && !options.quiet) {
+    say("what it left in " + options.store + " goes when the next run opens it");  // files went with their processes
   }
   if (status) return *status;
   complain(status.error());

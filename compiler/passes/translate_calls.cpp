@@ -103,7 +103,8 @@ class Caller {
       all.push_back({local, own});
     }
     if (all.empty()) return;
-    if (isa<llvm::InvokeInst>(call) && (callee.getName() == "qsort" || callee.getName() == "bsearch")) {
+    if (isa<llvm::InvokeInst>(call) &&
+        (callee.getName() == "qsort" || callee.getName() == "qsort_r" || callee.getName() == "bsearch")) {
       refuse(call, callee.getName() + ", whose comparison may throw, where the exception is waited for",
              "use std::sort or std::lower_bound");
     }

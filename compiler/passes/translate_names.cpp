@@ -110,13 +110,20 @@ constexpr Borrowing kBorrowing[] = {
      "realpath",
      kAll},
     {"strcoll strcasecmp strncasecmp strspn strcspn strpbrk strstr strcasestr memrchr memmem strxfrm strerror_r "
-     "strchrnul rawmemchr stpncpy atoi atol atoll atof qsort bsearch rand_r",
+     "strchrnul rawmemchr stpncpy memccpy strverscmp swab atoi atol atoll atof qsort bsearch rand_r",
      kAll},
+    // What it hands to the comparison is handed on as it is.
+    {"qsort_r", 1u << 0},
     {"time gmtime localtime gmtime_r localtime_r mktime timegm strftime asctime asctime_r ctime ctime_r clock_gettime "
      "gettimeofday nanosleep",
      kAll},
     {"frexp frexpf frexpl modf modff modfl remquo remquof remquol sincos sincosf sincosl lgamma_r lgammaf_r", kAll},
     {"mbstowcs wcstombs mbtowc wctomb", kAll},
+    {"wcslen wcsnlen wcscpy wcpcpy wcsncpy wcpncpy wcscat wcsncat wcscmp wcsncmp wcscasecmp wcsncasecmp wcscoll "
+     "wcsxfrm "
+     "wcschr wcschrnul wcsrchr wcsstr wcsspn wcscspn wcspbrk wmemcpy wmempcpy wmemmove wmemset wmemcmp wmemchr "
+     "wprintf fwprintf swprintf wscanf fwscanf swscanf __isoc99_wscanf __isoc99_fwscanf __isoc99_swscanf fgetws fputws",
+     kAll},
     // The thread's number; what is handed to the thread is handed on as it is.
     {"pthread_create", 1u << 0},
     {"pthread_join", 1u << 1},

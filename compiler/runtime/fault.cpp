@@ -60,8 +60,9 @@ void say(const siginfo_t* info, const void* context) {
   if (is_far(info->si_addr)) {
     what = "far memory";
     why =
-        "that code was not translated; compile it with farcc -ffar=translate-heap, or, if it keeps no pointer, name "
-        "it with -ffar-borrow=; or give it local memory";
+        "that code was not translated; compile it with farcc -ffar=translate-heap, or give it local memory; or, if it "
+        "keeps no pointer, name the function that your code calls with -ffar-borrow= (`farcc -ffar-report` lists the "
+        "calls that pass pointers as they are)";
   } else if (was_moved(info->si_addr)) {
     what = "the variable";
     why =

@@ -50,7 +50,7 @@ std::size_t length(const void* text, std::size_t most = SIZE_MAX) {
 int compare(const void* left, const void* right, std::size_t most, bool is_text) {
   Bytes a(left), b(right);
   for (std::size_t i = 0; i < most; ++i) {
-    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+    if (a[i] != b[i]) return a[i] - b[i];  // C asks for the sign; the C library says the difference
     if (is_text && a[i] == 0) break;
   }
   return 0;

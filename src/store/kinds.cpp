@@ -243,6 +243,13 @@ bool outlives_its_process(std::string_view uri) {
   return parsed && find(parsed->engine).keeper != nullptr;
 }
 
+bool is_at_a_server(std::string_view uri) {
+  if (const auto parts = split_uri(uri)) return is_at_a_server(parts->pages) || is_at_a_server(parts->sync);
+  const auto parsed = parse_uri(uri, vocabulary());
+  return parsed && std::ranges::find(find(parsed->engine).parameters, kServerParameters[1]) !=
+                       find(parsed->engine).parameters.end();
+}
+
 StoreResult open_marked(std::string_view uri, const StoreOptions& options) {
   if (const auto parts = split_uri(uri)) return open_two(*parts, options);
   auto parsed = parse_uri(uri, vocabulary());

@@ -62,4 +62,7 @@ using OpenInner = std::function<StoreResult(const StoreOptions&)>;
 // it is no store's URI.
 [[nodiscard]] bool outlives_its_process(std::string_view uri);
 
+// What it holds is at a server, which may be lost while the process goes on. False if it is no store's URI.
+[[nodiscard]] bool is_at_a_server(std::string_view uri);
+
 }  // namespace farheap::store

@@ -104,6 +104,7 @@ class FullDisk(FaultCase):
         with self.small_disk() as (mount, _):
             run = self.run_guest(store=f"file:{mount}", settings=["on_full=fail"])
             self.assert_ended_with_message(run, self.FULL)
+            self.assertNotIn(b"goes when the next run opens it", run.stderr)  # it said so of a file, which goes at once
             self.assertLessEqual(set(os.listdir(mount)), {"ballast", "lost+found"})
 
     def test_a_full_store_without_a_disk(self):

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static char* made(const char* text) {
   char* copy = malloc(strlen(text) + 20);
@@ -21,6 +22,8 @@ static char* made(const char* text) {
 static int by_number(const void* a, const void* b) {
   return (*(const int*)a > *(const int*)b) - (*(const int*)a < *(const int*)b);
 }
+// Far memory that qsort_r() only hands on.
+static int by_number_and_way(const void* a, const void* b, void* way) { return *(int*)way * by_number(a, b); }
 static int by_text(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
 struct book {
@@ -88,6 +91,17 @@ int main(void) {
   words[3] = made("fig");
   qsort(words, 4, sizeof *words, by_text);
   for (int i = 0; i < 4; i++) printf("%s ", words[i]);
+  int* backwards = malloc(sizeof *backwards);
+  *backwards = -1;
+  qsort_r(numbers, 100, sizeof *numbers, by_number_and_way, backwards);
+  printf("%d %d\n", numbers[0], numbers[99]);
+  wchar_t* wide = malloc(32 * sizeof *wide);
+  wcscpy(wide, L"wide");
+  wcscat(wide, L" words");
+  wchar_t* again = malloc(32 * sizeof *again);
+  printf("%zu %d %ld ", wcslen(wide), wcscmp(wcsncpy(again, wide, 12), wide), (long)(wcschr(wide, L'w') - wide));
+  printf("%ld %d\n", (long)(wcsstr(wide, again + 5) - wide), swprintf(again, 32, L"%ls %d", wide, *backwards));
+  printf("%d\n", (int)again[11]);
   char* through = books[0].allocate(10);
   strcpy(through, "Pear");
   printf("%d %d\n", books[0].compare(through, words[2]) < 0, books[1].compare(through, "Pear"));
