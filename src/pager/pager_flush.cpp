@@ -219,6 +219,7 @@ PageRun Pager::next_quiet(std::size_t& at) const {
 void Pager::guard_run(Lock& lock, PageRun run) {
   const BlockId id = table_.tag(run.first);
   Block& block = table_.block(id);
+  const PageNumber block_first = block.first;  // `wanted`, in the same word, is written meanwhile
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
   resident_ += run.count;  // for a moment there are two copies
   begin_io();
@@ -228,7 +229,7 @@ void Pager::guard_run(Lock& lock, PageRun run) {
   std::array<bool, kGuardedAtOnce> same;
   const auto is_taken = [&](std::uint32_t i) { return answers[i] == View::Taken::kTaken; };
   for (std::uint32_t i = 0; i < run.count; ++i) {
-    const auto index = static_cast<std::uint32_t>(run.first + i - block.first);
+    const auto index = static_cast<std::uint32_t>(run.first + i - block_first);
     same[i] = is_taken(i) && block.known.is_stored(index, hash_page(view_.staging(run.first + i)));
   }
   for (std::uint32_t i = 0; i < run.count;) {
