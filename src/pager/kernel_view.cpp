@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "os/copy_memory.hpp"
+#include "os/drop_memory.hpp"
 #include "os/page_map.hpp"
 
 namespace farheap::pager {
@@ -26,8 +27,7 @@ static bool try_drop(std::byte* at, std::size_t bytes) { return syscall(SYS_madv
 // Staging is locked for a moment while the program calls mlockall(). Its pages go all the same: a page that stayed
 // would be taken for what is put there next.
 static void drop_staged(std::byte* at, std::size_t bytes) {
-  constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
-  if (try_drop(at, bytes) || syscall(SYS_madvise, at, bytes, kDontNeedLocked) == 0) return;
+  if (os::drop_though_locked(at, bytes)) return;
   if (syscall(SYS_munlock, at, bytes) == 0 && try_drop(at, bytes)) return;
   base::stop(fmt::format("cannot drop what has left, at {}: errno {}", static_cast<void*>(at), errno));
 }

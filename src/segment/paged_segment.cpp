@@ -14,6 +14,7 @@
 
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
+#include "os/drop_memory.hpp"
 #include "os/page_map.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
@@ -266,10 +267,8 @@ AddressBooks::Runs PagedSegment::own_runs() {
 // Requires: the range has no huge pages any more, so none comes after this.
 void PagedSegment::drop_what_nobody_has() {
   std::lock_guard lock(runs_mutex_);  // they stay nobody's meanwhile
-  for (const auto& [at, bytes] : books_.empty_runs()) {
-    constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18: mlockall() locks them, too
-    if (syscall(SYS_madvise, at, bytes, kDontNeedLocked) != 0) syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
-  }
+  // What is locked where the kernel cannot drop it are zeros that stay.
+  for (const auto& [at, bytes] : books_.empty_runs()) (void)os::drop_though_locked(at, bytes);
 }
 
 // The range is registered already: what is not here now comes through the pager.
