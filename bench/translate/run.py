@@ -70,15 +70,16 @@ def described_cases(program):
                                      env={**os.environ, "FARCC_GUARDS": "/dev/null"}).stdout)["cases"]
 
 
-def result_of(case, run):
+def result_of(case, level, run):
     """What the program says of its run. Raises ValueError if it is not right."""
+    who = f"{case.name}, {level}"
     if run.timed_out:
-        raise ValueError(f"{case.name}: not done after {run.seconds:.0f} s")
+        raise ValueError(f"{who}: not done after {run.seconds:.0f} s")
     if run.status != 0:
-        raise ValueError(f"{case.name}: exit status {run.status}: {run.stderr.decode('utf-8', 'replace')[-400:].strip()}")
+        raise ValueError(f"{who}: exit status {run.status}: {run.stderr.decode('utf-8', 'replace')[-400:].strip()}")
     line = json.loads(run.stdout)
     if line["verified"] is False or case.checksum not in (None, line["checksum"]):
-        raise ValueError(f"{case.name}: a wrong result: checksum {line['checksum']}, expected {case.checksum}")
+        raise ValueError(f"{who}: a wrong result: checksum {line['checksum']}, expected {case.checksum}")
     return line
 
 
@@ -185,10 +186,10 @@ class Bench:
         """By each level, with its verifier; the peak is that of plain clang."""
         for level in (*self.levels, REFERENCE):
             run = measured_run.measured_run([*case.command(level), "--verify"], timeout=self.options.timeout)
-            case.checksum = result_of(case, run)["checksum"]
+            case.checksum = result_of(case, level, run)["checksum"]
         # A verifier may need memory of its own: the budget is that of a run without.
         run = measured_run.measured_run(case.command(REFERENCE), timeout=self.options.timeout)
-        result_of(case, run)
+        result_of(case, REFERENCE, run)
         case.peak_bytes = run.peak_bytes
         if case.peak_bytes < 16 * MIB:
             raise ValueError(f"{case.name}: its peak of {case.peak_bytes / MIB:.1f} MiB was not seen: it is too short")
@@ -204,7 +205,7 @@ class Bench:
         if part != "half" and not self.options.host_as_is:
             host_memory.bring_back(case.peak_bytes + ROOM_BYTES)
         run = measured_run.measured_run(self.command(part, case, level), timeout=self.options.timeout, interval=SELDOM)
-        line = result_of(case, run)
+        line = result_of(case, level, run)
         if part == "half":
             stats = farheap_command.parse_stats(run.stderr)
             for counter in COUNTERS:
