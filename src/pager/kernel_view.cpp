@@ -131,9 +131,9 @@ bool KernelView::is_watched(PageRun run) {
   return userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
 }
 
-// Linux 6.18 has moved a page and said that there is one already, or so it looked afterwards: it was not in view, and in
-// its staging place (once in ten to twenty million pages; the cause is not known). Who took it for refused would show
-// zeros at the next touch. A page that is in view as well stays.
+// Linux 6.18 has moved a page and said that there is one already, or so it looked afterwards: it was not in view, and
+// in its staging place (once in ten to twenty million pages; the cause is not known). Who took it for refused would
+// show zeros at the next touch. A page that is in view as well stays.
 bool KernelView::came_back(PageNumber page) {
   std::size_t done = 0;
   if (userfault_.move(view_at(page), staging_at(page), kPageBytes, done) != 0) return false;
@@ -160,9 +160,8 @@ void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
     if (error == 0 || moved != 0) continue;  // after progress the next call says what the next page has
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 100) continue;
     tries = 0;
-    if ((error == EEXIST || error == ENOENT) && came_back(page)) {
-      answers[at] = Taken::kRefused;
-    } else if (error == ENOENT) {
+    const bool is_back = (error == EEXIST || error == ENOENT) && came_back(page);
+    if (error == ENOENT && !is_back) {
       answers[at] = Taken::kGone;
     } else if (error == EBUSY && at >= asked_until) {
       asked_until = run.count;
@@ -269,9 +268,10 @@ void KernelView::put_back(PageRun run) {
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 100) continue;
     tries = 0;
-    // There is a page in view: moved, though the kernel said no (see came_back()), or the program's own. Otherwise shared
-    // with a forked process: copy, one page; nothing may be where that copies from, and then who copies would wait.
-    if (error == EEXIST || error == ENOENT) {
+    // There is a page in view: moved, though the kernel said no (see came_back()), or the program's own. Otherwise
+    // shared with a forked process, or beside a mapping of the program's: copy, one page. Where nothing is staged any
+    // more, who copies would wait.
+    if (error == EEXIST) {
       userfault_.wake(view_at(run.first) + at, kPageBytes);
     } else {
       put(view_at(run.first) + at, staging_at(run.first) + at, kPageBytes);
