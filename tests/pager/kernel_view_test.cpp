@@ -184,11 +184,14 @@ TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
   EXPECT_EQ(view_->staging(0)[0], std::byte{0x5a});
   // The way back: nothing is where it would be copied from, and nobody may wait for that.
   ASSERT_EQ(view_->userfault().move(range_.data(), const_cast<std::byte*>(view_->staging(0)), kPageBytes, done), 0);
-  in_view_[0] = true;
-  view_->put_back({0, 1});
+  const auto put_back = [this](PageNumber page) {
+    std::lock_guard lock(mutex_);
+    in_view_[page] = true;
+    view_->put_back({page, 1});
+  };
+  put_back(0);
   EXPECT_EQ(range_.data()[0], std::byte{0x5a});
-  view_->put_back({2, 1});
-  in_view_[2] = true;
+  put_back(2);
   EXPECT_EQ(range_.data()[2 * kPageBytes], std::byte{0x5a});
 }
 
