@@ -131,16 +131,6 @@ bool KernelView::is_watched(PageRun run) {
   return userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
 }
 
-// Linux 6.18 has moved a page and said that there is one already, or so it looked afterwards: it was not in view, and
-// in its staging place (once in ten to twenty million pages; the cause is not known). Who took it for refused would
-// show zeros at the next touch. A page that is in view as well stays.
-bool KernelView::came_back(PageNumber page) {
-  std::size_t done = 0;
-  if (userfault_.move(view_at(page), staging_at(page), kPageBytes, done) != 0) return false;
-  base::log(base::LogLevel::kInfo, "page {} was moved, though the kernel said that it was not", page);
-  return true;
-}
-
 void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
   if (strangers_.load(std::memory_order_relaxed) && !is_watched(run)) {
     answers[0] = Taken::kRefused;
@@ -160,14 +150,17 @@ void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
     if (error == 0 || moved != 0) continue;  // after progress the next call says what the next page has
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 100) continue;
     tries = 0;
-    const bool is_back = (error == EEXIST || error == ENOENT) && came_back(page);
-    if (error == ENOENT && !is_back) {
+    if (error == ENOENT) {
       answers[at] = Taken::kGone;
     } else if (error == EBUSY && at >= asked_until) {
       asked_until = run.count;
       make_ours_alone(view_at(page), run.count - at);
       continue;
     } else {
+      // Its staging place was empty, so this page was moved, though the kernel says no: since Linux 6.18, move_pages()
+      // keeps the EAGAIN of a page whose entry changed meanwhile (by compaction, MADV_COLD) when it moves the page
+      // next, so tries once more, and finds it there. Who took it for one in view would show zeros at the next touch.
+      if (error == EEXIST) put_back({page, 1});
       answers[at] = Taken::kRefused;  // EBUSY: pinned; EINVAL: locked or read-only
     }
     ++at;
@@ -268,9 +261,9 @@ void KernelView::put_back(PageRun run) {
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 100) continue;
     tries = 0;
-    // There is a page in view: moved, though the kernel said no (see came_back()), or the program's own. Otherwise
-    // shared with a forked process, or beside a mapping of the program's: copy, one page. Where nothing is staged any
-    // more, who copies would wait.
+    // There is a page in view: moved, though the kernel says no (as above), or the program's own. Otherwise shared with
+    // a forked process, or beside a mapping of the program's: copy, one page. Where nothing is staged any more, who
+    // copies would wait.
     if (error == EEXIST) {
       userfault_.wake(view_at(run.first) + at, kPageBytes);
     } else {

@@ -64,8 +64,6 @@ class KernelView final : public View {
   [[nodiscard]] std::byte* view_at(PageNumber page) const;
   [[nodiscard]] std::byte* staging_at(PageNumber page) const;
   [[nodiscard]] bool is_watched(PageRun run);
-  // Of a page that could not be moved out: true if it was not in view, but staged, and is in view again.
-  [[nodiscard]] bool came_back(PageNumber page);
   void take_out_by_move(PageRun run, std::span<Taken> answers);
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
   [[nodiscard]] std::size_t drop_many(std::span<const PageRun> runs);

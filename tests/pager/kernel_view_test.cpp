@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -163,8 +164,8 @@ TEST_P(KernelViewTest, AWholeRunLeavesAndComesBack) {
   for (std::uint32_t page = 0; page < kPages; ++page) EXPECT_EQ(words(page)[0], page + 1);
 }
 
-// Linux 6.18 once moved a page and said that there is one already: it was taken for one that stays in view, and read as
-// zeros at the next touch. Here it is moved before, so that the kernel has to say so.
+// Since Linux 6.18 a page may be moved, and the answer that there is one already: it was taken for one that stays in
+// view, and read as zeros at the next touch. Here it is moved before, so that the kernel has to say so.
 TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
   if (!GetParam()) {
     std::fputs("kernel_view_test: SKIPPED, NOT TESTED: without UFFDIO_MOVE pages are copied, and none is answered so\n",
@@ -193,6 +194,50 @@ TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
   EXPECT_EQ(range_.data()[0], std::byte{0x5a});
   put_back(2);
   EXPECT_EQ(range_.data()[2 * kPageBytes], std::byte{0x5a});
+}
+
+// What makes the kernel say so: a page's entry changes while it is moved, as MADV_COLD of another thread does.
+TEST_P(KernelViewTest, NoPageIsLostWhileTheKernelLooksWhichAreOld) {
+  constexpr std::uint64_t kRounds = 2000;
+  constexpr std::uint32_t kLongest = 7;
+  for (std::uint32_t page = 0; page < kPages; ++page) write(page, 1);
+  std::atomic<bool> done{false};
+  std::thread cold([&] {
+    while (!done) {
+      syscall(SYS_madvise, range_.data(), range_.size(), MADV_COLD);
+      syscall(SYS_madvise, view_->staging(0), range_.size(), MADV_COLD);
+    }
+  });
+  // Not read where it is not: that would wait for the lock that is held here.
+  const auto holds = [](const void* at, std::uint64_t value) {
+    unsigned char is_there = 0;
+    return mincore(const_cast<void*>(at), kPageBytes, &is_there) == 0 && (is_there & 1) != 0 &&
+           *static_cast<const std::uint64_t*>(at) == value;
+  };
+  std::uint64_t right = 0, refused = 0;
+  std::unique_lock lock(mutex_);
+  for (std::uint64_t round = 1; round <= kRounds && right == (round - 1) * kPages; ++round) {
+    for (std::uint32_t first = 0; first < kPages;) {
+      const auto pages = std::min<std::uint32_t>(1 + (round + first) % kLongest, kPages - first);
+      std::array<View::Taken, kLongest> answers{};
+      view_->take_out({first, pages}, {answers.data(), pages});
+      for (PageNumber page = first; page < first + pages; ++page) {
+        const bool taken = answers[page - first] == View::Taken::kTaken;
+        if (taken && holds(view_->staging(page), round)) view_->put_back({page, 1});
+        refused += answers[page - first] == View::Taken::kRefused;
+        const bool is_right = holds(words(page), round);
+        right += is_right;
+        if (is_right) write(page, round + 1);
+      }
+      first += pages;
+    }
+  }
+  lock.unlock();
+  done = true;
+  cold.join();
+  EXPECT_EQ(right, kRounds * kPages);
+  std::fprintf(stderr, "kernel_view_test: of %lu pages %lu were refused\n", static_cast<unsigned long>(right),
+               static_cast<unsigned long>(refused));
 }
 
 TEST_P(KernelViewTest, PagesThatTheProgramDroppedAreGone) {
