@@ -95,9 +95,14 @@ class Panel:
             cells = ("-" if value is None else f"{value:.4g}" for value in values.values())
             lines.append(f'"{name}" ' + " ".join(cells))
         bars = (f"{data} using {i + 2}:xtic(1) title columnheader({i + 2})" for i in range(len(self.ways())))
-        least = min((value for row in self.groups.values() for value in row.values() if value), default=1.0)
+        values = [value for row in self.groups.values() for value in row.values() if value]
+        least, most = min(values, default=1.0), max(values, default=1.0)
         floor = 1.0 if least >= 1 else least * 0.7  # so that the shortest bar is seen
-        labels = [f"set yrange [{floor}:*]", f"set title '{self.title}' noenhanced", f"set ylabel '{self.axis}'"]
+        # Powers of ten alone would be one line or two where all is near to one another.
+        is_wide = most > 30 * floor
+        tics = "autofreq" if is_wide else "(0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 5, 10, 20, 50, 100)"
+        labels = [f"set yrange [{floor}:{'*' if is_wide else most * 1.2}]", f"set ytics {tics}", f"set title '{self.title}' noenhanced",
+                  f"set ylabel '{self.axis}' noenhanced"]
         return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 
@@ -117,7 +122,8 @@ def plot(path, panels):
     terminal = f"svg size {size} font 'sans,12' background 'white'" if path.endswith(".svg") else f"png size {size}"
     lines = [f"set terminal {terminal}", f"set output '{path}'", "set style data histogram",
              "set style histogram clustered gap 1", "set style fill solid 0.85 border -1", "set boxwidth 0.9",
-             "set logscale y", "set key outside center bottom horizontal", "set grid ytics", "set datafile missing '-'",
+             "set logscale y", "set key outside center bottom horizontal noenhanced samplen 1",
+             "set rmargin 10", "set grid ytics", "set datafile missing '-'",
              "set xtics noenhanced rotate by -30", "set multiplot"]
     for number, panel in enumerate(panels):
         width, left = (1.0, 0.0) if number == 0 else (1.0 / below, (number - 1) % below / below)

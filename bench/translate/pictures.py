@@ -47,11 +47,11 @@ def of_the_seed(results):
     shown.append(panel("The stores themselves, one at a time", "microseconds",
                        {own: {store: us.get(f"{own}.{store}") for store in stores} for own in table61.OWN}))
     values = {(line["metric"], line["name"]): line["value"] for line in results}
-    asked = {}
+    asked = {store: {} for store in stores}
     for over, _, _, bound, metric in table61.BOUNDS:
-        what = short(over.removesuffix(".{store}"))
-        asked[f"{what} {metric.removeprefix('table61_').replace('_', ' ')} ({bound:g})"] = {
-            store: values.get((metric, over.format(store=store))) for store in stores}
+        what = f"{short(over.removesuffix('.{store}'))} {metric.removeprefix('table61_').replace('_', ' ')} ({bound:g})"
+        for store in stores:
+            asked[store][what] = values.get((metric, over.format(store=store)))
     return [panel("Table 6.1, what was asked for (at most)", "ratio", asked), *shown]
 
 
