@@ -42,13 +42,19 @@ bool is_to_be_seen(const llvm::Function& function) {
   return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasFnAttribute(kDone);
 }
 
-// Patterns that nothing in this file is meant by, as one with a slip of the pen is.
-std::string unmatched(const llvm::Module& module, const Settings& settings) {
+// Patterns that do nothing: nothing in this file is meant by them, as by one with a slip of the pen, or a lock is.
+std::string in_vain(const llvm::Module& module, const Settings& settings) {
   const std::string in = " in " + module.getSourceFileName();
   if (!settings.only.empty() && llvm::none_of(module, [&](const llvm::Function& function) {
         return is_to_be_seen(function) && settings.is_only(function);
       })) {
     return "-ffar-only: no function" + in + " has a name, or is in a file, that it says: nothing is done there";
+  }
+  const auto lock =
+      llvm::find_if(module, [&](const llvm::Function& function) { return settings.borrows_locks(function); });
+  if (lock != module.end()) {
+    return "-ffar-borrow: " + lock->getName().str() + "() is lent nothing, because a copy of a lock is none; " +
+           "give the lock local memory, or run with FARHEAP_FAR_MODE=cached";
   }
   if (!settings.borrow.empty() &&
       llvm::none_of(module, [&](const llvm::Function& function) { return settings.may_borrow(function); })) {
@@ -111,7 +117,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     profile = std::move(*found);
   }
   const bool is_new = llvm::any_of(module, is_to_be_seen);
-  if (is_new) warn(module, unmatched(module, *read));
+  if (is_new) warn(module, in_vain(module, *read));
   bool changed = false;
   if (is_new && read->level == Level::kGuard && read->guards == kRecord) {
     note_that_guards_count(module);

@@ -76,6 +76,16 @@ llvm::StringRef file_of(const llvm::Function& function) {
   return known != nullptr ? known->getFilename() : llvm::StringRef(function.getParent()->getSourceFileName());
 }
 
+// A lent copy of a lock is none: who waits at it waits for ever.
+bool is_of_locks(const llvm::Function& function) {
+  static constexpr llvm::StringLiteral kBegins[] = {
+      "pthread_mutex_",   "pthread_cond_", "pthread_rwlock_", "pthread_spin_", "pthread_barrier_",
+      "pthread_once",     "sem_",          "__kmpc_critical", "mtx_",          "cnd_",
+      "omp_init_",        "omp_destroy_",  "omp_set_lock",    "omp_unset_",    "omp_test_",
+      "omp_set_nest_lock"};
+  return llvm::any_of(kBegins, [&](llvm::StringRef begin) { return function.getName().starts_with(begin); });
+}
+
 }  // namespace
 
 bool Settings::is_only(const llvm::Function& function) const {
@@ -92,7 +102,11 @@ bool Settings::wants(const llvm::GlobalVariable& variable) const {
 }
 
 bool Settings::may_borrow(const llvm::Function& function) const {
-  return any_of(borrow, function.getName(), file_of(function));
+  return !is_of_locks(function) && any_of(borrow, function.getName(), file_of(function));
+}
+
+bool Settings::borrows_locks(const llvm::Function& function) const {
+  return is_of_locks(function) && any_of(borrow, function.getName(), file_of(function));
 }
 
 bool anywhere() { return g_anywhere; }

@@ -44,7 +44,10 @@ struct Settings {
   [[nodiscard]] bool wants(const llvm::GlobalVariable& variable) const;
   // By `only` alone.
   [[nodiscard]] bool is_only(const llvm::Function& function) const;
+  // Never functions of locks and of what else threads wait at.
   [[nodiscard]] bool may_borrow(const llvm::Function& function) const;
+  // They are named all the same.
+  [[nodiscard]] bool borrows_locks(const llvm::Function& function) const;
 };
 
 // As the command line has it. An error names the option and the pattern that is wrong.

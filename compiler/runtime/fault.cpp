@@ -60,7 +60,8 @@ void say(const siginfo_t* info, const void* context) {
   if (is_far(info->si_addr)) {
     what = "far memory";
     why =
-        "that code was not translated; compile it with farcc -ffar=translate-heap, or give it local memory; or, if it "
+        "that code was not translated; with FARHEAP_FAR_MODE=cached it may touch it; or compile it with farcc "
+        "-ffar=translate-heap, or give it local memory; or, if it "
         "keeps no pointer, name the function that your code calls with -ffar-borrow= (`farcc -ffar-report` lists the "
         "calls that pass pointers as they are)";
   } else if (was_moved(info->si_addr)) {

@@ -175,6 +175,25 @@ class Mixed(Case):
         self.assertRegex(done.stderr, r"farheap: cannot touch far memory at 0x\w+: .*was not translated.*-ffar-borrow=")
         self.check_place(done.stderr, "add")
 
+    def test_a_lent_lock_hung_without_a_word(self):
+        program = """
+            #include <pthread.h>
+            #include <stdlib.h>
+            int main(void) {
+              pthread_mutex_t *lock = malloc(sizeof *lock);
+              pthread_mutex_init(lock, NULL);
+              pthread_mutex_lock(lock);
+              pthread_mutex_unlock(lock);
+              pthread_mutex_lock(lock);
+            }"""
+        self.write("lock.c", program)
+        said = self.farcc("-O1", "-pthread", LEVEL, "-ffar-borrow=pthread_*", "lock.c", "-o", "lock").stderr
+        self.assertIn("pthread_mutex_init() is lent nothing", said)
+        done = self.start("./lock")
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertIn("with FARHEAP_FAR_MODE=cached it may touch it", done.stderr)
+        self.run_well("./lock", FARHEAP_FAR_MODE="cached")
+
     def check_place(self, said, function):
         """The command that is named there names the function."""
         command = re.search("in a function of .*/program, which `(addr2line -f -e .*)` names", said)
