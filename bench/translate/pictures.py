@@ -50,8 +50,9 @@ def of_the_seed(results):
     asked = {store: {} for store in stores}
     for over, _, _, bound, metric in table61.BOUNDS:
         what = f"{short(over.removesuffix('.{store}'))} {metric.removeprefix('table61_').replace('_', ' ')} ({bound:g})"
-        for store in stores:
-            asked[store][what] = values.get((metric, over.format(store=store)))
+        ratios = {store: values.get((metric, over.format(store=store))) for store in stores}
+        for store in stores if any(ratios.values()) else ():
+            asked[store][what] = ratios[store]
     return [panel("Table 6.1, what was asked for (at most)", "ratio", asked), *shown]
 
 

@@ -78,7 +78,9 @@ class OfTheSeed(unittest.TestCase):
                          {"original": {"redis": 0.2}, "heap.direct": {"redis": 1100.0}, "heap.cached": {"redis": 0.4},
                           "heap.flushed": {"redis": 25.0}})
         self.assertEqual(panels["The stores themselves, one at a time"]["own_put"], {"redis": 10.0})
-        self.assertEqual(panels["Table 6.1, what was asked for (at most)"]["heap.flushed puts (2)"], {"redis": 2.5})
+        self.assertEqual(panels["Table 6.1, what was asked for (at most)"]["redis"],
+                         {"heap.cached over original (3)": 2.0, "heap.flushed puts (2)": 2.5,
+                          "heap.direct over own (1.2)": 1.1, "heap_loads.heap.direct over own (1.2)": 1.3})
 
 
 class Earlier(unittest.TestCase):
