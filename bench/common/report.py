@@ -101,8 +101,8 @@ class Panel:
         # Powers of ten alone would be one line or two where all is near to one another.
         is_wide = most > 30 * floor
         tics = "autofreq" if is_wide else "(0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 5, 10, 20, 50, 100)"
-        labels = [f"set yrange [{floor}:{'*' if is_wide else most * 1.2}]", f"set ytics {tics}", f"set title '{self.title}' noenhanced",
-                  f"set ylabel '{self.axis}' noenhanced"]
+        labels = [f"set yrange [{floor}:{'*' if is_wide else most * 1.2}]", f"set ytics {tics}",
+                  f"set title '{self.title}' noenhanced", f"set ylabel '{self.axis}' noenhanced"]
         return [*lines, "END", *labels, "plot " + ", ".join(bars)]
 
 
