@@ -74,7 +74,7 @@ llvm::SmallVector<llvm::BasicBlock*> make_preheaders(llvm::LoopInfo& loops, llvm
 void remove_unused(llvm::ArrayRef<llvm::BasicBlock*> made) {
   for (llvm::BasicBlock* block : made) {
     auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-    const bool is_bare = branch != nullptr && branch->isUnconditional() && block->getFirstNonPHIOrDbg() == branch;
+    const bool is_bare = branch != nullptr && branch->isUnconditional() && &*block->getFirstNonPHIOrDbg() == branch;
     if (is_bare) llvm::TryToSimplifyUncondBranchFromEmptyBlock(block);
   }
 }
