@@ -11,7 +11,9 @@ namespace {
 
 constexpr char kMagic[8] = {'F', 'a', 'r', 'L', 'e', 'a', 's', 'e'};
 constexpr std::uint64_t kFormat = 2;
-constexpr std::uint64_t kFormatWithoutTimeNamespace = 1;
+constexpr std::uint64_t kFirstFormat = 1;
+// An owner in the first format does not say how far it writes: that is 256 GiB of pages.
+constexpr std::uint64_t kReachOfFirstFormat = std::uint64_t{1} << 26;
 
 struct Layout {
   char magic[8];
@@ -22,18 +24,18 @@ struct Layout {
   std::uint64_t boot, pid_namespace, pid, start;
   std::uint64_t name_bytes;
   char name[LeaseRecord::kLongestName + 1];
-  std::uint64_t time_namespace;  // since format 2; zeros before it, like the rest of the block
+  // Since format 2; zeros before it, like the rest of the block.
+  std::uint64_t time_namespace, fence, reserved;
 };
 static_assert(sizeof(Layout) <= 512 && std::is_trivially_copyable_v<Layout>);
 
 std::uint64_t checksum_of(const Layout& layout) {
   constexpr std::size_t kFrom = offsetof(Layout, format);
-  const std::size_t end =
-      layout.format == kFormatWithoutTimeNamespace ? offsetof(Layout, time_namespace) : sizeof layout;
+  const std::size_t end = layout.format == kFirstFormat ? offsetof(Layout, time_namespace) : sizeof layout;
   return XXH3_64bits(reinterpret_cast<const char*>(&layout) + kFrom, end - kFrom);
 }
 
-bool is_known(std::uint64_t format) { return format == kFormat || format == kFormatWithoutTimeNamespace; }
+bool is_known(std::uint64_t format) { return format == kFormat || format == kFirstFormat; }
 
 }  // namespace
 
@@ -45,6 +47,7 @@ void encode(const LeaseRecord& record, std::span<std::byte> block) {
   layout.owner = record.owner, layout.token = record.token, layout.beat = record.beat, layout.commit = record.commit;
   layout.boot = record.process.boot, layout.pid_namespace = record.process.pid_namespace;
   layout.time_namespace = record.process.time_namespace;
+  layout.fence = record.fence, layout.reserved = record.reserved;
   layout.pid = record.process.pid, layout.start = record.process.start;
   layout.name_bytes = std::min(record.name.size(), LeaseRecord::kLongestName);
   std::memcpy(layout.name, record.name.data(), layout.name_bytes);
@@ -59,20 +62,24 @@ std::optional<LeaseRecord> decode(std::span<const std::byte> block) {
   std::memcpy(&layout, block.data(), sizeof layout);
   if (std::memcmp(layout.magic, kMagic, sizeof kMagic) != 0 || layout.checksum != checksum_of(layout) ||
       !is_known(layout.format) || layout.use > static_cast<std::uint64_t>(LeaseUse::kAlone) ||
-      layout.name_bytes > LeaseRecord::kLongestName) {
+      layout.name_bytes > LeaseRecord::kLongestName || (layout.format == kFormat && layout.fence > layout.reserved)) {
     return std::nullopt;
   }
-  return LeaseRecord{.use = static_cast<LeaseUse>(layout.use),
-                     .owner = layout.owner,
-                     .token = layout.token,
-                     .beat = layout.beat,
-                     .commit = layout.commit,
-                     .process = {.boot = layout.boot,
-                                 .pid_namespace = layout.pid_namespace,
-                                 .time_namespace = layout.format == kFormat ? layout.time_namespace : 0,
-                                 .pid = layout.pid,
-                                 .start = layout.start},
-                     .name = std::string(layout.name, layout.name_bytes)};
+  LeaseRecord record{
+      .use = static_cast<LeaseUse>(layout.use),
+      .owner = layout.owner,
+      .token = layout.token,
+      .beat = layout.beat,
+      .commit = layout.commit,
+      .process = {.boot = layout.boot, .pid_namespace = layout.pid_namespace, .pid = layout.pid, .start = layout.start},
+      .name = std::string(layout.name, layout.name_bytes)};
+  if (layout.format == kFirstFormat) {
+    record.reserved = record.use == LeaseUse::kNone ? 0 : kReachOfFirstFormat;
+  } else {
+    record.process.time_namespace = layout.time_namespace;
+    record.fence = layout.fence, record.reserved = layout.reserved;
+  }
+  return record;
 }
 
 }  // namespace farheap::share

@@ -90,16 +90,18 @@ Result<bool> StoreLease::take(LeaseUse use, std::uint64_t commit) {
                         .owner = base::random_number(),
                         .token = record_.token + 1,
                         .commit = commit,
+                        .fence = record_.use == LeaseUse::kNone ? record_.fence : record_.reserved,
+                        .reserved = record_.reserved,
                         .process = os::name_of_this_process(),
                         .name = name_for_people()});
   if (written && *written) taken_ = true;
   return written;
 }
 
-Status StoreLease::set(LeaseUse use, std::uint64_t commit) {
-  LeaseRecord next = record_;
-  next.use = use, next.commit = commit;
+// A process that was restored from a checkpoint is another one than it was, and says so with the next beat.
+Status StoreLease::set(LeaseRecord next) {
   ++next.beat;
+  next.process = os::name_of_this_process();
   auto written = write(next);
   if (!written) return fail(std::move(written.error()));
   if (*written) return {};
@@ -111,16 +113,21 @@ Status StoreLease::set(LeaseUse use, std::uint64_t commit) {
       "others write");
 }
 
-void StoreLease::release() {
+void StoreLease::release(std::uint64_t fence) {
   if (!taken_) return;
   taken_ = false;
   LeaseRecord last = record_;
   last.use = LeaseUse::kNone;
+  last.fence = fence;
   last.name.clear();
   constexpr int kTries = 3;  // what stays is held for as long as this process runs
   for (int i = 0; i < kTries; ++i) {
     if (write(last)) return;
   }
+}
+
+std::int64_t StoreLease::sure_until_ns() const {
+  return renewed_ns_.load() + std::int64_t{term_ms} * 1'000'000 / 8 * 7;
 }
 
 bool StoreLease::is_sure() const {
