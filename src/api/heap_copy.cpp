@@ -119,7 +119,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
     if (options.progress) options.progress(std::min(pages * base::kPageBytes, all), all);
     return go_on(from, options);
   };
-  auto copy = segment::VersionsCopy::begin(**source, (*versions)->last_commit(), **target, tell);
+  auto copy = segment::VersionsCopy::begin(**source, (*versions)->last_commit(), **target, tell, to.leases().fence());
   if (!copy) return fail(std::move(copy.error()));
   for (const Snapshot& one : wanted->snapshots) {
     if (Status status = (*copy)->add(one); !status) return status;

@@ -10,7 +10,7 @@
 namespace farheap::api {
 namespace {
 
-// Nothing that anybody has put there: no store at all, or a heap that is not finished.
+// Nothing that anybody has put there: no store at all, or a heap that is not finished, or whose removal is not.
 Result<bool> is_unfinished(const HeapPlace& place, HeapLock& lock, const char* what) {
   auto store = place.open(lock);
   if (!store) return fail(std::move(store.error()));
@@ -20,6 +20,8 @@ Result<bool> is_unfinished(const HeapPlace& place, HeapLock& lock, const char* w
     auto usage = (*store)->usage();
     if (!usage) return fail(std::move(usage.error()));
     if (usage->blocks == 0) return true;
+    auto removed = segment::is_any_taken_back(**store);
+    if (!removed || *removed) return removed;
   }
   return fail(ErrorCode::kConflict, what, place.uri, found ? "there is a heap already" : "there is something else",
               "choose another place");

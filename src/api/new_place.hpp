@@ -23,6 +23,7 @@ class NewPlace {
 
   [[nodiscard]] const HeapPlace& place() const { return held_->place; }
   [[nodiscard]] Result<std::unique_ptr<Store>> open() const { return held_->place.open(*held_->lock); }
+  [[nodiscard]] const segment::VersionLeases& leases() const { return *held_->lock; }
   void keep() { held_->removes = false; }
   // It may be read from now on, in this process too.
   [[nodiscard]] Status let_readers_in() { return held_->lock->let_readers_in(); }

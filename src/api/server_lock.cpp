@@ -17,6 +17,8 @@ class ServerLock final : public HeapLock {
   Status let_readers_in() override { return leases_->let_readers_in(); }
   Status take(std::uint64_t commit) override { return leases_->take(commit); }
   Result<std::uint64_t> oldest() override { return leases_->oldest(); }
+  std::uint64_t fence() const override { return leases_->fence(); }
+  bool is_anybody_late() const override { return leases_->is_anybody_late(); }
   void leave_to_parent() override { leases_->leave_to_parent(); }
   std::unique_ptr<Store> guard(std::unique_ptr<Store> store) override {
     return std::make_unique<share::LeasedStore>(std::move(store), *leases_);

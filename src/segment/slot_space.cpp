@@ -43,13 +43,17 @@ void SlotSpace::hold(std::uint64_t slot, bool on) {
   held_count_ = on ? held_count_ + 1 : held_count_ - 1;
 }
 
+// Which of the free ones lie behind the fence is not known: it is enough if they could.
 bool SlotSpace::is_worth_searching() const {
-  return end_ - kSuperblocks - taken_ - held_count_ > end_ / kWorthSearching;
+  const std::uint64_t behind = end_ > fence_ ? end_ - fence_ : 0;
+  return std::min(end_ - kSuperblocks - taken_ - held_count_, behind) > behind / kWorthSearching;
 }
+
+void SlotSpace::set_fence(std::uint64_t fence) { fence_ = std::max(fence_, fence); }
 
 Result<SlotSpace::Run> SlotSpace::take(std::uint64_t wanted) {
   const std::uint64_t least = std::min(wanted, kLeastRun);
-  if (may_reuse_ && is_worth_searching() && !(no_long_runs_ && least > 1)) {
+  if (may_reuse_ && is_worth_searching() && least < shortest_missing_) {
     auto found = find(wanted, least);
     if (!found) return found;
     if (found->count != 0) {
@@ -57,29 +61,31 @@ Result<SlotSpace::Run> SlotSpace::take(std::uint64_t wanted) {
       cursor_ = found->first + found->count;
       return found;
     }
-    no_long_runs_ = true;
+    shortest_missing_ = least;
   }
-  const Run fresh{end_, std::min(wanted, SlotRef::kSlots - end_)};
+  const std::uint64_t first = std::max(end_, fence_);
+  const Run fresh{first, std::min(wanted, SlotRef::kSlots - std::min(first, SlotRef::kSlots))};
   if (fresh.count == 0) {
     return fail(ErrorCode::kNoSpace, "cannot write a page", "the heap", "all numbers of its store are used up");
   }
   if (Status status = mark(fresh); !status) return fail(std::move(status.error()));
-  end_ += fresh.count;
+  end_ = fresh.first + fresh.count;
   return fresh;
 }
 
-// Once around, from the cursor on.
+// Once around behind the fence, from the cursor on.
 Result<SlotSpace::Run> SlotSpace::find(std::uint64_t wanted, std::uint64_t least) {
-  if (cursor_ >= end_) cursor_ = 0;
-  const std::uint64_t leaves = (end_ + kLeafSlots - 1) / kLeafSlots;
+  if (cursor_ >= end_ || cursor_ < fence_) cursor_ = fence_;
+  const std::uint64_t first_leaf = fence_ / kLeafSlots;
+  const std::uint64_t leaves = (end_ + kLeafSlots - 1) / kLeafSlots - first_leaf;
   for (std::uint64_t i = 0; i <= leaves; ++i) {
-    const std::uint64_t leaf = (cursor_ / kLeafSlots + i) % leaves;
-    const std::uint64_t first = leaf * kLeafSlots;
+    const std::uint64_t leaf = first_leaf + (cursor_ / kLeafSlots - first_leaf + i) % leaves;
+    const std::uint64_t first = std::max(leaf * kLeafSlots, fence_);
     auto taken = tree_.find(leaf);
     if (!taken) return fail(std::move(taken.error()));
     const auto held = held_.find(leaf);
     const Run run = find_in_leaf(*taken, held == held_.end() ? nullptr : held->second.get(), i == 0 ? cursor_ : first,
-                                 std::min(first + kLeafSlots, end_), wanted, least);
+                                 std::min((leaf + 1) * kLeafSlots, end_), wanted, least);
     if (run.count != 0) return run;
   }
   return Run{};
@@ -124,7 +130,7 @@ Result<std::vector<SlotSpace::Run>> SlotSpace::free_runs() {
 }
 
 Status SlotSpace::give_back(std::uint64_t slot) {
-  no_long_runs_ = false;
+  shortest_missing_ = kAll;
   return mark(slot, false);
 }
 
@@ -159,7 +165,7 @@ std::vector<SlotSpace::Run> SlotSpace::finish(std::uint64_t commit, std::uint64_
     }
     waiting_.pop_front();
   }
-  if (!runs.empty()) no_long_runs_ = false;
+  if (!runs.empty()) shortest_missing_ = kAll;
   settle(oldest_read);
   return runs;
 }

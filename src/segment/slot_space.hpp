@@ -12,6 +12,8 @@
 // when it was opened is not known any more: nothing is reused before both superblocks lead to what was opened or to
 // something newer (the owner sees to that when is_waiting()), nor while somebody reads an older commit.
 //
+// No slot below a fence (version_leases.hpp) is taken, whether it is free or not.
+//
 // Thread-safety: none; the owner locks.
 #pragma once
 
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "segment/block_tree.hpp"
+#include "segment/superblock.hpp"
 
 namespace farheap::segment {
 
@@ -41,6 +44,10 @@ class SlotSpace {
 
   // 1 to `wanted` free slots in a row. Requires: wanted > 0. kNoSpace when all numbers are used up.
   [[nodiscard]] Result<Run> take(std::uint64_t wanted);
+  // From now on. It only rises.
+  void set_fence(std::uint64_t fence);
+  // What was written there may be written over.
+  [[nodiscard]] bool is_behind_fence(std::uint64_t slot) const { return slot >= fence_; }
   // No version ever referred to it.
   [[nodiscard]] Status give_back(std::uint64_t slot);
   // A version does, but the next commit does not.
@@ -69,6 +76,7 @@ class SlotSpace {
  private:
   // A free share below this is not looked for: 1/16 of the store.
   static constexpr std::uint64_t kWorthSearching = 16;
+  static constexpr std::uint64_t kAll = UINT64_MAX;
   // Shorter runs are left for the books, which take single slots.
   static constexpr std::uint64_t kLeastRun = 32;
 
@@ -85,9 +93,10 @@ class SlotSpace {
   std::uint64_t end_;
   std::uint64_t taken_;
   std::uint64_t held_count_ = 0;
-  std::uint64_t cursor_ = 0;   // where the search goes on
-  bool no_long_runs_ = false;  // since something became free
+  std::uint64_t cursor_ = 0;               // where the search goes on
+  std::uint64_t shortest_missing_ = kAll;  // no run of so many was found since something became free
   bool may_reuse_ = false;
+  std::uint64_t fence_ = kSuperblocks;
   std::unordered_map<std::uint64_t, std::unique_ptr<BlockWords>> held_;  // by leaf, a bit a slot
   std::vector<std::uint64_t> released_;                                  // since the last commit
   std::size_t released_before_ = 0;                                      // the attempt

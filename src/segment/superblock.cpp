@@ -12,7 +12,8 @@
 namespace farheap::segment {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x0a0d4745'53484146;  // "FAHSEG\r\n"
+constexpr std::uint64_t kMagic = 0x0a0d4745'53484146;    // "FAHSEG\r\n"
+constexpr std::uint64_t kNothing = 0x0a454e4f'4e484146;  // "FAHNONE\n"
 
 // The words of the block, in order. Whoever reads it and whoever writes it go through the same list.
 template <class Block, class Visit>
@@ -48,6 +49,10 @@ constexpr std::size_t kChecksumWord = std::tuple_size_v<BlockWords> - 1;
 struct alignas(base::kPageBytes) Block {
   BlockWords words{};
   [[nodiscard]] std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(words)); }
+  [[nodiscard]] bool is_nothing() const {
+    return words[0] == kNothing &&
+           std::ranges::all_of(words.begin() + 1, words.end(), [](auto word) { return word == 0; });
+  }
   [[nodiscard]] std::uint64_t checksum() const { return XXH3_64bits(words.data(), kChecksumWord * 8); }
 };
 
@@ -106,11 +111,26 @@ Result<Superblock> decode(const Block& block, const Store& store) {
 
 }  // namespace
 
+void encode_nothing(std::span<std::byte> block) {
+  std::ranges::fill(block, std::byte{0});
+  std::memcpy(block.data(), &kNothing, sizeof kNothing);
+}
+
+Result<bool> is_any_taken_back(Store& store) {
+  for (std::uint64_t number = 0; number < kSuperblocks; ++number) {
+    Block block;
+    Get get{.block = number, .into = block.bytes()};
+    if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
+    if (get.outcome == Outcome::kOk && block.is_nothing()) return true;
+  }
+  return false;
+}
+
 Result<Superblock> read_one_superblock(Store& store, std::uint64_t number) {
   Block block;
   Get get{.block = number, .into = block.bytes()};
   if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
-  if (get.outcome == Outcome::kAbsent) {
+  if (get.outcome == Outcome::kAbsent || block.is_nothing()) {
     return fail(ErrorCode::kNotFound, "cannot open the heap", store.describe(), "one of its superblocks is not there");
   }
   return decode(block, store);
@@ -130,7 +150,7 @@ Result<FoundSuperblock> read_superblock(Store& store) {
       continue;
     }
     found.versions[number] = get.version;
-    if (get.outcome == Outcome::kAbsent) continue;
+    if (get.outcome == Outcome::kAbsent || block.is_nothing()) continue;
     auto content = decode(block, store);
     if (!content && content.error().code == ErrorCode::kUnavailable) return fail(std::move(content.error()));
     if (!content) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "farheap/store.hpp"
 #include "segment/block_tree.hpp"
@@ -58,6 +59,12 @@ struct FoundSuperblock {
 
 // What one of the two says, 0 or 1. kNotFound if it was never written.
 [[nodiscard]] Result<Superblock> read_one_superblock(Store& store, std::uint64_t number);
+
+// Fills a block with what stands in the place of a superblock that is taken back where an erasure could come late
+// (share/leased_store.hpp): to all who read it, it is not there.
+void encode_nothing(std::span<std::byte> block);
+// Whether one of the two is such a block, and nothing else.
+[[nodiscard]] Result<bool> is_any_taken_back(Store& store);
 
 // Writes it over the one of two commits ago and makes it durable; what could not be made durable is taken back.
 // kConflict if somebody else wrote there meanwhile; kUnknown if nobody knows whether it was written, and reading it

@@ -98,18 +98,25 @@ bool Versions::is_fresh(Page page) const {
   return leaf != fresh_.end() && leaf->second[place_of(page)];
 }
 
-// A page that no commit refers to yet is written over in its place; all others go to new slots.
+void Versions::raise_fence() {
+  if (leases_ != nullptr) space_.set_fence(leases_->fence());
+}
+
+// A page that no commit refers to yet is written over in its place, if nothing can arrive there late; all others go to
+// new slots.
 Status Versions::write(std::span<const Backing::Write> runs) {
   std::lock_guard writing(writing_);
   Lock lock(mutex_);
   settle(lock);
+  raise_fence();
   std::vector<Placed> pages;
   for (const Backing::Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
       const Page page = one.run.first + i;
       auto at = where(map_, page);
       if (!at) return fail(std::move(at.error()));
-      pages.push_back({page, one.from + i * kPageBytes, *at, is_fresh(page) ? *at : SlotRef()});
+      const bool stays = is_fresh(page) && space_.is_behind_fence(at->slot());
+      pages.push_back({page, one.from + i * kPageBytes, *at, stays ? *at : SlotRef()});
     }
   }
   Status status = take_slots(pages);

@@ -135,6 +135,8 @@ class Versions {
     const std::byte* bytes;
     SlotRef from, to;
   };
+  // What may still arrive from somebody, this process too, has become more.
+  void raise_fence();
   [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
   [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer);

@@ -67,6 +67,7 @@ Status Versions::commit_changes(Lock& lock) {
 // Trees that are sealed do not change before they are finished, so their blocks can be written without the mutex.
 Status Versions::commit(Attempt& attempt, Lock& lock) {
   settle(lock);
+  raise_fence();
   Status status = place_and_seal(attempt);
   lock.unlock();
   if (status) status = put_books(attempt);

@@ -29,7 +29,7 @@ VersionsCopy::VersionsCopy(Store& source, const Superblock& like, Store& target,
 VersionsCopy::~VersionsCopy() = default;
 
 Result<std::unique_ptr<VersionsCopy>> VersionsCopy::begin(Store& source, const Superblock& like, Store& target,
-                                                          Progress progress) {
+                                                          Progress progress, std::uint64_t fence) {
   auto unfinished =
       Versions::create(target, {.base_address = like.base_address, .capacity_pages = like.capacity_pages});
   if (!unfinished) return fail(std::move(unfinished.error()));
@@ -37,7 +37,7 @@ Result<std::unique_ptr<VersionsCopy>> VersionsCopy::begin(Store& source, const S
   if (!found) return fail(std::move(found.error()));
   std::unique_ptr<VersionsCopy> made(new VersionsCopy(source, like, target, std::move(progress)));
   made->superblocks_ = found->versions;
-  made->first_slot_ = found->content.end_slot;
+  made->first_slot_ = std::max(found->content.end_slot, fence);
   made->writer_ = std::make_unique<SlotWriter>(source, target, made->first_slot_);
   return made;
 }

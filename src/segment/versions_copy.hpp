@@ -28,9 +28,9 @@ class VersionsCopy {
   using Progress = std::function<Status(std::uint64_t pages)>;
 
   // Makes the target unfinished. kConflict if there is a segment in it. `like`: a superblock of the source. Both stores
-  // outlive the copy.
+  // outlive the copy. `fence`: of the target's leases.
   [[nodiscard]] static Result<std::unique_ptr<VersionsCopy>> begin(Store& source, const Superblock& like, Store& target,
-                                                                   Progress progress);
+                                                                   Progress progress, std::uint64_t fence = 0);
   ~VersionsCopy();
 
   // The next snapshot. On error it is as if it had not been asked for, and the next one may be.

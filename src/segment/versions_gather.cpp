@@ -115,6 +115,7 @@ Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffe
   if (Status read = read_slots(store_, reads); !read) return fail(std::move(read.error()));
   lock.lock();
 
+  raise_fence();
   Status status = take_slots(pages);
   std::uint64_t runs = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) runs += i == 0 || pages[i].to.slot() != pages[i - 1].to.slot() + 1;

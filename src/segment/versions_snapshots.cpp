@@ -30,6 +30,27 @@ void tell_of_damage(const Store& store, const FoundSuperblock& found) {
             store.describe(), found.content.commit);
 }
 
+// A commit that a former writer has sent may arrive until what it would replace is replaced. So the state that was
+// found becomes a commit of its own; if another came first, that is the one.
+Status shut_out_former_writers(Store& store, FoundSuperblock& found) {
+  constexpr int kTries = 4;
+  for (int i = 1;; ++i) {
+    Superblock same = found.content;
+    same.writer = base::random_number();
+    ++same.commit;
+    Status status = store.sync();
+    if (status) status = write_superblock(store, same, found.versions);
+    if (status) {
+      found.content = same;
+      return {};
+    }
+    if (status.error().code != ErrorCode::kConflict || i == kTries) return status;
+    auto again = read_superblock(store);
+    if (!again) return fail(std::move(again.error()));
+    found = *again;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings& settings, VersionLeases* leases) {
@@ -58,6 +79,9 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
   auto found = read_superblock(store);
   if (!found) return fail(std::move(found.error()));
   if (found->one_is_damaged) tell_of_damage(store, *found);
+  if (leases != nullptr && leases->is_anybody_late()) {
+    if (Status status = shut_out_former_writers(store, *found); !status) return fail(std::move(status.error()));
+  }
   return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
 }
 

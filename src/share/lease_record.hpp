@@ -31,8 +31,12 @@ struct LeaseRecord {
   std::uint64_t token = 0;   // how often it was taken
   std::uint64_t beat = 0;    // counted up by its owner, as a sign of life
   std::uint64_t commit = 0;  // that its owner reads
-  os::ProcessName process;   // its owner's
-  std::string name;          // for people: who has it
+  // Of a writer's lease (segment_leases.hpp). What earlier owners have sent, and what is in doubt, may still arrive at
+  // blocks below the fence: its owner writes none of these. It writes none from `reserved` on before that is raised.
+  std::uint64_t fence = 0;
+  std::uint64_t reserved = 0;
+  os::ProcessName process;  // its owner's
+  std::string name;         // for people: who has it
 };
 
 // Fills the block. Requires: at least 512 bytes.

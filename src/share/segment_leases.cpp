@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
 #include "base/log.hpp"
+#include "os/boot_clock.hpp"
 #include "os/runtime_threads.hpp"
-#include "share/boot_clock.hpp"
 
 namespace farheap::share {
 namespace {
@@ -23,15 +22,15 @@ std::uint64_t block_of(std::uint64_t reader) { return kFirstLease + 1 + reader; 
 SegmentLeases::SegmentLeases(std::unique_ptr<Store> store, std::string name)
     : store_(std::move(store)), name_(std::move(name)) {}
 
-Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store> store, LeaseUse use,
-                                                           std::string name) {
+Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store> store, LeaseUse use, std::string name,
+                                                           Beats beats) {
   if (!has(store->capabilities(), Capability::kVersions) || !has(store->capabilities(), Capability::kLinearisable)) {
     return fail(ErrorCode::kUnavailable, kWhat, name, "its store has no compare-and-swap that all clients see alike",
                 "name another engine: `farheap store kinds` lists them");
   }
   std::unique_ptr<SegmentLeases> leases(new SegmentLeases(std::move(store), std::move(name)));
   Status taken = use == LeaseUse::kReads ? leases->take_readers() : leases->take_writers(use);
-  if (taken) taken = leases->start_beating();
+  if (taken && beats == Beats::kByThread) taken = leases->start_beating();
   if (!taken) return fail(std::move(taken.error()));
   return leases;
 }
@@ -52,6 +51,9 @@ Status SegmentLeases::take_writers(LeaseUse use) {
     if (!taken) return fail(std::move(taken.error()));
     if (*taken) break;
   }
+  const LeaseRecord& record = mine_->record();
+  fence_ = record.fence, reserved_ = record.reserved;
+  is_anybody_late_ = record.fence != 0 && record.fence == record.reserved;
   return use == LeaseUse::kAlone ? check_nobody_reads() : Status{};
 }
 
@@ -72,7 +74,7 @@ Status SegmentLeases::check_nobody_reads() {
       }
     }
     if (!is_any) return {};
-    std::this_thread::sleep_for(lease_term() / 16);
+    os::boot_clock_sleep(lease_term() / 16);
     if (mine_->is_sure()) continue;
     if (Status renewed = mine_->renew(); !renewed) return renewed;
   }
@@ -106,13 +108,17 @@ Status SegmentLeases::take_readers() {
 
 Status SegmentLeases::let_readers_in() {
   std::lock_guard lock(mutex_);
-  return mine_->set(LeaseUse::kWrites, kNobody);
+  LeaseRecord next = mine_->record();
+  next.use = LeaseUse::kWrites, next.commit = kNobody;
+  return mine_->set(std::move(next));
 }
 
 Status SegmentLeases::take(std::uint64_t commit) {
   std::lock_guard lock(mutex_);
   if (mine_->record().commit == commit) return {};
-  return mine_->set(mine_->record().use, commit);
+  LeaseRecord next = mine_->record();
+  next.commit = commit;
+  return mine_->set(std::move(next));
 }
 
 Result<std::uint64_t> SegmentLeases::oldest() {
@@ -151,11 +157,11 @@ Status SegmentLeases::look_at_readers() {
         return fail(ErrorCode::kCorrupt, "cannot see who reads", name_,
                     fmt::format("block {} is no lease", block_of(i)));
       }
-      reader = {gets[i].version, *record, boot_clock_ns()};
+      reader = {gets[i].version, *record, os::boot_clock_ns()};
     }
     if (!reader.is_taken()) continue;
     const os::Presence presence = os::presence_of(reader.record.process);
-    const bool is_silent = boot_clock_ns() - reader.since_ns > std::chrono::nanoseconds(lease_term()).count();
+    const bool is_silent = os::boot_clock_ns() - reader.since_ns > std::chrono::nanoseconds(lease_term()).count();
     if (presence == os::Presence::kGone || (presence == os::Presence::kElsewhere && is_silent)) {
       if (Status ended = end_lease_of(i); !ended) return ended;
     }
@@ -172,18 +178,35 @@ Status SegmentLeases::end_lease_of(std::uint64_t number) {
   encode(ended, block);
   Put put{.block = block_of(number), .from = block, .expected = reader.version};
   if (Status status = store_->put({&put, 1}); !status) return status;
-  if (put.outcome == Outcome::kOk) reader = {put.version, ended, boot_clock_ns()};
+  if (put.outcome == Outcome::kOk) reader = {put.version, ended, os::boot_clock_ns()};
   return {};
 }
 
-Status SegmentLeases::make_sure() {
-  if (mine_->is_sure()) return {};
+Status SegmentLeases::make_sure() { return make_sure(0); }
+
+// A renewal that took long may be over before it is there.
+Status SegmentLeases::make_sure(std::uint64_t end) {
+  constexpr int kTries = 4;
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 16;  // 256 MiB of pages, and two blocks of the map of space
+  if (mine_->is_sure() && end <= reserved_.load()) return {};
   std::lock_guard lock(mutex_);
-  if (mine_->is_sure()) return {};
-  if (!mine_->is_taken()) {
-    return fail(ErrorCode::kConflict, "the lease is lost", name_, "somebody else has it", "open the heap again");
+  for (int i = 0; i < kTries; ++i) {
+    if (mine_->is_sure() && end <= reserved_.load()) return {};
+    if (!mine_->is_taken()) {
+      return fail(ErrorCode::kConflict, "the lease is lost", name_, "somebody else has it", "open the heap again");
+    }
+    LeaseRecord next = mine_->record();
+    if (end > next.reserved) next.reserved = (end / kAtOnce + 1) * kAtOnce;
+    if (Status status = mine_->set(std::move(next)); !status) return status;
+    reserved_ = mine_->record().reserved;
   }
-  return mine_->renew();
+  return fail(ErrorCode::kUnavailable, "the lease cannot be kept", name_,
+              "its store takes longer to answer than a lease lasts", "see to the network, or to the server");
+}
+
+void SegmentLeases::doubt() {
+  was_in_doubt_ = true;
+  fence_ = reserved_.load();
 }
 
 Result<std::uint64_t> SegmentLeases::blocks() {
@@ -205,12 +228,17 @@ Status SegmentLeases::start_beating() {
 }
 
 void* SegmentLeases::run(void* leases) {
-  static_cast<SegmentLeases*>(leases)->beat();
+  static_cast<SegmentLeases*>(leases)->keep_beating();
   return nullptr;
 }
 
+Status SegmentLeases::beat() {
+  std::lock_guard lock(mutex_);
+  return mine_->is_taken() ? mine_->renew() : Status{};
+}
+
 // What fails here is found by make_sure(): a server may be back in time.
-void SegmentLeases::beat() {
+void SegmentLeases::keep_beating() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (changed_.wait_for(lock, lease_term() / 4, [&] { return stopping_; })) return;
@@ -228,7 +256,7 @@ SegmentLeases::~SegmentLeases() {
     changed_.notify_all();
   }
   if (beating_) pthread_join(thread_, nullptr);
-  if (mine_ != nullptr) mine_->release();
+  if (mine_ != nullptr) mine_->release(was_in_doubt_ ? reserved_.load() : fence_.load());
 }
 
 void SegmentLeases::forget() {

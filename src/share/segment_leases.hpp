@@ -11,9 +11,24 @@
 //
 // A lease that was lost is found out before anything is done with what was read, and before anything is written
 // (make_sure(), leased_store.hpp): nobody gives away what a reader reads before its lease has changed hands by
-// compare-and-swap, so a lease that can be renewed after a read held during the read. One case is left: a writer that
-// is stopped in the middle of a call that writes, for longer than half a term, while a writer on another machine takes
-// over, writes what was stopped when it goes on. It can commit nothing, but it may write over a page.
+// compare-and-swap, so a lease that can be renewed after a read held during the read.
+//
+// What an owner has sent may arrive after its lease is another's, whatever clocks say: it was stopped in the middle of
+// a call, or killed with bytes in its kernel, or a network kept them. So terms and deadlines (store/deadline.hpp) only
+// make that rare, and a fence makes it harmless. The writer's record has two numbers, F <= R:
+//
+//   - its owner writes and erases blocks of pages and books from F on and below R only. R is raised by compare-and-swap
+//     before that is written which lies behind it (LeasedStore does both);
+//   - who takes the lease from one that did not give it up sets F = R in the same compare-and-swap. The former owner
+//     can raise R no more. So all that it, or any before it, has sent to blocks lies below the new F;
+//   - what a call sent without being answered is like a former owner's (doubt()): the owner goes on behind R, and makes
+//     that R the F of those after it.
+//
+// So no block that is written has anything late coming to it. Blocks below F that a version refers to stay: they were
+// there when F was raised, nobody sends anything to a block that the newest commit refers to, and a writer's last
+// commit is the newest: roots are replaced by compare-and-swap only, and who opens behind a fence replaces the root
+// that a late commit would replace (Versions::open()). Free blocks below F are erased and never used again: a store
+// that keeps blocks by key loses nothing but their numbers by it, of which there are 2^40.
 //
 // Thread-safety: any thread. A thread of its own renews the leases.
 #pragma once
@@ -21,6 +36,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <farheap/store.hpp>
 #include <memory>
@@ -28,6 +44,7 @@
 
 #include "segment/version_leases.hpp"
 #include "share/store_lease.hpp"
+#include "store/deadline.hpp"
 #include "store/heap_blocks.hpp"
 
 namespace farheap::share {
@@ -39,8 +56,10 @@ class SegmentLeases final : public segment::VersionLeases {
  public:
   // kConflict, with the holder's name, if somebody else's lease forbids it. kUnavailable if the store has no
   // compare-and-swap. `name`: of the segment, for messages.
+  // `beats`: kByHand for simulations, which call beat() themselves.
+  enum class Beats { kByThread, kByHand };
   [[nodiscard]] static Result<std::unique_ptr<SegmentLeases>> take(std::unique_ptr<Store> store, LeaseUse use,
-                                                                   std::string name);
+                                                                   std::string name, Beats beats = Beats::kByThread);
   [[nodiscard]] static Result<bool> has_writer(Store& store);
   // Gives them up.
   ~SegmentLeases() override;
@@ -49,8 +68,20 @@ class SegmentLeases final : public segment::VersionLeases {
   [[nodiscard]] Status let_readers_in();
   [[nodiscard]] Status take(std::uint64_t commit) override;
   [[nodiscard]] Result<std::uint64_t> oldest() override;
+  [[nodiscard]] std::uint64_t fence() const override { return fence_.load(); }
+  [[nodiscard]] bool is_anybody_late() const override { return is_anybody_late_; }
   // That what this process has leases for has been so until now. kConflict: it is not.
   [[nodiscard]] Status make_sure();
+  // The same, and blocks before `end` are reserved.
+  [[nodiscard]] Status make_sure(std::uint64_t end);
+  // What was sent below this may still arrive, and nothing was sent from there on.
+  [[nodiscard]] std::uint64_t reserved() const { return reserved_.load(); }
+  // Something was sent, and nobody knows whether it arrived, or will.
+  void doubt();
+  // Until when this process has its lease for sure.
+  [[nodiscard]] store::Deadline sure_until() const { return store::Deadline::at(mine_->sure_until_ns()); }
+  // Renews it. The thread's, four times in a term.
+  [[nodiscard]] Status beat();
   // How many blocks of the store are leases.
   [[nodiscard]] Result<std::uint64_t> blocks();
   // In a forked child: they are the parent's.
@@ -65,7 +96,7 @@ class SegmentLeases final : public segment::VersionLeases {
   [[nodiscard]] Status check_nobody_reads();
   [[nodiscard]] Status start_beating();
   static void* run(void* leases);
-  void beat();
+  void keep_beating();
 
   // What is known of a reader's block.
   struct Reader {
@@ -84,6 +115,10 @@ class SegmentLeases final : public segment::VersionLeases {
   std::condition_variable changed_;
   std::unique_ptr<StoreLease> mine_;
   std::array<Reader, kMostReaders> readers_;
+  std::atomic<std::uint64_t> fence_{0};
+  std::atomic<std::uint64_t> reserved_{0};
+  std::atomic<bool> was_in_doubt_{false};
+  bool is_anybody_late_ = false;
   pthread_t thread_{};
   bool beating_ = false;
   bool stopping_ = false;

@@ -7,11 +7,10 @@
 
 #include <cerrno>
 #include <ctime>
-#include <thread>
 #include <vector>
 
 #include "base/random_number.hpp"
-#include "share/boot_clock.hpp"
+#include "os/boot_clock.hpp"
 
 namespace farheap::share {
 namespace {
@@ -56,15 +55,15 @@ Result<bool> StoreLease::is_held() {
     const os::Presence presence = os::presence_of(record_.process);
     if (presence != os::Presence::kElsewhere) return presence == os::Presence::kHere;
     if (first != 0 && seen_ != first) return true;
-    if (first == 0) first = seen_, since = boot_clock_ns();
-    if (boot_clock_ns() - since > term_ms * 1'000'000) return false;
-    std::this_thread::sleep_for(lease_term() / 16);
+    if (first == 0) first = seen_, since = os::boot_clock_ns();
+    if (os::boot_clock_ns() - since > term_ms * 1'000'000) return false;
+    os::boot_clock_sleep(lease_term() / 16);
   }
 }
 
 // A put whose answer was lost is told by what stands there: no two writes are alike.
 Result<bool> StoreLease::write(const LeaseRecord& record) {
-  const std::int64_t began = boot_clock_ns();
+  const std::int64_t began = os::boot_clock_ns();
   std::vector<std::byte> block(store_.limits().block_bytes);
   encode(record, block);
   Put put{.block = block_, .from = block, .expected = seen_};
@@ -87,22 +86,22 @@ Result<bool> StoreLease::write(const LeaseRecord& record) {
 }
 
 Result<bool> StoreLease::take(LeaseUse use, std::uint64_t commit) {
-  auto process = os::name_of_this_process();
-  if (!process) return fail(std::move(process.error()));
   auto written = write({.use = use,
                         .owner = base::random_number(),
                         .token = record_.token + 1,
                         .commit = commit,
-                        .process = *process,
+                        .fence = record_.use == LeaseUse::kNone ? record_.fence : record_.reserved,
+                        .reserved = record_.reserved,
+                        .process = os::name_of_this_process(),
                         .name = name_for_people()});
   if (written && *written) taken_ = true;
   return written;
 }
 
-Status StoreLease::set(LeaseUse use, std::uint64_t commit) {
-  LeaseRecord next = record_;
-  next.use = use, next.commit = commit;
+// A process that was restored from a checkpoint is another one than it was, and says so with the next beat.
+Status StoreLease::set(LeaseRecord next) {
   ++next.beat;
+  next.process = os::name_of_this_process();
   auto written = write(next);
   if (!written) return fail(std::move(written.error()));
   if (*written) return {};
@@ -114,11 +113,12 @@ Status StoreLease::set(LeaseUse use, std::uint64_t commit) {
       "others write");
 }
 
-void StoreLease::release() {
+void StoreLease::release(std::uint64_t fence) {
   if (!taken_) return;
   taken_ = false;
   LeaseRecord last = record_;
   last.use = LeaseUse::kNone;
+  last.fence = fence;
   last.name.clear();
   constexpr int kTries = 3;  // what stays is held for as long as this process runs
   for (int i = 0; i < kTries; ++i) {
@@ -126,8 +126,12 @@ void StoreLease::release() {
   }
 }
 
+std::int64_t StoreLease::sure_until_ns() const {
+  return renewed_ns_.load() + std::int64_t{term_ms} * 1'000'000 / 8 * 7;
+}
+
 bool StoreLease::is_sure() const {
-  return taken_ && boot_clock_ns() - renewed_ns_.load() < std::int64_t{term_ms} * 1'000'000 / 2;
+  return taken_ && os::boot_clock_ns() - renewed_ns_.load() < std::int64_t{term_ms} * 1'000'000 / 2;
 }
 
 }  // namespace farheap::share

@@ -36,15 +36,19 @@ class StoreLease {
   // Instead of what look() or is_held() has seen last. False: somebody was faster.
   [[nodiscard]] Result<bool> take(LeaseUse use, std::uint64_t commit = 0);
   // Requires: it is held. kConflict: it is not any more.
-  [[nodiscard]] Status renew() { return set(record_.use, record_.commit); }
-  [[nodiscard]] Status set(LeaseUse use, std::uint64_t commit);
+  [[nodiscard]] Status renew() { return set(record_); }
+  // record() with changes; its beat and its process are seen to.
+  [[nodiscard]] Status set(LeaseRecord next);
   // The block stays, for nothing erases by compare-and-swap. Errors change nothing: then the lease ends by itself.
-  void release();
+  // `fence`: the one that stays.
+  void release(std::uint64_t fence);
   // It is not given up: it is another process's, or gone with its block.
   void forget() { taken_ = false; }
 
   // That it is held, and will be for another half of a term.
   [[nodiscard]] bool is_sure() const;
+  // Until when it is, at the least, if it is held: an eighth of a term before anybody else may have it.
+  [[nodiscard]] std::int64_t sure_until_ns() const;
   [[nodiscard]] bool is_taken() const { return taken_; }
   // Its own, or seen last; kNone if there was none.
   [[nodiscard]] const LeaseRecord& record() const { return record_; }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include "store/deadline.hpp"
+
 namespace farheap::engines {
 namespace {
 
@@ -62,7 +64,8 @@ Reply reply_of(const grpc::Status& status) {
 }
 
 std::chrono::system_clock::time_point Attempts::deadline() const {
-  return std::chrono::system_clock::now() + patience_.attempt;
+  const std::chrono::nanoseconds left = store::Deadline::of_this_call().left();
+  return std::chrono::system_clock::now() + std::min<std::chrono::nanoseconds>(patience_.attempt, left);
 }
 
 bool Attempts::again(const grpc::Status& status) {
@@ -77,12 +80,14 @@ bool Attempts::again(const grpc::Status& status) {
     // An attempt that timed out has waited already.
     since_ = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ? now - patience_.attempt : now;
   }
-  if (now - since_ >= patience_.all) return false;
+  if (now - since_ >= patience_.all || store::Deadline::of_this_call().has_passed()) return false;
   // Between half of it and all of it, so that clients that were refused together do not come back together.
   thread_local std::minstd_rand random{std::random_device{}()};
   const auto half = pause_.count() / 2;
-  std::this_thread::sleep_for(std::chrono::milliseconds(half + static_cast<std::int64_t>(random() % (half + 1))));
+  const std::chrono::milliseconds pause(half + static_cast<std::int64_t>(random() % (half + 1)));
+  std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, store::Deadline::of_this_call().left()));
   pause_ = std::min(pause_ * 2, kLongestPause);
+  if (store::Deadline::of_this_call().has_passed()) return false;
   return may_go_on_ == nullptr || !*may_go_on_ || (*may_go_on_)();
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "store/deadline.hpp"
+
 namespace farheap::engines {
 namespace {
 
@@ -23,6 +25,7 @@ struct Question {
   std::uint32_t text_bytes;
   std::uint64_t first;
   std::uint64_t number;
+  std::int64_t until_ns;
 };
 
 Error malformed() {
@@ -134,12 +137,14 @@ Status answer_safely(Slot& slot, const Question& question, std::span<std::byte> 
 }  // namespace
 
 void answer_slot(Slot& slot, std::span<std::byte> data, Store& engine) {
-  const Question question{static_cast<Operation>(slot.operation), slot.entries, slot.text_bytes, slot.first,
-                          slot.number};
+  const Question question{
+      static_cast<Operation>(slot.operation), slot.entries, slot.text_bytes, slot.first, slot.number, slot.until_ns};
   slot.failed = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(question.entries, kMostEntries); ++i) {
     slot.entry[i].outcome = static_cast<std::uint8_t>(Outcome::kFailed);
   }
+  // Who asks has the same clock: it started this process.
+  const store::CallDeadline until(question.until_ns == 0 ? store::Deadline() : store::Deadline::at(question.until_ns));
   if (const Status status = answer_safely(slot, question, data, engine); !status) write_error(slot, status.error());
 }
 

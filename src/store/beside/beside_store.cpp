@@ -15,6 +15,7 @@
 #include "store/beside/gets.hpp"
 #include "store/beside/process.hpp"
 #include "store/beside/slots.hpp"
+#include "store/deadline.hpp"
 
 namespace farheap::store::beside {
 namespace {
@@ -167,7 +168,8 @@ Status BesideStore::ask(Write write, Read read, bool may_repeat) {
     (*connection)->submit(slot.index());
     if ((*connection)->wait(slot.index())) return read(**connection, slot.index());
     if (!may_repeat) return fail(ErrorCode::kUnknown, "no answer", description_, kNoAnswer, "read it back to know");
-    if (attempt == kMostAttempts) return fail(ErrorCode::kIo, "no answer", description_, kNoAnswer);
+    if (attempt == kMostAttempts || Deadline::of_this_call().has_passed())
+      return fail(ErrorCode::kIo, "no answer", description_, kNoAnswer);
   }
 }
 
@@ -228,6 +230,7 @@ Status BesideStore::ask_plainly(const PlainQuestion& question, bool may_repeat, 
         Slot& slot = connection.slot(index);
         slot.operation = static_cast<std::uint32_t>(question.operation);
         slot.entries = 0, slot.notify = 0;
+        write_deadline(slot);
         slot.first = question.first, slot.number = question.number;
         slot.text_bytes = static_cast<std::uint32_t>(question.text.size());
         if (!question.text.empty()) std::memcpy(slot.text, question.text.data(), question.text.size());

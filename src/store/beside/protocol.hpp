@@ -20,7 +20,7 @@
 
 namespace farheap::store::beside {
 
-inline constexpr std::uint32_t kFormat = 1;
+inline constexpr std::uint32_t kFormat = 2;
 
 // ---- messages
 
@@ -145,7 +145,8 @@ struct alignas(4096) Slot {
   std::uint32_t notify;  // 0: nobody; else the number of an eventfd, plus 1
   std::uint32_t text_bytes;
   std::uint64_t first;
-  std::uint64_t number;  // erase: how many; add: the delta
+  std::uint64_t number;   // erase: how many; add: the delta
+  std::int64_t until_ns;  // store::Deadline of who asks; 0: it has none
   // The answer.
   alignas(64) std::uint32_t failed;  // 0, or the error's code plus 1; the text is the encoded error then
   std::uint32_t answer_bytes;

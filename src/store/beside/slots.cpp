@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "store/deadline.hpp"
+
 namespace farheap::store::beside {
 namespace {
 
@@ -17,12 +19,22 @@ SharedEntry shared_of(const Put& entry) {
           .expects = static_cast<std::uint8_t>(entry.expected ? 1 : 0)};
 }
 
+}  // namespace
+
+void write_deadline(Slot& slot) {
+  const Deadline deadline = Deadline::of_this_call();
+  slot.until_ns = deadline.is_never() ? 0 : deadline.boot_ns();
+}
+
+namespace {
+
 template <class Entry>
 void begin_question(Slot& slot, Operation operation, std::span<Entry> batch) {
   slot.operation = static_cast<std::uint32_t>(operation);
   slot.entries = static_cast<std::uint32_t>(batch.size());
   slot.notify = 0;
   slot.text_bytes = 0;
+  write_deadline(slot);
   for (std::size_t i = 0; i < batch.size(); ++i) slot.entry[i] = shared_of(batch[i]);
 }
 

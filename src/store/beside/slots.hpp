@@ -11,6 +11,9 @@
 
 namespace farheap::store::beside {
 
+// The deadline of this thread's call goes with every question.
+void write_deadline(Slot& slot);
+
 // Requires: a batch that check() let pass, with limits() of the slot's size.
 void write_batch(Connection& connection, std::uint32_t index, Operation operation, std::span<Get> batch);
 void write_batch(Connection& connection, std::uint32_t index, Operation operation, std::span<Put> batch);
