@@ -58,7 +58,9 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
   auto found = read_superblock(store);
   if (!found) return fail(std::move(found.error()));
   if (found->one_is_damaged) tell_of_damage(store, *found);
-  return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
+  std::unique_ptr<Versions> opened(new Versions(store, leases, found->content, found->versions));
+  opened->has_doubtful_end_ = !found->other_is_the_one_before;
+  return opened;
 }
 
 std::unique_ptr<Versions> Versions::at(Store& store, const Superblock& content) {
