@@ -25,6 +25,7 @@ WRONG_DATA = 99
 SKIPPED = 77
 # By the kernel: SIGILL, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 BY_A_SIGNAL = {128 + number for number in (4, 7, 8, 11, 31)} | {-number for number in (4, 7, 8, 11, 31)}
+ABORTED = {128 + 6, -6}
 
 # What each may answer on a machine that is short of something, broken, or forbids it. Some have two faces.
 CALLS = [
@@ -86,12 +87,17 @@ class Trial:
                 injected = "(INJECTED)" in log.read()
         return process.returncode, output.decode(), messages.decode(errors="replace"), injected
 
-    def ends_in_the_loader(self, command, call, error, number):
-        """Whether the last call that was made to fail was one of the loader, which has its own way with that."""
+    def is_not_ours(self, status, command, call, error, number):
+        """Whether it ended by a failure that the loader, or the C library for itself, has its own way with: the last
+        call that failed was the loader's, or the library aborts where it cannot give a thread's stack back."""
+        if status not in BY_A_SIGNAL | ABORTED:
+            return False
         self.run(command, call, error, number, with_stacks=True)
         with open(self.log, encoding="utf-8", errors="replace") as log:
-            after = log.read().split("(INJECTED)")[-1].split("\n")
-        return len(after) > 1 and "/ld-linux" in after[1]
+            frames = log.read().split("(INJECTED)")[-1].split("\n")[1:3]
+        if len(frames) < 2:
+            return False
+        return "/ld-linux" in frames[0] or (status in ABORTED and all("/libc.so" in frame for frame in frames))
 
     @staticmethod
     def judge(status, output, right, messages):
@@ -114,8 +120,8 @@ class Run(Trial):
         command = [self.tool, "run", "--memory", "32M", "--store", f"file:{place}", "--",
                    os.path.join(self.guests, "fault_guest"), "48", "1"]
         status, output, messages, injected = self.run(command, call, error, number)
-        if status in BY_A_SIGNAL and self.ends_in_the_loader(command, call, error, number):
-            return injected, "loader"
+        if self.is_not_ours(status, command, call, error, number):
+            return injected, "not ours"
         self.judge(status, output, "12288 pages right in 1 passes\n", messages)
         left = os.listdir(place)
         if left:
@@ -135,8 +141,8 @@ class Heap(Trial):
         guest = [os.path.join(self.guests, "kept_guest"), f"file:{place}/heap"]
         command = [*guest, "write", str(self.STEPS)]
         status, output, messages, injected = self.run(command, call, error, number)
-        if status in BY_A_SIGNAL and self.ends_in_the_loader(command, call, error, number):
-            return injected, "loader"
+        if self.is_not_ours(status, command, call, error, number):
+            return injected, "not ours"
         self.judge(status, output, "".join(f"{step}\n" for step in range(1, self.STEPS + 1)), messages)
         # What it said is there, and whole.
         said = int(output.split()[-1]) if output.split() else 0
