@@ -67,6 +67,9 @@ class Trial:
         self.folder = folder
         self.log = os.path.join(folder, "log")
 
+    def prepare(self):
+        """Before each run."""
+
     def run(self, command, call=None, error=None, number=0, with_stacks=False):
         """(status, output, messages, whether something failed)"""
         if call is not None:
@@ -92,12 +95,15 @@ class Trial:
         call that failed was the loader's, or the library aborts where it cannot give a thread's stack back."""
         if status not in BY_A_SIGNAL | ABORTED:
             return False
-        self.run(command, call, error, number, with_stacks=True)
-        with open(self.log, encoding="utf-8", errors="replace") as log:
-            frames = log.read().split("(INJECTED)")[-1].split("\n")[1:3]
-        if len(frames) < 2:
-            return False
-        return "/ld-linux" in frames[0] or (status in ABORTED and all("/libc.so" in frame for frame in frames))
+        for _ in range(10):  # threads take turns, so it may end in another way
+            self.prepare()
+            again, _, _, _ = self.run(command, call, error, number, with_stacks=True)
+            if again != status:
+                continue
+            with open(self.log, encoding="utf-8", errors="replace") as log:
+                last = [after.split("\n")[1:3] for after in log.read().split("(INJECTED)")[1:]][-1]
+            return "/ld-linux" in last[0] or (status in ABORTED and all("/libc.so" in frame for frame in last))
+        return False
 
     @staticmethod
     def judge(status, output, right, messages):
@@ -134,10 +140,14 @@ class Heap(Trial):
 
     STEPS = 4
 
-    def try_one(self, call, error, number):
+    def prepare(self):
         place = os.path.join(self.folder, "heap")
         shutil.rmtree(place, ignore_errors=True)
         os.makedirs(place)
+
+    def try_one(self, call, error, number):
+        place = os.path.join(self.folder, "heap")
+        self.prepare()
         guest = [os.path.join(self.guests, "kept_guest"), f"file:{place}/heap"]
         command = [*guest, "write", str(self.STEPS)]
         status, output, messages, injected = self.run(command, call, error, number)
