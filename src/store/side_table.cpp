@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/units.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::store {
@@ -200,9 +201,26 @@ Result<std::size_t> SideTable::look(const std::string& path) {
   return fail(ErrorCode::kCorrupt, "cannot look at the store", path, "it is not a table of Farheap");
 }
 
+// The kernel reports once that it could not write a page, and takes it for written from then on.
+void SideTable::write_all_again() {
+  const auto touch = [](void* page) {
+    auto& word = *static_cast<Word*>(page);
+    auto seen = word.load();
+    while (!word.compare_exchange_weak(seen, seen)) continue;  // the same, but written
+  };
+  auto* const begin = reinterpret_cast<std::byte*>(header_);
+  for (std::size_t at = 0; at < kWordsAt; at += base::kPageBytes) touch(begin + at);
+  for (std::uint64_t word = 0; word < end(); word += base::kPageBytes / sizeof(Word)) {
+    if (Word* const there = find(word)) touch(there);
+  }
+}
+
 Status SideTable::sync() {
+  if (sync_has_failed_.exchange(false)) write_all_again();
   if (fdatasync(file_) == 0) return {};
-  return fail(errno_error(errno, "cannot make it durable", name_, "look for a failing device"));
+  const int error = errno;
+  sync_has_failed_ = true;
+  return fail(errno_error(error, "cannot make it durable", name_, "look for a failing device"));
 }
 
 int SideTable::lock_file() {
