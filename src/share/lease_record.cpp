@@ -10,7 +10,8 @@ namespace farheap::share {
 namespace {
 
 constexpr char kMagic[8] = {'F', 'a', 'r', 'L', 'e', 'a', 's', 'e'};
-constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kFormat = 2;
+constexpr std::uint64_t kFormatWithoutTimeNamespace = 1;
 
 struct Layout {
   char magic[8];
@@ -21,13 +22,18 @@ struct Layout {
   std::uint64_t boot, pid_namespace, pid, start;
   std::uint64_t name_bytes;
   char name[LeaseRecord::kLongestName + 1];
+  std::uint64_t time_namespace;  // since format 2; zeros before it, like the rest of the block
 };
 static_assert(sizeof(Layout) <= 512 && std::is_trivially_copyable_v<Layout>);
 
 std::uint64_t checksum_of(const Layout& layout) {
   constexpr std::size_t kFrom = offsetof(Layout, format);
-  return XXH3_64bits(reinterpret_cast<const char*>(&layout) + kFrom, sizeof layout - kFrom);
+  const std::size_t end =
+      layout.format == kFormatWithoutTimeNamespace ? offsetof(Layout, time_namespace) : sizeof layout;
+  return XXH3_64bits(reinterpret_cast<const char*>(&layout) + kFrom, end - kFrom);
 }
+
+bool is_known(std::uint64_t format) { return format == kFormat || format == kFormatWithoutTimeNamespace; }
 
 }  // namespace
 
@@ -38,6 +44,7 @@ void encode(const LeaseRecord& record, std::span<std::byte> block) {
   layout.use = static_cast<std::uint64_t>(record.use);
   layout.owner = record.owner, layout.token = record.token, layout.beat = record.beat, layout.commit = record.commit;
   layout.boot = record.process.boot, layout.pid_namespace = record.process.pid_namespace;
+  layout.time_namespace = record.process.time_namespace;
   layout.pid = record.process.pid, layout.start = record.process.start;
   layout.name_bytes = std::min(record.name.size(), LeaseRecord::kLongestName);
   std::memcpy(layout.name, record.name.data(), layout.name_bytes);
@@ -51,7 +58,7 @@ std::optional<LeaseRecord> decode(std::span<const std::byte> block) {
   if (block.size() < sizeof layout) return std::nullopt;
   std::memcpy(&layout, block.data(), sizeof layout);
   if (std::memcmp(layout.magic, kMagic, sizeof kMagic) != 0 || layout.checksum != checksum_of(layout) ||
-      layout.format != kFormat || layout.use > static_cast<std::uint64_t>(LeaseUse::kAlone) ||
+      !is_known(layout.format) || layout.use > static_cast<std::uint64_t>(LeaseUse::kAlone) ||
       layout.name_bytes > LeaseRecord::kLongestName) {
     return std::nullopt;
   }
@@ -60,7 +67,11 @@ std::optional<LeaseRecord> decode(std::span<const std::byte> block) {
                      .token = layout.token,
                      .beat = layout.beat,
                      .commit = layout.commit,
-                     .process = {layout.boot, layout.pid_namespace, layout.pid, layout.start},
+                     .process = {.boot = layout.boot,
+                                 .pid_namespace = layout.pid_namespace,
+                                 .time_namespace = layout.format == kFormat ? layout.time_namespace : 0,
+                                 .pid = layout.pid,
+                                 .start = layout.start},
                      .name = std::string(layout.name, layout.name_bytes)};
 }
 

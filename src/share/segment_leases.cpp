@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
 #include "base/log.hpp"
+#include "os/boot_clock.hpp"
 #include "os/runtime_threads.hpp"
-#include "share/boot_clock.hpp"
 
 namespace farheap::share {
 namespace {
@@ -72,7 +71,7 @@ Status SegmentLeases::check_nobody_reads() {
       }
     }
     if (!is_any) return {};
-    std::this_thread::sleep_for(lease_term() / 16);
+    os::boot_clock_sleep(lease_term() / 16);
     if (mine_->is_sure()) continue;
     if (Status renewed = mine_->renew(); !renewed) return renewed;
   }
@@ -151,11 +150,11 @@ Status SegmentLeases::look_at_readers() {
         return fail(ErrorCode::kCorrupt, "cannot see who reads", name_,
                     fmt::format("block {} is no lease", block_of(i)));
       }
-      reader = {gets[i].version, *record, boot_clock_ns()};
+      reader = {gets[i].version, *record, os::boot_clock_ns()};
     }
     if (!reader.is_taken()) continue;
     const os::Presence presence = os::presence_of(reader.record.process);
-    const bool is_silent = boot_clock_ns() - reader.since_ns > std::chrono::nanoseconds(lease_term()).count();
+    const bool is_silent = os::boot_clock_ns() - reader.since_ns > std::chrono::nanoseconds(lease_term()).count();
     if (presence == os::Presence::kGone || (presence == os::Presence::kElsewhere && is_silent)) {
       if (Status ended = end_lease_of(i); !ended) return ended;
     }
@@ -172,7 +171,7 @@ Status SegmentLeases::end_lease_of(std::uint64_t number) {
   encode(ended, block);
   Put put{.block = block_of(number), .from = block, .expected = reader.version};
   if (Status status = store_->put({&put, 1}); !status) return status;
-  if (put.outcome == Outcome::kOk) reader = {put.version, ended, boot_clock_ns()};
+  if (put.outcome == Outcome::kOk) reader = {put.version, ended, os::boot_clock_ns()};
   return {};
 }
 

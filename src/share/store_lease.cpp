@@ -7,11 +7,10 @@
 
 #include <cerrno>
 #include <ctime>
-#include <thread>
 #include <vector>
 
 #include "base/random_number.hpp"
-#include "share/boot_clock.hpp"
+#include "os/boot_clock.hpp"
 
 namespace farheap::share {
 namespace {
@@ -56,15 +55,15 @@ Result<bool> StoreLease::is_held() {
     const os::Presence presence = os::presence_of(record_.process);
     if (presence != os::Presence::kElsewhere) return presence == os::Presence::kHere;
     if (first != 0 && seen_ != first) return true;
-    if (first == 0) first = seen_, since = boot_clock_ns();
-    if (boot_clock_ns() - since > term_ms * 1'000'000) return false;
-    std::this_thread::sleep_for(lease_term() / 16);
+    if (first == 0) first = seen_, since = os::boot_clock_ns();
+    if (os::boot_clock_ns() - since > term_ms * 1'000'000) return false;
+    os::boot_clock_sleep(lease_term() / 16);
   }
 }
 
 // A put whose answer was lost is told by what stands there: no two writes are alike.
 Result<bool> StoreLease::write(const LeaseRecord& record) {
-  const std::int64_t began = boot_clock_ns();
+  const std::int64_t began = os::boot_clock_ns();
   std::vector<std::byte> block(store_.limits().block_bytes);
   encode(record, block);
   Put put{.block = block_, .from = block, .expected = seen_};
@@ -87,13 +86,11 @@ Result<bool> StoreLease::write(const LeaseRecord& record) {
 }
 
 Result<bool> StoreLease::take(LeaseUse use, std::uint64_t commit) {
-  auto process = os::name_of_this_process();
-  if (!process) return fail(std::move(process.error()));
   auto written = write({.use = use,
                         .owner = base::random_number(),
                         .token = record_.token + 1,
                         .commit = commit,
-                        .process = *process,
+                        .process = os::name_of_this_process(),
                         .name = name_for_people()});
   if (written && *written) taken_ = true;
   return written;
@@ -127,7 +124,7 @@ void StoreLease::release() {
 }
 
 bool StoreLease::is_sure() const {
-  return taken_ && boot_clock_ns() - renewed_ns_.load() < std::int64_t{term_ms} * 1'000'000 / 2;
+  return taken_ && os::boot_clock_ns() - renewed_ns_.load() < std::int64_t{term_ms} * 1'000'000 / 2;
 }
 
 }  // namespace farheap::share

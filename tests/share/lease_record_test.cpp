@@ -2,7 +2,10 @@
 #include "share/lease_record.hpp"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
+#include <algorithm>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -14,7 +17,7 @@ const LeaseRecord kWhole{.use = LeaseUse::kWrites,
                          .token = 2,
                          .beat = 3,
                          .commit = 4,
-                         .process = {5, 6, 7, 8},
+                         .process = {5, 6, 7, 8, 9},
                          .name = "'prog' (process 7 on host)"};
 
 TEST(LeaseRecord, ComesBackAsItWasWritten) {
@@ -42,13 +45,32 @@ TEST(LeaseRecord, ANameThatIsTooLongIsCut) {
 TEST(LeaseRecord, EveryFlippedBitOfItIsFound) {
   std::vector<std::byte> block(4096);
   encode(kWhole, block);
-  constexpr std::size_t kRecordBytes = 360;  // what follows is padding of the block
+  constexpr std::size_t kRecordBytes = 368;  // what follows is padding of the block
   for (std::size_t bit = 0; bit < kRecordBytes * 8; ++bit) {
     block[bit / 8] ^= std::byte(1u << bit % 8);
     EXPECT_FALSE(decode(block)) << "bit " << bit;
     block[bit / 8] ^= std::byte(1u << bit % 8);
   }
   EXPECT_TRUE(decode(block));
+}
+
+// Bytes as format 1 had them: without the time namespace, which is not known then.
+TEST(LeaseRecord, OneOfTheFirstFormatIsReadWithoutATimeNamespace) {
+  std::vector<std::byte> block(4096);
+  encode(kWhole, block);
+  constexpr std::size_t kChecksum = 8, kFormat = 16, kEnd = 360;
+  const std::uint64_t first_format = 1;
+  std::memcpy(block.data() + kFormat, &first_format, sizeof first_format);
+  std::fill(block.begin() + kEnd, block.end(), std::byte{0});
+  const std::uint64_t checksum = XXH3_64bits(block.data() + kFormat, kEnd - kFormat);
+  std::memcpy(block.data() + kChecksum, &checksum, sizeof checksum);
+  const auto record = decode(block);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->token, kWhole.token);
+  EXPECT_EQ(record->name, kWhole.name);
+  os::ProcessName process = kWhole.process;
+  process.time_namespace = 0;
+  EXPECT_EQ(record->process, process);
 }
 
 TEST(LeaseRecord, BytesOfOthersAreNone) {

@@ -63,7 +63,7 @@ os::ProcessName one_that_has_ended() {
   if (child == 0) {
     const auto name = os::name_of_this_process();
     char word = 0;
-    const bool well = name && write(said[1], &*name, sizeof *name) == sizeof *name && read(go[0], &word, 1) == 1;
+    const bool well = write(said[1], &name, sizeof name) == sizeof name && read(go[0], &word, 1) == 1;
     _exit(well ? 0 : 1);
   }
   os::ProcessName name;
@@ -79,7 +79,7 @@ os::ProcessName one_that_has_ended() {
 LeaseRecord somebody(LeaseUse use, os::ProcessName process, std::uint64_t commit = 0) {
   return {.use = use, .owner = 77, .token = 5, .beat = 1, .commit = commit, .process = process, .name = "somebody"};
 }
-constexpr os::ProcessName kElsewhere{1, 2, 3, 4};
+constexpr os::ProcessName kElsewhere{1, 2, 3, 4, 5};
 
 TEST_F(SegmentLeasesTest, OneWritesAndTheNextIsToldWho) {
   auto first = taken(LeaseUse::kWrites);
