@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "os/boot_clock.hpp"
+
 namespace farheap::store::redis {
 namespace {
 
@@ -14,30 +16,29 @@ constexpr char kWhat[] = "cannot reach the store";
 constexpr unsigned kRedirections = 16;  // one after the other, before there is a pause
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 
-// Longer and longer pauses, until patience_s is over.
+// CLUSTER SLOTS: sixteen thousand ranges at the worst, with a primary and a replica each, would be 20 MiB. No cluster
+// is that scattered; a thousand ranges take one.
+constexpr std::size_t kLongestSlots = std::size_t{8} << 20;
+
+// Longer and longer pauses.
 class Patience {
  public:
-  explicit Patience(int seconds) : end_(start_ + std::chrono::seconds(seconds)) {}
+  explicit Patience(Deadline end) : end_(end) {}
+  // False: it is over.
   [[nodiscard]] bool wait() {
-    const auto now = Clock::now();
-    if (now >= end_) return false;
-    const auto pause = std::min<Clock::duration>(pause_, end_ - now);
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(pause).count();
-    timespec left{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-    while (nanosleep(&left, &left) != 0) {
-    }
-    pause_ = std::min(pause_ * 2, Clock::duration(std::chrono::seconds(1)));
+    if (end_.has_passed()) return false;
+    os::boot_clock_sleep(std::min(pause_, end_.left()));
+    pause_ = std::min<std::chrono::nanoseconds>(pause_ * 2, std::chrono::seconds(1));
     return true;
   }
   [[nodiscard]] std::string so_far() const {
-    return fmt::format("for {:.1f} s now", std::chrono::duration<double>(Clock::now() - start_).count());
+    return fmt::format("for {:.1f} s now", static_cast<double>(os::boot_clock_ns() - start_) / 1e9);
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point end_;
-  Clock::duration pause_ = std::chrono::milliseconds(5);
+  std::int64_t start_ = os::boot_clock_ns();
+  Deadline end_;
+  std::chrono::nanoseconds pause_ = std::chrono::milliseconds(5);
 };
 
 bool is_pending(const Command& command) { return command.state == Command::State::kPending; }
@@ -70,7 +71,8 @@ void Exchange::note_connection(Line& line) {
 }
 
 Status Exchange::run(std::span<Command> commands) {
-  Patience patience(shared_.place.patience_s);
+  set_deadlines();
+  Patience patience(begin_until_);
   unsigned redirections = 0;
   for (;;) {
     trouble_ = {}, may_pass_ = true, has_moved_ = false;
@@ -133,9 +135,16 @@ void Exchange::attempt(std::span<Command> commands) {
   }
 }
 
+void Exchange::set_deadlines() {
+  const Deadline call = Deadline::of_this_call();
+  begin_until_ = std::min(call, Deadline::in(patience_));
+  end_ = std::min(call, Deadline::in(patience_ + std::chrono::milliseconds(shared_.place.timeout_ms)));
+}
+
 Line* Exchange::ready(unsigned node) {
   Line& line = lane_.line(node);
   auto& connection = line.connection;
+  connection.socket().set_deadline(end_);
   if (!connection.socket().is_open()) {
     const Address address = shared_.nodes.address(node);
     if (Status opened = connection.open(shared_.place, address, shared_.client_name); !opened) {
@@ -318,8 +327,8 @@ bool Exchange::answer(Line& line, Command& command) {
     refuse(line, command, head.text);
     return true;
   }
-  const bool is_taken =
-      command.sink != nullptr ? command.sink->take(replies, head, command.tag) : replies.rest(head, command.reply);
+  const bool is_taken = command.sink != nullptr ? command.sink->take(replies, head, command.tag)
+                                                : replies.rest(head, command.reply, command.most);
   if (!is_taken) return false;
   command.is_unknown = false;
   command.state = Command::State::kDone;
@@ -378,12 +387,13 @@ bool Exchange::learn_owners() {
       const unsigned node = (start + i) % count;
       Line& line = lane_.line(node);
       if (line.connection.socket().is_open() != is_open) continue;
+      line.connection.socket().set_deadline(end_);
       if (!is_open) {
         Status opened = line.connection.open(shared_.place, shared_.nodes.address(node), shared_.client_name);
         if (!opened) trouble_ = opened.error();
         if (!opened) continue;
       }
-      const bool is_answered = line.connection.ask(requests, 1, replies);
+      const bool is_answered = line.connection.ask(requests, 1, replies, kLongestSlots);
       const bool is_known = is_answered && shared_.nodes.learn(replies[0], node);
       // Let in, and not looked at (ready()): that is done when it is used.
       if (!is_open || !is_answered) line.connection.socket().close();

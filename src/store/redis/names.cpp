@@ -14,6 +14,8 @@ namespace {
 
 constexpr char kWhat[] = "cannot open the store";
 constexpr std::int64_t kDay = std::int64_t{24} * 3600;
+// HGETALL of those that run below one name, and of what is left: ten thousand.
+constexpr std::size_t kLongestScratch = reply_bytes(20'000, 128);
 
 constexpr std::string_view kMakeMeta =
     "if redis.call('EXISTS',KEYS[1])==0 then "
@@ -196,7 +198,7 @@ Status register_scratch(Caller& caller, const std::string& parent, const std::st
 
 Result<std::vector<ScratchStore>> scratch_below(Caller& caller, const std::string& parent) {
   const auto key = Keys(parent).scratch();
-  caller.add(key, false, {"HGETALL", key});
+  caller.add(key, false, {"HGETALL", key}, kLongestScratch);
   auto registered = caller.run("cannot look at scratch stores");
   if (!registered) return fail(std::move(registered.error()));
   std::vector<ScratchStore> all;

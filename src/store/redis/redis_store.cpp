@@ -262,13 +262,14 @@ Status RedisStore::sync() {
 std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) { return RedisGetsInFlight::make(*this, most); }
 
 Result<std::vector<std::uint64_t>> RedisStore::groups_present(Caller& caller) {
+  constexpr char kLooking[] = "cannot look at the store";
   std::vector<std::uint64_t> groups;
-  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", "cannot look at the store", [&](const auto& keys) {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kLooking, [&](const auto& keys) -> Status {
     for (const auto& key : keys) {
       std::uint64_t group = 0;
       if (shared_.keys.is_group(key, group)) groups.push_back(group);
     }
-    return Status{};
+    return groups.size() > kMostCollected ? caller.too_many(kLooking) : Status{};
   });
   if (!listed) return fail(std::move(listed.error()));
   std::ranges::sort(groups);
