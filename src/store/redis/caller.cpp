@@ -15,16 +15,16 @@ constexpr unsigned kMostScans = 1'000'000;
 constexpr unsigned kScansWhileSlotsMove = 20;
 }  // namespace
 
-Command& Caller::open_command(std::size_t words) {
+Command& Caller::open_command() {
   if (commands_.empty()) lane_.requests.clear();
   Command& command = commands_.emplace_back();
   command.first = lane_.requests.mark();
-  lane_.requests.command(words);
   return command;
 }
 
 void Caller::add(const std::string& key, bool writes, std::initializer_list<std::string_view> words, std::size_t most) {
-  Command& command = open_command(words.size());
+  Command& command = open_command();
+  lane_.requests.command(words.size());
   command.most = most;
   for (const auto word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();
@@ -34,7 +34,8 @@ void Caller::add(const std::string& key, bool writes, std::initializer_list<std:
 }
 
 void Caller::add(const std::string& key, bool writes, std::span<const std::string> words) {
-  Command& command = open_command(words.size());
+  Command& command = open_command();
+  lane_.requests.command(words.size());
   for (const auto& word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();
   command.slot = slot_of(key);
@@ -42,8 +43,18 @@ void Caller::add(const std::string& key, bool writes, std::span<const std::strin
   keys_.push_back(key);
 }
 
+void Caller::add(const std::string& key, const std::function<void(Requests&)>& write) {
+  Command& command = open_command();
+  write(lane_.requests);
+  command.last = lane_.requests.mark();
+  command.slot = slot_of(key);
+  command.writes = true;
+  keys_.push_back(key);
+}
+
 void Caller::add_on(unsigned node, std::initializer_list<std::string_view> words, std::size_t most) {
-  Command& command = open_command(words.size());
+  Command& command = open_command();
+  lane_.requests.command(words.size());
   command.most = most;
   for (const auto word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();

@@ -31,6 +31,8 @@ class Caller {
   void add(const std::string& key, bool writes, std::initializer_list<std::string_view> words,
            std::size_t most = kSmallReply);
   void add(const std::string& key, bool writes, std::span<const std::string> words);
+  // One that writes, as it is written by `write`.
+  void add(const std::string& key, const std::function<void(Requests&)>& write);
   void add_on(unsigned node, std::initializer_list<std::string_view> words, std::size_t most = kSmallReply);
   [[nodiscard]] std::size_t count() const { return commands_.size(); }
   // Their answers, in order, and none left to run. An error if one was left or refused: `what` is what could not be
@@ -47,7 +49,7 @@ class Caller {
  private:
   [[nodiscard]] Status scan(unsigned node, const std::string& pattern, std::string_view what,
                             const std::function<Status(std::vector<std::string>)>& visit);
-  Command& open_command(std::size_t words);
+  Command& open_command();
 
   Shared& shared_;
   Lane& lane_;

@@ -174,21 +174,17 @@ bool Exchange::is_same_namespace(Line& line) {
   const auto is_here = [&](const std::string& key) {
     return !key.empty() && shared_.nodes.owner(slot_of(key)) == line.connection.node();
   };
+  const bool has_meta = is_here(meta), has_entry = is_here(shared_.scratch.key);
   Requests requests;
-  std::size_t count = 0;
-  if (is_here(meta)) {
-    requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
-    ++count;
-  }
-  if (is_here(shared_.scratch_key)) {
-    requests.command(4), requests.argument("HSET"), requests.argument(shared_.scratch_key);
-    requests.argument(shared_.scratch_id);
-    requests.argument(fmt::format("{} {}", line.connection.facts().run_id, time(nullptr)));
-    ++count;
+  if (has_meta) requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
+  if (has_entry) {
+    shared_.scratch.write_renewal(requests, line.connection.facts().run_id, shared_.place.grace_s);
   }
   std::vector<Reply> replies;
+  const std::size_t count = (has_meta ? 1 : 0) + (has_entry ? 1 : 0);
   if (count != 0 && !line.connection.ask(requests, count, replies)) return note_connection(line), false;
-  if (!is_here(meta)) return true;
+  if (has_entry && !is_renewed(replies.back())) return line.connection.socket().close(), false;
+  if (!has_meta) return true;
   if (replies[0].is_error()) {
     trouble_ = explain(replies[0].text, kWhat, shared_.place.shown);
     may_pass_ = is_passing(replies[0].text) || replies[0].text.starts_with("MOVED");
@@ -200,6 +196,13 @@ bool Exchange::is_same_namespace(Line& line) {
                    ? "the server does not have it any more: it was restarted without its data, emptied, or replaced"
                    : "it was removed, and another was made under its name");
   line.connection.socket().close();
+  return false;
+}
+
+bool Exchange::is_renewed(const Reply& reply) {
+  if (reply.kind != Kind::kInteger) return true;  // for the time being it takes no writes, or the slot has moved
+  if (reply.number == 1) return shared_.scratch.heard_ns.store(os::boot_clock_ns()), true;
+  shared_.lose(shared_.scratch.why_gone(shared_.place.grace_s));
   return false;
 }
 

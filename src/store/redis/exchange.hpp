@@ -68,6 +68,8 @@ class Exchange {
   [[nodiscard]] Line* ready(unsigned node);
   // Asks who owns which slot. False if nobody answers.
   [[nodiscard]] bool learn_owners();
+  // The answer to a renewal of the scratch store's entry. False: the store is lost.
+  [[nodiscard]] bool is_renewed(const Reply& reply);
   // Why the last attempt failed.
   [[nodiscard]] const Error& trouble() const { return trouble_; }
   // ... and whether another may do better.
