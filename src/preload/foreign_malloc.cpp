@@ -40,8 +40,10 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
                 "use the store file:DIR");
   }
   touch_name_databases();
-  return os::keep_threads_waiting(pager::FaultLoop::threads(
-      {.most_handlers = runtime.options.handlers, .readers = segment::PagedSegment::kReaders}));
+  constexpr unsigned kOfTheStore = 1;  // store/redis/heart.hpp
+  return os::keep_threads_waiting(kOfTheStore +
+                                  pager::FaultLoop::threads({.most_handlers = runtime.options.handlers,
+                                                             .readers = segment::PagedSegment::kReaders}));
 }
 
 }  // namespace farheap::preload

@@ -57,8 +57,9 @@ constexpr const Keeper* kKeepLmdb = nullptr;
 // Of every engine that is a server: one attempt lasts timeout_ms at most, and a server that does not answer, or refuses
 // for the time being, is asked again for patience_s.
 constexpr std::string_view kServerParameters[] = {"timeout_ms", "patience_s"};
-constexpr std::string_view kRedisParameters[] = {"timeout_ms",   "patience_s", "replicas",  "user",     "password_file",
-                                                 "password_env", "ca_file",    "cert_file", "key_file", "server_name"};
+constexpr std::string_view kRedisParameters[] = {"timeout_ms", "patience_s",    "grace_s",      "replicas",
+                                                 "user",       "password_file", "password_env", "ca_file",
+                                                 "cert_file",  "key_file",      "server_name"};
 constexpr std::string_view kEtcdParameters[] = {"timeout_ms",   "patience_s", "user",      "password_file",
                                                 "password_env", "ca_file",    "cert_file", "key_file"};
 constexpr std::string_view kBigtableParameters[] = {"timeout_ms", "patience_s", "app_profile"};

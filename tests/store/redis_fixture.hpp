@@ -29,19 +29,23 @@ inline TestServers redis_or_throw(const std::vector<std::string>& arguments = {}
 }
 
 // What a server answers to one command.
-inline store::redis::Reply tell(std::uint16_t port, const std::vector<std::string>& words) {
+inline store::redis::Reply tell_in(std::uint16_t port, unsigned database, const std::vector<std::string>& words) {
   store::redis::Socket socket;
   store::redis::Replies replies(socket);
   store::redis::Requests requests;
+  requests.command(2), requests.argument("SELECT"), requests.argument(std::uint64_t{database});
   requests.command(words.size());
   for (const auto& word : words) requests.argument(word);
   std::vector<iovec> pieces;
   requests.append(0, requests.mark(), pieces);
   store::redis::Reply reply;
   const bool answered = socket.connect({.host = "127.0.0.1", .port = port, .socket = {}}, 5000) &&
-                        socket.send(pieces) && replies.whole(reply);
+                        socket.send(pieces) && replies.whole(reply) && replies.whole(reply, 1 << 20);
   EXPECT_TRUE(answered) << socket.why();
   return reply;
+}
+inline store::redis::Reply tell(std::uint16_t port, const std::vector<std::string>& words) {
+  return tell_in(port, 0, words);
 }
 
 // The keys of a store that is open; in a cluster of `port`, wherever its record is.

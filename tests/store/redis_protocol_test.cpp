@@ -177,7 +177,7 @@ class FalseServer {
   std::thread thread_;
 };
 
-Result<Reply> read_one(const std::string& bytes) {
+Result<Reply> read_one(const std::string& bytes, std::size_t most = kSmallReply) {
   FalseServer server([&] { return bytes; });
   Socket socket;
   Replies replies(socket);
@@ -187,7 +187,7 @@ Result<Reply> read_one(const std::string& bytes) {
   if (!socket.connect({.host = "127.0.0.1", .port = server.port(), .socket = {}}, 5000) || !socket.send({&piece, 1})) {
     throw std::runtime_error(socket.why());
   }
-  if (replies.whole(reply)) return reply;
+  if (replies.whole(reply, most)) return reply;
   return fail(replies.is_nonsense() ? ErrorCode::kCorrupt : ErrorCode::kIo, socket.why(), "", "");
 }
 
@@ -199,10 +199,21 @@ TEST(RedisReplies, AreReadWhole) {
   EXPECT_EQ(read_one("*-1\r\n")->kind, Kind::kNil);
   EXPECT_EQ(read_one("$0\r\n\r\n")->text, "");
   const std::string large(300'000, 'x');
-  EXPECT_EQ(read_one("$300000\r\n" + large + "\r\n")->text, large);
+  EXPECT_EQ(read_one("$300000\r\n" + large + "\r\n", large.size())->text, large);
   const auto nested = read_one("*3\r\n:1\r\n*1\r\n$2\r\nab\r\n+c\r\n");
   ASSERT_TRUE(nested);
   EXPECT_EQ(nested->elements[1].elements[0].text, "ab");
+}
+
+TEST(RedisReplies, AreRefusedWhereTheyTakeMoreThanWasAskedFor) {
+  const std::string text = "$5\r\nabcde\r\n";
+  EXPECT_TRUE(read_one(text, 5));
+  EXPECT_TRUE(read_one("*2\r\n" + text + text, 10 + 2 * sizeof(Reply)));
+  for (const auto& reply : {read_one(text, 4), read_one("*2\r\n" + text + text, 9 + 2 * sizeof(Reply)),
+                            read_one("*2\r\n", 2 * sizeof(Reply) - 1), read_one("+long\r\n", 3)}) {
+    ASSERT_FALSE(reply);
+    EXPECT_THAT(reply.error().what, HasSubstr("longer than what it was asked for"));
+  }
 }
 
 TEST(RedisReplies, NonsenseEndsTheConnectionAndNothingElse) {

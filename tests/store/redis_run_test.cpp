@@ -127,6 +127,20 @@ TEST(RedisRun, StandsStillWhileAServerIsFull) {
   EXPECT_THAT(end.err, HasSubstr("maxmemory")) << end.err;
 }
 
+// The program is idle, the server drops its connections, another run begins and ends, and the first one goes on.
+TEST(RedisRun, AnIdleProgramKeepsItsStoreWhenTheServerDropsItsConnections) {
+  auto servers = redis_or_throw({"--timeout", "1"});
+  const auto port = servers.members.front()->port();
+  const auto end = run_with(servers.uri, [&] {
+    EXPECT_TRUE(await([&] { return tell(port, {"CLIENT", "LIST"}).text.find("name=farheap:") == std::string::npos; }));
+    const auto other = run_with(servers.uri, [] {});
+    EXPECT_EQ(other.out, "filled\nright\n") << other.err;
+  });
+  EXPECT_EQ(end.out, "filled\nright\n") << end.err;
+  EXPECT_EQ(end.status, 0);
+  EXPECT_EQ(tell(port, {"DBSIZE"}).number, 0) << "what it left";
+}
+
 TEST(RedisRun, RunsOverAUnixSocket) {
   auto servers = redis_or_throw({"--unixsocket", "@/redis.sock"});
   const auto end = run_with("redis://" + servers.members.front()->folder() + "/redis.sock/2/app", [] {});

@@ -31,6 +31,21 @@ void ReplyProxy::lose(unsigned skipped, Loss loss, std::function<void()> meanwhi
   is_armed_ = true, left_ = skipped, loss_ = loss, meanwhile_ = std::move(meanwhile);
 }
 
+void ReplyProxy::flood(unsigned skipped, Flood flood) {
+  std::lock_guard guard(mutex_);
+  is_armed_ = true, left_ = skipped, loss_ = Loss::kFlood, meanwhile_ = {}, flood_ = std::move(flood);
+}
+
+// The pause is a wait for the client to hang up.
+void ReplyProxy::pour(int client) {
+  if (!send_all(client, flood_.start.data(), flood_.start.size())) return;
+  for (;;) {
+    pollfd waiting[] = {{.fd = client, .events = POLLRDHUP}, {.fd = wake_[0], .events = POLLIN}};
+    if (poll(waiting, 2, static_cast<int>(flood_.pause.count())) != 0) return;
+    if (!send_all(client, flood_.again.data(), flood_.again.size())) return;
+  }
+}
+
 bool ReplyProxy::is_to_be_lost(Loss& loss) {
   std::function<void()> meanwhile;
   {
@@ -94,7 +109,8 @@ void ReplyProxy::carry(int client, int server) {
       Loss loss{};
       if (got <= 0) break;
       if (is_to_be_lost(loss)) {
-        if (loss == Loss::kCut) break;
+        if (loss == Loss::kFlood) pour(client);
+        if (loss == Loss::kCut || loss == Loss::kFlood) break;
         if (loss == Loss::kGarble) {
           buffer[losses_.load() * 7 % 40 % static_cast<std::size_t>(got)] ^=
               static_cast<char>(1 + losses_.load() % 127);

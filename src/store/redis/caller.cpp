@@ -8,19 +8,24 @@ namespace farheap::store::redis {
 namespace {
 constexpr std::string_view kScanned =
     "1000";  // keys looked at in one go: a third of a millisecond of the server's time
+// The answer: a few more than those, because a server ends with a whole bucket; a counter's name may be long.
+constexpr std::size_t kLongestScan = reply_bytes(2000, 2048);
+// A server that never comes to an end is left after a billion keys.
+constexpr unsigned kMostScans = 1'000'000;
 constexpr unsigned kScansWhileSlotsMove = 20;
 }  // namespace
 
-Command& Caller::open_command(std::size_t words) {
+Command& Caller::open_command() {
   if (commands_.empty()) lane_.requests.clear();
   Command& command = commands_.emplace_back();
   command.first = lane_.requests.mark();
-  lane_.requests.command(words);
   return command;
 }
 
-void Caller::add(const std::string& key, bool writes, std::initializer_list<std::string_view> words) {
-  Command& command = open_command(words.size());
+void Caller::add(const std::string& key, bool writes, std::initializer_list<std::string_view> words, std::size_t most) {
+  Command& command = open_command();
+  lane_.requests.command(words.size());
+  command.most = most;
   for (const auto word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();
   command.slot = slot_of(key);
@@ -29,7 +34,8 @@ void Caller::add(const std::string& key, bool writes, std::initializer_list<std:
 }
 
 void Caller::add(const std::string& key, bool writes, std::span<const std::string> words) {
-  Command& command = open_command(words.size());
+  Command& command = open_command();
+  lane_.requests.command(words.size());
   for (const auto& word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();
   command.slot = slot_of(key);
@@ -37,8 +43,19 @@ void Caller::add(const std::string& key, bool writes, std::span<const std::strin
   keys_.push_back(key);
 }
 
-void Caller::add_on(unsigned node, std::initializer_list<std::string_view> words) {
-  Command& command = open_command(words.size());
+void Caller::add(const std::string& key, const std::function<void(Requests&)>& write) {
+  Command& command = open_command();
+  write(lane_.requests);
+  command.last = lane_.requests.mark();
+  command.slot = slot_of(key);
+  command.writes = true;
+  keys_.push_back(key);
+}
+
+void Caller::add_on(unsigned node, std::initializer_list<std::string_view> words, std::size_t most) {
+  Command& command = open_command();
+  lane_.requests.command(words.size());
+  command.most = most;
   for (const auto word : words) lane_.requests.argument(word);
   command.last = lane_.requests.mark();
   command.node = node;
@@ -71,8 +88,12 @@ Result<std::vector<Reply>> Caller::run(std::string_view what) {
 Status Caller::scan(unsigned node, const std::string& pattern, std::string_view what,
                     const std::function<Status(std::vector<std::string>)>& visit) {
   std::string cursor = "0";
+  unsigned scans = 0;
   do {
-    add_on(node, {"SCAN", cursor, "MATCH", pattern, "COUNT", kScanned});
+    if (++scans > kMostScans) {
+      return fail(ErrorCode::kIo, std::string(what), shared_.place.shown, "SCAN does not come to an end there");
+    }
+    add_on(node, {"SCAN", cursor, "MATCH", pattern, "COUNT", kScanned}, kLongestScan);
     auto replies = run(what);
     if (!replies) return fail(std::move(replies.error()));
     Reply& reply = replies->front();
@@ -101,6 +122,11 @@ Status Caller::each_key(const std::string& pattern, std::string_view what,
     if (shared_.nodes.is_cluster()) (void)exchange_.learn_owners();
     if (changes == shared_.nodes.changes() || round == kScansWhileSlotsMove) return scanned;
   }
+}
+
+Status Caller::too_many(std::string_view what) const {
+  return fail(ErrorCode::kIo, std::string(what), shared_.place.shown, "more is there than any store has",
+              "see that the server is the one that is meant");
 }
 
 Status Caller::remove_keys(const std::vector<std::string>& keys, std::string_view what) {

@@ -15,6 +15,9 @@
 
 namespace farheap::store::redis {
 
+// What is collected from each_key() is kept only up to here: no server is believed to have more.
+inline constexpr std::size_t kMostCollected = std::size_t{64} << 20;  // groups, or bytes of names
+
 class Caller {
  public:
   Caller(Shared& shared, Lane& lane) : shared_(shared), lane_(lane), exchange_(shared, lane) {}
@@ -24,10 +27,13 @@ class Caller {
   // Writes of blocks and counters are followed by a beat; those about the store as a whole leave none.
   void set_beats() { has_beats_ = true; }
 
-  // Collects commands for run().
-  void add(const std::string& key, bool writes, std::initializer_list<std::string_view> words);
+  // Collects commands for run(). Each answer is a small one, unless `most` says that it may take more.
+  void add(const std::string& key, bool writes, std::initializer_list<std::string_view> words,
+           std::size_t most = kSmallReply);
   void add(const std::string& key, bool writes, std::span<const std::string> words);
-  void add_on(unsigned node, std::initializer_list<std::string_view> words);
+  // One that writes, as it is written by `write`.
+  void add(const std::string& key, const std::function<void(Requests&)>& write);
+  void add_on(unsigned node, std::initializer_list<std::string_view> words, std::size_t most = kSmallReply);
   [[nodiscard]] std::size_t count() const { return commands_.size(); }
   // Their answers, in order, and none left to run. An error if one was left or refused: `what` is what could not be
   // done.
@@ -36,12 +42,14 @@ class Caller {
   // Calls visit(keys) for what the servers have under a pattern; some may come twice. While slots move, again.
   [[nodiscard]] Status each_key(const std::string& pattern, std::string_view what,
                                 const std::function<Status(std::vector<std::string>)>& visit);
+  // Of each_key(): more than kMostCollected came.
+  [[nodiscard]] Status too_many(std::string_view what) const;
   [[nodiscard]] Status remove_keys(const std::vector<std::string>& keys, std::string_view what);
 
  private:
   [[nodiscard]] Status scan(unsigned node, const std::string& pattern, std::string_view what,
                             const std::function<Status(std::vector<std::string>)>& visit);
-  Command& open_command(std::size_t words);
+  Command& open_command();
 
   Shared& shared_;
   Lane& lane_;

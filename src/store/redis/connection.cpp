@@ -9,6 +9,8 @@ namespace farheap::store::redis {
 namespace {
 
 constexpr char kWhat[] = "cannot connect";
+// INFO: six thousand bytes, and a line for each database that is in use.
+constexpr std::size_t kLongestInfo = std::size_t{64} * 1024;
 
 std::string_view line_of(const std::string& info, std::string_view name) {
   const std::string start = fmt::format("\n{}:", name);
@@ -61,16 +63,19 @@ bool is_passing(std::string_view error) {
 
 Error explain(std::string_view error, std::string what, std::string subject) {
   const Known* const known = find(error);
-  auto why = fmt::format("the server says \"{}\"", error.substr(0, 200));
+  // In one line, whatever it is: it ends up on a terminal.
+  std::string said(error.substr(0, 200));
+  std::ranges::replace_if(said, [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  auto why = fmt::format("the server says \"{}\"", said);
   if (known == nullptr) return {ErrorCode::kIo, std::move(what), std::move(subject), std::move(why), {}};
   return {known->code, std::move(what), std::move(subject), std::move(why), std::string(known->remedy)};
 }
 
-bool Connection::ask(Requests& requests, std::size_t count, std::vector<Reply>& replies) {
+bool Connection::ask(Requests& requests, std::size_t count, std::vector<Reply>& replies, std::size_t most) {
   std::vector<iovec> pieces;
   requests.append(0, requests.mark(), pieces);
   replies.assign(count, {});
-  return socket_.send(pieces) && std::ranges::all_of(replies, [&](Reply& one) { return replies_.whole(one); });
+  return socket_.send(pieces) && std::ranges::all_of(replies, [&](Reply& one) { return replies_.whole(one, most); });
 }
 
 bool Connection::read_facts(const std::string& info) {
@@ -120,7 +125,7 @@ Status Connection::open(const Place& place, const Address& address, const std::s
   add({"CLIENT", "ID"});
   add({"INFO"});
   std::vector<Reply> replies;
-  if (!ask(requests, count, replies)) return away();
+  if (!ask(requests, count, replies, kLongestInfo)) return away();
   for (const Reply& reply : replies) {
     if (!reply.is_error()) continue;
     socket_.close();

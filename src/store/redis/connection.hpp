@@ -10,6 +10,7 @@
 
 #include "store/redis/replies.hpp"
 #include "store/redis/requests.hpp"
+#include "store/redis/socket.hpp"
 
 namespace farheap::store::redis {
 
@@ -41,8 +42,10 @@ class Connection {
   // By which the server knows this connection.
   [[nodiscard]] std::int64_t client_id() const { return client_id_; }
 
-  // Sends and waits for the answers, none of which is an error of the connection itself. For what is rare.
-  [[nodiscard]] bool ask(Requests& requests, std::size_t count, std::vector<Reply>& replies);
+  // Sends and waits for the answers, none of which is an error of the connection itself. For what is rare. Each answer
+  // takes at most so many bytes.
+  [[nodiscard]] bool ask(Requests& requests, std::size_t count, std::vector<Reply>& replies,
+                         std::size_t most = kSmallReply);
 
  private:
   [[nodiscard]] Status refused(const Place& place, const Address& address, const Reply& reply) const;

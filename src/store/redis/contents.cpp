@@ -14,6 +14,8 @@ namespace {
 
 constexpr char kWhat[] = "cannot look at the store";
 constexpr std::size_t kGroupsAtOnce = 1000;
+// HKEYS of a group: two short fields for each block.
+constexpr std::size_t kLongestGroup = reply_bytes(2 * kGroupBlocks, 8);
 
 // "17": block 17 of its group; "s17": its stamp.
 bool is_block(std::string_view field, std::uint64_t& index) {
@@ -32,7 +34,9 @@ Result<std::vector<BlockRun>> RedisStore::runs_from(std::uint64_t first) {
   auto next = std::ranges::lower_bound(*groups, first / kGroupBlocks);
   while (next != groups->end() && runs.empty()) {
     const auto some = std::span(next, std::min(kGroupsAtOnce, static_cast<std::size_t>(groups->end() - next)));
-    for (const auto group : some) caller.add(shared_.keys.group(group), false, {"HKEYS", shared_.keys.group(group)});
+    for (const auto group : some) {
+      caller.add(shared_.keys.group(group), false, {"HKEYS", shared_.keys.group(group)}, kLongestGroup);
+    }
     auto replies = caller.run(kWhat);
     if (!replies) return fail(std::move(replies.error()));
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -56,11 +60,14 @@ Result<std::vector<NamedCounter>> RedisStore::counters() {
   Caller caller(shared_, *lane);
   const std::string start = shared_.keys.counter("");
   std::vector<NamedCounter> all;
-  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kWhat, [&](const auto& keys) {
+  std::size_t bytes = 0;
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kWhat, [&](const auto& keys) -> Status {
     for (const auto& key : keys) {
-      if (key.starts_with(start)) all.push_back({key.substr(start.size()), 0});
+      if (!key.starts_with(start)) continue;
+      all.push_back({key.substr(start.size()), 0});
+      if ((bytes += key.size()) > kMostCollected) return caller.too_many(kWhat);
     }
-    return Status{};
+    return {};
   });
   if (!listed) return fail(std::move(listed.error()));
   std::ranges::sort(all, {}, &NamedCounter::name);

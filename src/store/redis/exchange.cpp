@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "os/boot_clock.hpp"
+
 namespace farheap::store::redis {
 namespace {
 
@@ -14,30 +16,29 @@ constexpr char kWhat[] = "cannot reach the store";
 constexpr unsigned kRedirections = 16;  // one after the other, before there is a pause
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 
-// Longer and longer pauses, until patience_s is over.
+// CLUSTER SLOTS: sixteen thousand ranges at the worst, with a primary and a replica each, would be 20 MiB. No cluster
+// is that scattered; a thousand ranges take one.
+constexpr std::size_t kLongestSlots = std::size_t{8} << 20;
+
+// Longer and longer pauses.
 class Patience {
  public:
-  explicit Patience(int seconds) : end_(start_ + std::chrono::seconds(seconds)) {}
+  explicit Patience(Deadline end) : end_(end) {}
+  // False: it is over.
   [[nodiscard]] bool wait() {
-    const auto now = Clock::now();
-    if (now >= end_) return false;
-    const auto pause = std::min<Clock::duration>(pause_, end_ - now);
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(pause).count();
-    timespec left{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-    while (nanosleep(&left, &left) != 0) {
-    }
-    pause_ = std::min(pause_ * 2, Clock::duration(std::chrono::seconds(1)));
+    if (end_.has_passed()) return false;
+    os::boot_clock_sleep(std::min(pause_, end_.left()));
+    pause_ = std::min<std::chrono::nanoseconds>(pause_ * 2, std::chrono::seconds(1));
     return true;
   }
   [[nodiscard]] std::string so_far() const {
-    return fmt::format("for {:.1f} s now", std::chrono::duration<double>(Clock::now() - start_).count());
+    return fmt::format("for {:.1f} s now", static_cast<double>(os::boot_clock_ns() - start_) / 1e9);
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point end_;
-  Clock::duration pause_ = std::chrono::milliseconds(5);
+  std::int64_t start_ = os::boot_clock_ns();
+  Deadline end_;
+  std::chrono::nanoseconds pause_ = std::chrono::milliseconds(5);
 };
 
 bool is_pending(const Command& command) { return command.state == Command::State::kPending; }
@@ -70,7 +71,8 @@ void Exchange::note_connection(Line& line) {
 }
 
 Status Exchange::run(std::span<Command> commands) {
-  Patience patience(shared_.place.patience_s);
+  set_deadlines();
+  Patience patience(begin_until_);
   unsigned redirections = 0;
   for (;;) {
     trouble_ = {}, may_pass_ = true, has_moved_ = false;
@@ -133,9 +135,16 @@ void Exchange::attempt(std::span<Command> commands) {
   }
 }
 
+void Exchange::set_deadlines() {
+  const Deadline call = Deadline::of_this_call();
+  begin_until_ = std::min(call, Deadline::in(patience_));
+  end_ = std::min(call, Deadline::in(patience_ + std::chrono::milliseconds(shared_.place.timeout_ms)));
+}
+
 Line* Exchange::ready(unsigned node) {
   Line& line = lane_.line(node);
   auto& connection = line.connection;
+  connection.socket().set_deadline(end_);
   if (!connection.socket().is_open()) {
     const Address address = shared_.nodes.address(node);
     if (Status opened = connection.open(shared_.place, address, shared_.client_name); !opened) {
@@ -165,21 +174,17 @@ bool Exchange::is_same_namespace(Line& line) {
   const auto is_here = [&](const std::string& key) {
     return !key.empty() && shared_.nodes.owner(slot_of(key)) == line.connection.node();
   };
+  const bool has_meta = is_here(meta), has_entry = is_here(shared_.scratch.key);
   Requests requests;
-  std::size_t count = 0;
-  if (is_here(meta)) {
-    requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
-    ++count;
-  }
-  if (is_here(shared_.scratch_key)) {
-    requests.command(4), requests.argument("HSET"), requests.argument(shared_.scratch_key);
-    requests.argument(shared_.scratch_id);
-    requests.argument(fmt::format("{} {}", line.connection.facts().run_id, time(nullptr)));
-    ++count;
+  if (has_meta) requests.command(3), requests.argument("HGET"), requests.argument(meta), requests.argument("identity");
+  if (has_entry) {
+    shared_.scratch.write_renewal(requests, line.connection.facts().run_id, shared_.place.grace_s);
   }
   std::vector<Reply> replies;
+  const std::size_t count = (has_meta ? 1 : 0) + (has_entry ? 1 : 0);
   if (count != 0 && !line.connection.ask(requests, count, replies)) return note_connection(line), false;
-  if (!is_here(meta)) return true;
+  if (has_entry && !is_renewed(replies.back())) return line.connection.socket().close(), false;
+  if (!has_meta) return true;
   if (replies[0].is_error()) {
     trouble_ = explain(replies[0].text, kWhat, shared_.place.shown);
     may_pass_ = is_passing(replies[0].text) || replies[0].text.starts_with("MOVED");
@@ -191,6 +196,13 @@ bool Exchange::is_same_namespace(Line& line) {
                    ? "the server does not have it any more: it was restarted without its data, emptied, or replaced"
                    : "it was removed, and another was made under its name");
   line.connection.socket().close();
+  return false;
+}
+
+bool Exchange::is_renewed(const Reply& reply) {
+  if (reply.kind != Kind::kInteger) return true;  // for the time being it takes no writes, or the slot has moved
+  if (reply.number == 1) return shared_.scratch.heard_ns.store(os::boot_clock_ns()), true;
+  shared_.lose(shared_.scratch.why_gone(shared_.place.grace_s));
   return false;
 }
 
@@ -318,8 +330,8 @@ bool Exchange::answer(Line& line, Command& command) {
     refuse(line, command, head.text);
     return true;
   }
-  const bool is_taken =
-      command.sink != nullptr ? command.sink->take(replies, head, command.tag) : replies.rest(head, command.reply);
+  const bool is_taken = command.sink != nullptr ? command.sink->take(replies, head, command.tag)
+                                                : replies.rest(head, command.reply, command.most);
   if (!is_taken) return false;
   command.is_unknown = false;
   command.state = Command::State::kDone;
@@ -378,12 +390,13 @@ bool Exchange::learn_owners() {
       const unsigned node = (start + i) % count;
       Line& line = lane_.line(node);
       if (line.connection.socket().is_open() != is_open) continue;
+      line.connection.socket().set_deadline(end_);
       if (!is_open) {
         Status opened = line.connection.open(shared_.place, shared_.nodes.address(node), shared_.client_name);
         if (!opened) trouble_ = opened.error();
         if (!opened) continue;
       }
-      const bool is_answered = line.connection.ask(requests, 1, replies);
+      const bool is_answered = line.connection.ask(requests, 1, replies, kLongestSlots);
       const bool is_known = is_answered && shared_.nodes.learn(replies[0], node);
       // Let in, and not looked at (ready()): that is done when it is used.
       if (!is_open || !is_answered) line.connection.socket().close();

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "store/deadline.hpp"
 #include "store/redis/lane.hpp"
 #include "store/redis/shared.hpp"
 
@@ -38,7 +39,8 @@ struct Command {
   unsigned node = Nodes::kNobody;  // a server rather than a key's owner
   bool writes = false;
   std::size_t first = 0, last = 0;  // marks in the lane's requests
-  Sink* sink = nullptr;             // nullptr: into `reply`
+  Sink* sink = nullptr;             // nullptr: into `reply`, which takes at most so many bytes:
+  std::size_t most = kSmallReply;
   std::size_t tag = 0;
   std::string_view beat_beside = {};  // a key of this command
   // Outcome
@@ -53,21 +55,29 @@ struct Command {
 
 class Exchange {
  public:
-  Exchange(Shared& shared, Lane& lane) : shared_(shared), lane_(lane) {}
+  Exchange(Shared& shared, Lane& lane)
+      : shared_(shared), lane_(lane), patience_(std::chrono::seconds(shared.place.patience_s)) {
+    set_deadlines();
+  }
 
-  // The Status is an error if a command was left; refusals are the caller's to look at.
+  // The Status is an error if a command was left; refusals are the caller's to look at. Ends, whatever the servers do,
+  // patience_s and timeout_ms after it began, or at the deadline of the call.
   [[nodiscard]] Status run(std::span<Command> commands);
 
   // A connection to this server that may be used now. For run(), and for gets in flight.
   [[nodiscard]] Line* ready(unsigned node);
   // Asks who owns which slot. False if nobody answers.
   [[nodiscard]] bool learn_owners();
+  // The answer to a renewal of the scratch store's entry. False: the store is lost.
+  [[nodiscard]] bool is_renewed(const Reply& reply);
   // Why the last attempt failed.
   [[nodiscard]] const Error& trouble() const { return trouble_; }
   // ... and whether another may do better.
   [[nodiscard]] bool may_pass() const { return may_pass_; }
   // A server that is not there at once is not there: for opening.
   void set_hasty() { is_hasty_ = true; }
+  // Asks once, and not again: for what is done again anyhow.
+  void set_impatient() { patience_ = {}; }
 
  private:
   void attempt(std::span<Command> commands);
@@ -86,8 +96,13 @@ class Exchange {
   void note(ErrorCode code, std::string why, std::string remedy, bool may_pass);
   void note_connection(Line& line);
 
+  // Attempts begin until patience ends; the last one may take timeout_ms.
+  void set_deadlines();
+
   Shared& shared_;
   Lane& lane_;
+  std::chrono::nanoseconds patience_;
+  Deadline begin_until_, end_;
   Error trouble_{};
   bool may_pass_ = true;
   bool is_hasty_ = false;

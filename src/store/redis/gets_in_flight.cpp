@@ -88,6 +88,8 @@ bool RedisGetsInFlight::send(Waiting& one) {
   } else if (line.looked_at_changes != store_.shared_.nodes.changes()) {
     return false;
   }
+  // As long as the timer waits for it.
+  line.connection.socket().set_deadline(Deadline::in(std::chrono::milliseconds(store_.shared_.place.timeout_ms)));
   lane_->pieces.clear();
   for (const auto& command : one.commands) lane_->requests.append(command.first, command.last, lane_->pieces);
   return line.connection.socket().send(lane_->pieces);

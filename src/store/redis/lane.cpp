@@ -51,6 +51,7 @@ void Lanes::renew_in_child() {
   client_ = fmt::format("{:016x}", base::random_number());
   shared_.renew_numbers();
   mark_.set();
+  shared_.heart.renew();
 }
 
 }  // namespace farheap::store::redis

@@ -8,12 +8,16 @@
 #include <charconv>
 
 #include "base/random_number.hpp"
+#include "os/boot_clock.hpp"
 
 namespace farheap::store::redis {
 namespace {
 
 constexpr char kWhat[] = "cannot open the store";
-constexpr std::int64_t kDay = std::int64_t{24} * 3600;
+// HGETALL of those that run below one name, and of what is left: ten thousand.
+constexpr std::size_t kLongestScratch = reply_bytes(20'000, 128);
+// CLIENT LIST: ten thousand of them.
+constexpr std::size_t kLongestClients = std::size_t{4} << 20;
 
 constexpr std::string_view kMakeMeta =
     "if redis.call('EXISTS',KEYS[1])==0 then "
@@ -183,40 +187,71 @@ Status open_meta(Caller& caller, const std::string& name, const StoreOptions& op
   return {};
 }
 
-Status register_scratch(Caller& caller, const std::string& parent, const std::string& id) {
+Status register_scratch(Caller& caller) {
   Shared& shared = caller.shared();
-  const auto key = Keys(parent).scratch();
-  const unsigned node = shared.nodes.owner(slot_of(key));
+  const auto& entry = shared.scratch;
+  const unsigned node = shared.nodes.owner(slot_of(entry.key));
   Line* const line = node == Nodes::kNobody ? nullptr : caller.exchange().ready(node);
   if (line == nullptr) return fail(caller.exchange().trouble());
-  caller.add(key, true, {"HSET", key, id, fmt::format("{} {}", line->connection.facts().run_id, time(nullptr))});
+  caller.add(entry.key, [&](Requests& requests) {
+    entry.write_first(requests, line->connection.facts().run_id, shared.place.grace_s);
+  });
   auto done = caller.run(kWhat);
-  return done ? Status{} : fail(std::move(done.error()));
+  if (!done) return fail(std::move(done.error()));
+  shared.scratch.heard_ns.store(os::boot_clock_ns());
+  return {};
 }
 
+void renew_scratch(Caller& caller) {
+  Shared& shared = caller.shared();
+  const auto& entry = shared.scratch;
+  caller.exchange().set_impatient();
+  const unsigned node = shared.nodes.owner(slot_of(entry.key));
+  Line* const line = node == Nodes::kNobody || shared.is_lost() ? nullptr : caller.exchange().ready(node);
+  if (line == nullptr) return;
+  caller.add(entry.key, [&](Requests& requests) {
+    entry.write_renewal(requests, line->connection.facts().run_id, shared.place.grace_s);
+  });
+  const auto done = caller.run(kWhat);
+  if (done && done->front().kind == Kind::kInteger) (void)caller.exchange().is_renewed(done->front());
+}
+
+namespace {
+
+// The server's, or ours where its user may not ask for it.
+std::uint64_t seconds_at(Caller& caller, unsigned node) {
+  caller.add_on(node, {"TIME"});
+  const auto told = caller.run("cannot look at scratch stores");
+  const bool is_time = told && told->front().elements.size() == 2;
+  return is_time ? number_of(told->front().elements[0].text) : static_cast<std::uint64_t>(time(nullptr));
+}
+
+}  // namespace
+
 Result<std::vector<ScratchStore>> scratch_below(Caller& caller, const std::string& parent) {
+  constexpr char kLooking[] = "cannot look at scratch stores";
   const auto key = Keys(parent).scratch();
-  caller.add(key, false, {"HGETALL", key});
-  auto registered = caller.run("cannot look at scratch stores");
+  caller.add(key, false, {"HGETALL", key}, kLongestScratch);
+  auto registered = caller.run(kLooking);
   if (!registered) return fail(std::move(registered.error()));
   std::vector<ScratchStore> all;
   const auto& pairs = registered->front().elements;
   if (pairs.size() < 2) return all;
   const unsigned node = caller.shared().nodes.owner(slot_of(key));
-  caller.add_on(node, {"CLIENT", "LIST"});
-  auto clients = caller.run("cannot look at scratch stores");
-  if (!clients) return fail(std::move(clients.error()));
+  const std::uint64_t now_s = seconds_at(caller, node);
   const Line* const line = caller.exchange().ready(node);
   const std::string run_id = line != nullptr ? line->connection.facts().run_id : "";
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    const std::string_view entry = pairs[i + 1].text;
-    const auto space = entry.find(' ');
-    const bool is_known = entry.substr(0, space) == run_id;
-    const auto age = time(nullptr) - static_cast<std::int64_t>(
-                                         space == std::string_view::npos ? 0 : number_of(entry.substr(space + 1)));
-    const auto named = fmt::format(" name=farheap:{}~{} ", parent, pairs[i].text);
-    const bool is_connected = clients->front().text.find(named) != std::string::npos;
-    all.push_back({pairs[i].text, is_connected || (!is_known && age < kDay)});
+    all.push_back({pairs[i].text, may_be_in_use(read_scratch_note(pairs[i + 1].text), pairs[i].text, run_id, now_s)});
+  }
+  if (std::ranges::all_of(all, &ScratchStore::is_in_use)) return all;
+  // A program that was stopped for a long time, and whose connection is there.
+  caller.add_on(node, {"CLIENT", "LIST"}, kLongestClients);
+  auto clients = caller.run(kLooking);
+  if (!clients) return fail(std::move(clients.error()));
+  for (auto& one : all) {
+    const auto named = fmt::format(" name=farheap:{}~{} ", parent, one.id);
+    one.is_in_use = one.is_in_use || clients->front().text.find(named) != std::string::npos;
   }
   return all;
 }

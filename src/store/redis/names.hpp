@@ -2,9 +2,9 @@
 //
 // Namespaces: what is kept under NAME, and the scratch stores below it, NAME~ID.
 //
-// A scratch store is registered with its parent's name. It is in use while a connection by its name is there: the
-// server sees when a process ends, however it ends. When the server was restarted since, its word is worth nothing
-// until a day has gone by: the program may not have needed it yet.
+// A scratch store is registered with its parent's name (scratch_entry.hpp). It is in use while it was heard of lately,
+// or a connection by its name is there. A connection that is not there says nothing: servers drop idle ones, and so do
+// routers.
 //
 // Thread-safety: one thread at a time for each Caller.
 #pragma once
@@ -35,7 +35,10 @@ struct Meta {
 // Makes what is not there, refuses what is not the same, and remembers whose it is in Shared::identity.
 [[nodiscard]] Status open_meta(Caller& caller, const std::string& name, const StoreOptions& options);
 
-[[nodiscard]] Status register_scratch(Caller& caller, const std::string& parent, const std::string& id);
+// The store's own: Shared::scratch.
+[[nodiscard]] Status register_scratch(Caller& caller);
+// Says that it is in use, and finds out if it was removed. Asks once: the next beat comes.
+void renew_scratch(Caller& caller);
 // The ids of scratch stores below a name; `in_use` of each.
 struct ScratchStore {
   std::string id;

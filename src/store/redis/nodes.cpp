@@ -6,6 +6,11 @@
 #include <mutex>
 
 namespace farheap::store::redis {
+namespace {
+
+constexpr std::size_t kLongestHost = 255;  // of the name system
+
+}  // namespace
 
 Nodes::Nodes(const Place& place) : is_cluster_(place.is_cluster()) {
   addresses_.reserve(kMost);  // does not move: a child may be forked while it grows
@@ -58,6 +63,7 @@ bool Nodes::learn(const Reply& slots, unsigned asked) {
     const std::int64_t first = range.elements[0].number, last = range.elements[1].number;
     const Reply& host = range.elements[2].elements[0];
     const std::int64_t port = range.elements[2].elements[1].number;
+    if (host.text.size() > kLongestHost) return false;
     if (first < 0 || last < first || last >= kSlots || port <= 0 || port > 0xFFFF) return false;
     const unsigned node = number_of({host.text.empty() ? from.host : host.text, static_cast<std::uint16_t>(port), {}});
     if (node == kNobody) return false;
@@ -81,6 +87,7 @@ std::optional<Redirection> parse_redirection(std::string_view text, const Addres
   const auto number = where.substr(colon + 1);
   const auto [port_end, port_error] = std::from_chars(number.data(), number.data() + number.size(), port);
   if (port_error != std::errc() || port_end != number.data() + number.size() || port == 0) return {};
+  if (colon > kLongestHost) return {};
   to.address.host = colon == 0 ? asked.host : std::string(where.substr(0, colon));
   to.address.port = port;
   return to;

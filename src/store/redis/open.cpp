@@ -44,12 +44,16 @@ Result<bool> is_there(const std::string& text, const Parameters& parameters, con
 
 Result<std::vector<std::string>> names_there(Caller& caller) {
   constexpr std::string_view kStart = "farheap:{", kEnd = ":meta}";
+  constexpr std::string_view kWhat = "cannot list stores";
   std::vector<std::string> names;
-  Status listed = caller.each_key("farheap:{*:meta}", "cannot list stores", [&](const auto& keys) {
+  std::size_t bytes = 0;
+  Status listed = caller.each_key("farheap:{*:meta}", kWhat, [&](const auto& keys) -> Status {
     for (const auto& key : keys) {
+      if (!key.starts_with(kStart) || !key.ends_with(kEnd) || key.size() < kStart.size() + kEnd.size()) continue;
       names.push_back(key.substr(kStart.size(), key.size() - kStart.size() - kEnd.size()));
+      if ((bytes += key.size()) > kMostCollected) return caller.too_many(kWhat);
     }
-    return Status{};
+    return {};
   });
   if (!listed) return fail(std::move(listed.error()));
   std::ranges::sort(names);

@@ -152,6 +152,12 @@ struct Parser {
     if (!patience) return fail(patience.error());
     const auto replicas = parameters.number("replicas", 0);
     if (!replicas) return fail(replicas.error());
+    const auto grace = parameters.number("grace_s", result.grace_s);
+    if (!grace) return fail(grace.error());
+    if (*grace == 0 || *grace > kMostSeconds) {
+      return parameters.wrong("grace_s", "an idle program needs some time to be heard of", "write grace_s=3600");
+    }
+    result.grace_s = static_cast<unsigned>(*grace);
     if (*timeout == 0 || *timeout > kMostSeconds * 1000) {
       return parameters.wrong("timeout_ms", "an attempt takes some time", "write timeout_ms=5000");
     }

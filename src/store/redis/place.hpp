@@ -38,6 +38,7 @@ struct Place {
   bool is_named = false;  // NAME stands in the URI
   int timeout_ms = 5000;
   int patience_s = 60;
+  unsigned grace_s = 3600;                 // a scratch store of a program that is not heard of is left for so long
   unsigned replicas = 0;                   // sync() waits for so many
   std::shared_ptr<const TlsSettings> tls;  // null: without
   [[nodiscard]] bool is_cluster() const { return scheme.ends_with("+cluster"); }

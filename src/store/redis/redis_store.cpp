@@ -71,18 +71,28 @@ Status RedisStore::open() {
     const auto& name = shared_.client_name;  // "farheap:PARENT~ID"
     const auto tilde = name.rfind('~');
     parent_ = name.substr(8, tilde - 8);
-    shared_.scratch_id = name.substr(tilde + 1);
+    shared_.scratch.id = name.substr(tilde + 1);
+    shared_.scratch.key = Keys(parent_).scratch();
+    if (family_.take(shared_.scratch.id)) shared_.scratch.machine = FamilyLock::machine();
     if (Status collected = collect_scratch(caller, parent_); !collected) {
       base::log(base::LogLevel::kWarn, "{}", collected.error().message());  // space is lost, no data
     }
-    if (Status registered = register_scratch(caller, parent_, shared_.scratch_id); !registered) return registered;
-    shared_.scratch_key = Keys(parent_).scratch();
+    if (Status registered = register_scratch(caller); !registered) return registered;
     if (pipe2(alive_, O_CLOEXEC) != 0) return fail(errno_error(errno, "cannot open the store", describe()));
     for (int& end : alive_) end = os::keep_descriptor(end);
   } else {
     is_durable_ = is_each_write_durable(caller);
   }
-  return open_meta(caller, shared_.client_name.substr(8), options_);
+  if (Status opened = open_meta(caller, shared_.client_name.substr(8), options_); !opened) return opened;
+  if (!parent_.empty()) {
+    constexpr unsigned kBeatsInGrace = 8;
+    shared_.heart.start(std::chrono::nanoseconds(std::chrono::seconds(shared_.place.grace_s)) / kBeatsInGrace, [this] {
+      auto own_lane = lanes_.take();
+      Caller beating(shared_, *own_lane);
+      renew_scratch(beating);
+    });
+  }
+  return {};
 }
 
 // Nobody else has the other end of the pipe: forked children have.
@@ -95,11 +105,12 @@ bool RedisStore::is_last_process() {
 }
 
 RedisStore::~RedisStore() {
+  shared_.heart.stop();
   if (alive_[0] < 0 || !is_last_process() || shared_.is_lost()) return;
   auto lane = lanes_.take();
   Caller caller(shared_, *lane);
   caller.exchange().set_hasty();  // a server that is gone is no reason to stay
-  if (Status removed = remove_scratch(caller, parent_, shared_.scratch_id); !removed) {
+  if (Status removed = remove_scratch(caller, parent_, shared_.scratch.id); !removed) {
     base::log(base::LogLevel::kWarn, "{}", removed.error().message());
   }
 }
@@ -259,16 +270,21 @@ Status RedisStore::sync() {
   return {};
 }
 
-std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) { return RedisGetsInFlight::make(*this, most); }
+// A forked child asks for them before anything else, while no other thread is started.
+std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) {
+  shared_.heart.renew();
+  return RedisGetsInFlight::make(*this, most);
+}
 
 Result<std::vector<std::uint64_t>> RedisStore::groups_present(Caller& caller) {
+  constexpr char kLooking[] = "cannot look at the store";
   std::vector<std::uint64_t> groups;
-  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", "cannot look at the store", [&](const auto& keys) {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kLooking, [&](const auto& keys) -> Status {
     for (const auto& key : keys) {
       std::uint64_t group = 0;
       if (shared_.keys.is_group(key, group)) groups.push_back(group);
     }
-    return Status{};
+    return groups.size() > kMostCollected ? caller.too_many(kLooking) : Status{};
   });
   if (!listed) return fail(std::move(listed.error()));
   std::ranges::sort(groups);

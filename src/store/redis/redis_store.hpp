@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "store/redis/caller.hpp"
+#include "store/redis/family_lock.hpp"
 #include "store/redis/names.hpp"
 
 namespace farheap::store::redis {
@@ -61,7 +62,8 @@ class RedisStore final : public Store {
   StoreOptions options_;
   Limits limits_;
   bool is_durable_ = false;
-  std::string parent_;       // of a scratch store: the name it is registered with
+  std::string parent_;  // of a scratch store: the name it is registered with
+  FamilyLock family_;
   int alive_[2] = {-1, -1};  // of a scratch store: a pipe that all its processes hold open
 };
 

@@ -7,10 +7,18 @@
 
 namespace farheap::store::redis {
 
-bool Replies::nonsense() {
+bool Replies::give_up(const char* why) {
   is_nonsense_ = true;
-  socket_.give_up("what it answered is no answer of Redis");
+  source_.give_up(why);
   return false;
+}
+
+bool Replies::nonsense() { return give_up("what it answered is no answer of Redis"); }
+
+bool Replies::take(std::size_t wanted, std::size_t& left) {
+  if (wanted > left) return give_up("what it answered is longer than what it was asked for");
+  left -= wanted;
+  return true;
 }
 
 // More behind what is there. Requires: room for it.
@@ -21,7 +29,7 @@ bool Replies::fill() {
     end_ -= at_, at_ = 0;
   }
   iovec piece{buffer_.get() + end_, kBuffer - end_};
-  const std::size_t got = socket_.receive({&piece, 1});
+  const std::size_t got = source_.receive({&piece, 1});
   end_ += got;
   return got != 0;
 }
@@ -30,7 +38,7 @@ bool Replies::has_some() {
   if (at_ < end_) return true;
   at_ = end_ = 0;
   iovec piece{buffer_.get(), kBuffer};
-  end_ = socket_.receive_at_once({&piece, 1});
+  end_ = source_.receive_at_once({&piece, 1});
   return end_ != 0;
 }
 
@@ -89,7 +97,7 @@ bool Replies::bytes(std::span<std::byte> into) {
   while (!into.empty()) {
     at_ = end_ = 0;
     iovec pieces[] = {{into.data(), into.size()}, {buffer_.get(), kBuffer}};
-    const std::size_t got = socket_.receive(pieces);
+    const std::size_t got = source_.receive(pieces);
     if (got == 0) return false;
     const std::size_t here = std::min(got, into.size());
     end_ = got - here;
@@ -111,29 +119,50 @@ bool Replies::text(std::size_t length, std::string& text) {
   return line_end();
 }
 
-bool Replies::rest(const Head& head, Reply& reply, unsigned depth) {
+bool Replies::rest_within(const Head& head, Reply& reply, std::size_t& left, unsigned depth) {
   reply.kind = head.kind;
   reply.number = head.number;
-  reply.text = head.text;
   reply.elements.clear();
-  if (head.kind == Kind::kBulk) return text(static_cast<std::size_t>(head.number), reply.text);
+  reply.text.clear();
+  const auto announced = static_cast<std::size_t>(std::max<std::int64_t>(head.number, 0));
+  if (head.kind == Kind::kBulk) return take(announced, left) && text(announced, reply.text);
+  if (!take(head.text.size(), left)) return false;
+  reply.text = head.text;
   if (head.kind != Kind::kArray) return true;
   if (depth >= kDepth) return nonsense();
-  for (std::int64_t i = 0; i < head.number; ++i) {
+  if (!take(announced * sizeof(Reply), left)) return false;
+  for (std::size_t i = 0; i < announced; ++i) {
     Head next;
-    if (!this->head(next) || !rest(next, reply.elements.emplace_back(), depth + 1)) return false;
+    if (!this->head(next) || !rest_within(next, reply.elements.emplace_back(), left, depth + 1)) return false;
   }
   return true;
 }
 
-bool Replies::skip(const Head& head) {
-  Reply unused;
-  return rest(head, unused);
+bool Replies::rest(const Head& head, Reply& reply, std::size_t most) { return rest_within(head, reply, most, 0); }
+
+bool Replies::whole(Reply& reply, std::size_t most) {
+  Head first;
+  return head(first) && rest(first, reply, most);
 }
 
-bool Replies::whole(Reply& reply) {
-  Head first;
-  return head(first) && rest(first, reply);
+bool Replies::skip_within(const Head& head, unsigned depth) {
+  if (head.kind == Kind::kBulk) {
+    for (auto left = static_cast<std::size_t>(head.number); left > 0;) {
+      if (at_ == end_ && !fill()) return false;
+      const std::size_t here = std::min(left, end_ - at_);
+      at_ += here, left -= here;
+    }
+    return line_end();
+  }
+  if (head.kind != Kind::kArray) return true;
+  if (depth >= kDepth) return nonsense();
+  for (std::int64_t i = 0; i < head.number; ++i) {
+    Head next;
+    if (!this->head(next) || !skip_within(next, depth + 1)) return false;
+  }
+  return true;
 }
+
+bool Replies::skip(const Head& head) { return skip_within(head, 0); }
 
 }  // namespace farheap::store::redis

@@ -14,9 +14,11 @@
 
 #include "base/random_number.hpp"
 #include "store/redis/beats.hpp"
+#include "store/redis/heart.hpp"
 #include "store/redis/keys.hpp"
 #include "store/redis/nodes.hpp"
 #include "store/redis/place.hpp"
+#include "store/redis/scratch_entry.hpp"
 
 namespace farheap::store::redis {
 
@@ -64,9 +66,9 @@ struct Shared {
   Nodes nodes;
   Beats beats;
   Suspects suspects;
-  std::string identity;     // of the namespace; empty until it is known
-  std::string scratch_key;  // where this scratch store is registered; empty if it is kept
-  std::string scratch_id;
+  std::string identity;  // of the namespace; empty until it is known
+  ScratchEntry scratch;  // of a scratch store
+  Heart heart;           // likewise
 
   // Unique among all that write to the store, and growing. Never 0.
   [[nodiscard]] std::uint64_t next_number() { return numbers_.fetch_add(1, std::memory_order_relaxed); }

@@ -66,11 +66,15 @@ void set_tcp(int file) {
   setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
 }
 
+constexpr char kTooLate[] = "it took longer than there was time for";
+
 // errno, as connect() would give it.
-bool wait_connected(int file, int timeout_ms) {
+bool wait_connected(int file, int timeout_ms, Deadline deadline) {
+  // A program whose timer interrupts us again and again does not make it longer.
+  const Deadline end = std::min(deadline, Deadline::in(std::chrono::milliseconds(timeout_ms)));
   pollfd one{.fd = file, .events = POLLOUT};
   int ready = 0;
-  while ((ready = poll(&one, 1, timeout_ms)) < 0 && errno == EINTR) {
+  while ((ready = poll(&one, 1, end.left_ms(timeout_ms))) < 0 && errno == EINTR) {
   }
   if (ready == 0) errno = ETIMEDOUT;
   if (ready <= 0) return false;
@@ -86,37 +90,35 @@ bool wait_connected(int file, int timeout_ms) {
 bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<const TlsSettings> tls) {
   close();
   why_.clear();
+  timeout_ms_ = timeout_ms;
   if (address.host.empty()) {
     sockaddr_un place{};
     place.sun_family = AF_UNIX;
     if (address.socket.size() >= sizeof place.sun_path) return why_ = "the path is too long for a socket", false;
     std::memcpy(place.sun_path, address.socket.c_str(), address.socket.size() + 1);
-    return connect_to(&place, sizeof place, AF_UNIX, timeout_ms);
+    return connect_to(&place, sizeof place, AF_UNIX);
   }
   for (const Found& one : look_up(address, why_)) {
-    if (!connect_to(&one.address, one.length, one.address.ss_family, timeout_ms)) continue;
+    if (!connect_to(&one.address, one.length, one.address.ss_family)) continue;
     if (tls) start_tls(std::move(tls), address.host);
     return true;
   }
   return false;
 }
 
-bool Socket::connect_to(const void* address, unsigned length, int family, int timeout_ms) {
+bool Socket::connect_to(const void* address, unsigned length, int family) {
+  if (deadline_.has_passed()) return why_ = kTooLate, false;
   const int file = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return why_ = strerror(errno), false;
   file_ = os::keep_descriptor(file);
-  timeout_ms_ = timeout_ms;
   if (::connect(file_, static_cast<const sockaddr*>(address), length) != 0) {
     const bool under_way = errno == EINPROGRESS || errno == EINTR;
-    if (!under_way || !wait_connected(file_, timeout_ms)) {
+    if (!under_way || !wait_connected(file_, timeout_ms_, deadline_)) {
       give_up(errno == EAGAIN ? "too many wait to be let in" : strerror(errno));
       return false;
     }
   }
-  // Waiting in recv() and send() themselves takes one system call, not two.
-  const timeval limit = timeval_of(timeout_ms);
-  setsockopt(file_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(file_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  limit_ms_ = 0;
   const int flags = fcntl(file_, F_GETFL);
   fcntl(file_, F_SETFL, flags & ~O_NONBLOCK);
   if (family != AF_UNIX) set_tcp(file_);
@@ -149,20 +151,35 @@ void Socket::give_up(std::string why) {
   close();
 }
 
+// Waiting in recv() and send() themselves takes one system call, not two.
+bool Socket::limit_wait() {
+  const int limit_ms = deadline_.left_ms(timeout_ms_);
+  if (limit_ms == 0) return errno = ETIME, false;
+  if (limit_ms == limit_ms_) return true;
+  const timeval limit = timeval_of(limit_ms);
+  setsockopt(file_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(file_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  limit_ms_ = limit_ms;
+  return true;
+}
+
 ssize_t Socket::send_plain(std::span<iovec> pieces) {
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = std::min(pieces.size(), kMostPieces);
   ssize_t sent = 0;
-  while ((sent = sendmsg(file_, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
-  }
+  do {
+    if (!limit_wait()) return -1;
+  } while ((sent = sendmsg(file_, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR);
   return sent;
 }
 
 bool Socket::send(std::span<iovec> pieces) {
   if (file_ < 0) return false;
   const auto failed = [&] {
-    std::string why = errno == EAGAIN ? fmt::format("it took nothing for {} ms", timeout_ms_) : strerror(errno);
+    std::string why = strerror(errno);
+    if (errno == EAGAIN) why = limit_ms_ < timeout_ms_ ? kTooLate : fmt::format("it took nothing for {} ms", limit_ms_);
+    if (errno == ETIME) why = kTooLate;
     if (tls_ && !tls_->why().empty()) why = tls_->why();
     give_up(std::move(why));
     return false;
@@ -191,8 +208,9 @@ ssize_t Socket::receive_plain(std::span<iovec> pieces, int flags) {
   message.msg_iov = pieces.data();
   message.msg_iovlen = pieces.size();
   ssize_t got = 0;
-  while ((got = recvmsg(file_, &message, flags)) < 0 && errno == EINTR) {
-  }
+  do {
+    if ((flags & MSG_DONTWAIT) == 0 && !limit_wait()) return -1;
+  } while ((got = recvmsg(file_, &message, flags)) < 0 && errno == EINTR);
   if (got == 0) errno = 0;
   return got;
 }
@@ -207,10 +225,12 @@ std::size_t Socket::receive_by(std::span<iovec> pieces, int flags) {
     give_up(tls_->why());
   } else if (errno == 0) {
     give_up("it closed the connection");
+  } else if (errno == ETIME) {
+    give_up(kTooLate);
   } else if (errno != EAGAIN) {
     give_up(strerror(errno));
   } else if ((flags & MSG_DONTWAIT) == 0) {
-    give_up(fmt::format("no answer in {} ms", timeout_ms_));
+    give_up(limit_ms_ < timeout_ms_ ? kTooLate : fmt::format("no answer in {} ms", limit_ms_));
   }
   return 0;
 }
