@@ -63,10 +63,14 @@ Sample Sampler::take() {
     sample.processes.push_back({pid, name, bytes, paging, paging ? heat.total() : base::HeatCounts{}});
   }
   sample.counters = counter_values(page_.counters);
+  // Any process of the run can write to them.
+  if (!sample.counters.not_below(counters_)) sample.counters = counters_;
+  counters_ = sample.counters;
   return sample;
 }
 
 void Sampler::add_ranges(Sample& sample, std::size_t slot, const base::HeatTable::Snapshot& now) {
+  if (now.pid <= 0) return;  // no process wrote that
   auto& before = seen_[slot].heat;
   before.widen_to(now.range_bytes);
   for (std::size_t i = 0; i < now.ranges.size(); ++i) {

@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -191,7 +190,7 @@ void execute_anew(char** words) {
     cannot_begin(own, "a library of the program was translated, and the program itself was not",
                  "run it with farheap run, or with FARHEAP_FAR_MODE=direct");
   }
-  if (getauxval(AT_SECURE) != 0) {
+  if (base::has_raised_rights()) {
     cannot_begin(own_program(), "programs that get rights of another user or group load nothing that is named to them",
                  "use FARHEAP_FAR_MODE=direct", ErrorCode::kPermission);
   }

@@ -8,11 +8,13 @@
 
 namespace farheap::base {
 
-const char* environment(const char* name) { return getauxval(AT_SECURE) == 0 ? std::getenv(name) : nullptr; }
+bool has_raised_rights() { return getauxval(AT_SECURE) != 0; }
+
+const char* environment(const char* name) { return has_raised_rights() ? nullptr : std::getenv(name); }
 
 const char* const* environment_lines() {
   static constexpr char* kNone[] = {nullptr};
-  return environ != nullptr && getauxval(AT_SECURE) == 0 ? environ : kNone;
+  return environ == nullptr || has_raised_rights() ? kNone : environ;
 }
 
 }  // namespace farheap::base

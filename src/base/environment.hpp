@@ -9,6 +9,8 @@
 
 namespace farheap::base {
 
+// Of another user, of a group or of its file (AT_SECURE).
+[[nodiscard]] bool has_raised_rights();
 // nullptr: there is none of this name, or the environment does not count.
 [[nodiscard]] const char* environment(const char* name);
 // All "NAME=value", ended by a null pointer; just that where the environment does not count. Never null.

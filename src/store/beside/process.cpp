@@ -174,10 +174,14 @@ Result<std::string> find_engines() {
     return fail(ErrorCode::kNotFound, "cannot find farheap-engines", named, "no program is there",
                 "correct FARHEAP_ENGINES");
   }
-  const std::string folder = own_folder();
+  std::vector<std::string> places{FARHEAP_ENGINES_INSTALLED};
+  // Beside a program with raised rights may stand what somebody else has put there: a link makes any folder its own.
+  if (!base::has_raised_rights()) {
+    const std::string folder = own_folder();
+    places.insert(places.begin(), {folder + "/" FARHEAP_ENGINES_FROM_TOOL, folder + "/../src/engines/farheap-engines"});
+  }
   std::string tried;
-  for (const std::string& place : {folder + "/" FARHEAP_ENGINES_FROM_TOOL, folder + "/../src/engines/farheap-engines",
-                                   std::string(FARHEAP_ENGINES_INSTALLED)}) {
+  for (const std::string& place : places) {
     if (is_program(place)) return place;
     tried += (tried.empty() ? "" : " ") + place;
   }
