@@ -52,6 +52,7 @@ void look_from_outside(const base::RunFiles& files) {
   }
   if (tool::picture_text({(*view)->page().command_text(), 1, before, now}).empty()) std::abort();
   tool::RunSummary summary;
+  summary.command = {"prog"};
   tool::add_counters(summary, now.counters);
   if (tool::report_lines(summary).empty()) std::abort();
 }
