@@ -85,7 +85,8 @@ ChildEnd end_of(int status) {
 
 // In the guardian: starts the program, and tells the tool through `outcome` how it ended.
 [[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report,
-                              const std::vector<int>& inherited,                              const std::string& path, char* const* arguments, char* const* environment) {
+                              const std::vector<int>& inherited, const std::string& path, char* const* arguments,
+                              char* const* environment) {
   sigset_t all;
   sigfillset(&all);  // neither the terminal nor a signal to the whole group ends or stops it
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -152,8 +153,7 @@ class Pipe {
 int shell_status(const Error& error) { return error.code == ErrorCode::kNotFound ? 127 : 126; }
 
 Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment,
-                           const std::vector<int>& inherited) {
+                           const std::vector<std::string>& environment, const std::vector<int>& inherited) {
   Pipe report, outcome;
   if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);

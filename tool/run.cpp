@@ -191,8 +191,7 @@ class SharedRun {
   base::RunPage* page_ = nullptr;
 };
 
-Variables program_environment(const base::Options& options, const std::string& library,
-                              const base::RunPlace& place) {
+Variables program_environment(const base::Options& options, const std::string& library, const base::RunPlace& place) {
   Variables variables = own_environment();
   for (const auto& line : base::option_environment(options)) {
     const auto equals = line.find('=');
@@ -248,8 +247,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(shared->pulse());
   const auto start = std::chrono::steady_clock::now();
-  const auto end = run_child(path, arguments.command, program_environment(options, *library, shared->place()),
-                             shared->inherited());
+  const auto end =
+      run_child(path, arguments.command, program_environment(options, *library, shared->place()), shared->inherited());
   if (!end) {
     complain(end.error());
     return shell_status(end.error());

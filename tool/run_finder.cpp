@@ -46,7 +46,8 @@ OpenFiles open_files_of(pid_t process) {
     const std::string path = at->path().string(), link = fs::read_symlink(at->path(), no_link).string();
     const bool is_configuration = link == link_of(base::kRunPageName);
     if (!is_configuration && link != link_of(base::kRunCountersName)) continue;
-    if (stat(path.c_str(), &status) == 0) (is_configuration ? files.configurations : files.counters)[status.st_ino] = path;
+    if (stat(path.c_str(), &status) == 0)
+      (is_configuration ? files.configurations : files.counters)[status.st_ino] = path;
   }
   return files;
 }
@@ -87,9 +88,7 @@ Error unreadable(pid_t process, const char* why, const char* remedy) {
 
 }  // namespace
 
-std::string FoundRun::command() const {
-  return view->page().command_text();
-}
+std::string FoundRun::command() const { return view->page().command_text(); }
 
 bool FoundRun::has(pid_t process) const {
   if (process == tool) return true;

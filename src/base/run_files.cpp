@@ -39,8 +39,8 @@ void* map(void* at, std::size_t bytes, int access, int flags, int file) {
 }
 
 std::byte* map_private() {
-  return static_cast<std::byte*>(map(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+  return static_cast<std::byte*>(
+      map(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
 }
 
 RunPage* begin_page(std::byte* at) {
@@ -164,14 +164,12 @@ std::optional<RunPlace> RunPlace::parse(std::string_view text) {
 }
 
 std::string RunPlace::text() const {
-  std::string all = std::to_string(tool) + ":" + std::to_string(files.configuration) + ":" +
-                    std::to_string(files.counters);
+  std::string all =
+      std::to_string(tool) + ":" + std::to_string(files.configuration) + ":" + std::to_string(files.counters);
   return password < 0 ? all : all + ":" + std::to_string(password);
 }
 
-RunFiles RunPlace::inherited() const {
-  return distrust_of_files(files) == nullptr ? files : RunFiles{};
-}
+RunFiles RunPlace::inherited() const { return distrust_of_files(files) == nullptr ? files : RunFiles{}; }
 
 std::string RunPlace::password_path() const {
   return "/proc/" + std::to_string(tool) + "/fd/" + std::to_string(password);
@@ -198,7 +196,8 @@ void open_locks(RunPage& page, int counters) {
 }
 
 void open_locks(RunPage& page, const RunPlace& place) {
-  if (const RunFiles inherited = place.inherited(); inherited.counters >= 0) return open_locks(page, inherited.counters);
+  if (const RunFiles inherited = place.inherited(); inherited.counters >= 0)
+    return open_locks(page, inherited.counters);
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", place.tool, place.files.counters);
   page.locks = open_plain_file(path, O_RDWR);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bytes that nobody is to find: a password, or a URI that has one. They stay out of core dumps and, as far as
-// RLIMIT_MEMLOCK allows, out of swap, and are wiped when the last copy of the object goes. A forked child has them, too.
-// What a function makes of them for a moment, an ordinary string or a buffer, is its own to keep short.
+// RLIMIT_MEMLOCK allows, out of swap, and are wiped when the last copy of the object goes. A forked child has them,
+// too. What a function makes of them for a moment, an ordinary string or a buffer, is its own to keep short.
 //
 // Thread-safety: a plain value; copies share the bytes, which never change.
 #pragma once

@@ -109,7 +109,8 @@ void forget_preload() { unsetenv("LD_PRELOAD"); }
 
 }  // namespace
 
-Runtime::Runtime() : arena_space(kArenaBytes, segment::HugePages::kNo, segment::InCores::kNo), arena(arena_space, kMostWaiting) {
+Runtime::Runtime()
+    : arena_space(kArenaBytes, segment::HugePages::kNo, segment::InCores::kNo), arena(arena_space, kMostWaiting) {
   if (!arena.usable()) give_up_without_arena(errno);
 }
 
@@ -144,8 +145,7 @@ static void make_whole(Runtime& runtime) {
   base::set_log_level(runtime.options.log);
   const auto place = base::RunPlace::parse(runtime.options.run_page);
   runtime.run_page = find_run(runtime.options, place);
-  auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page,
-                                             find_password(runtime.options, place));
+  auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page, find_password(runtime.options, place));
   if (!segment) give_up(segment.error());
   runtime.segment = std::move(*segment);
   runtime.program = new (g_program_place) heap::Heap(*runtime.segment);

@@ -187,10 +187,10 @@ Status PagedSegment::open_the_store() {
   }
   std::string uri = secret_store_.empty() ? store_uri_ : std::string(secret_store_.view());
   auto store = open_store(uri, {.block_bytes = kPageBytes,
-                                       .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
-                                       .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
-                                       .encrypt_key_file = options_.encrypt_key_file,
-                                       .password_file = options_.store_password_file});
+                                .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
+                                .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
+                                .encrypt_key_file = options_.encrypt_key_file,
+                                .password_file = options_.store_password_file});
   base::wipe(uri);
   if (!store) return fail(std::move(store.error()));
   secret_store_ = {};

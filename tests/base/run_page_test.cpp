@@ -327,8 +327,8 @@ TEST_F(RunPageTest, ManyAreBornAtOnceEachInASlotOfItsOwn) {
         RunSlot& expected = page_->claim_for_child(parent, mark, mark + 1);
         (void)page_->others(expected);
         RunSlot& born = page_->be_born(expected, parent, child);
-        mixed_up +=
-            &born != &expected || born.pid() != child || born.promised_bytes != mark || born.inherited_bytes != mark + 1;
+        mixed_up += &born != &expected || born.pid() != child || born.promised_bytes != mark ||
+                    born.inherited_bytes != mark + 1;
         page_->release(born);
       }
     });

@@ -244,6 +244,52 @@ class Namespaces(unittest.TestCase):
         self.assertLess(report_of(errors)["stall_no_room_seconds"], 5)
 
 
+# Outlives its run, and then executes a program, which says how much it holds.
+DAEMON = r"""
+import os, sys, time
+if os.fork() != 0: os._exit(0)
+os.setsid()
+tool = os.environ['FARHEAP_RUN_PAGE'].split(':')[0]
+def is_there():
+    try: return os.readlink(f'/proc/{tool}/exe') == os.environ['TOOL']
+    except OSError: return False
+while is_there(): time.sleep(0.01)
+out = os.open(sys.argv[1], os.O_WRONLY)
+os.dup2(out, 1)
+os.execv(sys.executable, [sys.executable, '-c', sys.argv[2]])
+"""
+HOLDS = r"""
+data = [bytes([i % 251]) * (1 << 20) for i in range(96)]
+assert all(block[-1] == i % 251 for i, block in enumerate(data))
+print([line for line in open('/proc/self/status') if line.startswith('RssAnon')][0].split()[1])
+"""
+
+
+class Daemons(unittest.TestCase):
+    def test_programs_of_a_daemon_whose_run_has_ended_keep_its_budget(self):
+        with tempfile.TemporaryDirectory(prefix="farheap-daemon-", dir="/var/tmp") as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            run = start(TOOL, "run", "--memory", "48M", "--", PYTHON, "-c", DAEMON, pipe, HOLDS,
+                        TOOL=os.path.realpath(TOOL))
+            self.assertEqual(run.wait(timeout=60), 0, run.stderr)
+            said = b""
+            for _ in range(600):
+                try:
+                    said += os.read(reader, 100)
+                except BlockingIOError:
+                    pass
+                if said.endswith(b"\n"):
+                    break
+                time.sleep(0.05)
+            os.close(reader)
+            run.stdout.close()
+            run.stderr.close()
+        self.assertTrue(said, "the daemon's program did not end well")
+        self.assertLessEqual(int(said) << 10, 52 * MIB)
+
+
 def main():
     global TOOL, GUEST
     parser = argparse.ArgumentParser(allow_abbrev=False)
