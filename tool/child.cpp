@@ -61,9 +61,9 @@ class HeldSignals {
 
 // In the child; reports through `report` why the program could not be executed.
 [[noreturn]] void become(const std::string& path, char* const* arguments, char* const* environment, pid_t parent,
-                         const HeldSignals& signals, int report, int inherited) {
+                         const HeldSignals& signals, int report, const std::vector<int>& inherited) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
+  for (const int file : inherited) fcntl(file, F_SETFD, 0);
   if (getppid() != parent) _exit(127);  // it was killed before the line above
   signals.release();
   execve(path.c_str(), arguments, environment);
@@ -84,8 +84,9 @@ ChildEnd end_of(int status) {
 }
 
 // In the guardian: starts the program, and tells the tool through `outcome` how it ended.
-[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report, int inherited,
-                              const std::string& path, char* const* arguments, char* const* environment) {
+[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report,
+                              const std::vector<int>& inherited, const std::string& path, char* const* arguments,
+                              char* const* environment) {
   sigset_t all;
   sigfillset(&all);  // neither the terminal nor a signal to the whole group ends or stops it
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -152,7 +153,7 @@ class Pipe {
 int shell_status(const Error& error) { return error.code == ErrorCode::kNotFound ? 127 : 126; }
 
 Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment, int inherited) {
+                           const std::vector<std::string>& environment, const std::vector<int>& inherited) {
   Pipe report, outcome;
   if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);

@@ -19,10 +19,11 @@ struct ChildEnd {
 };
 
 // Runs command[0] at `path` with `environment` ("NAME=value") and waits for its end.
-// `inherited`: a descriptor that it gets under the same number, or -1.
+// `inherited`: descriptors that it gets under the same numbers.
 // kNotFound or kPermission when the kernel does not execute it.
 [[nodiscard]] Result<ChildEnd> run_child(const std::string& path, const std::vector<std::string>& command,
-                                         const std::vector<std::string>& environment, int inherited);
+                                         const std::vector<std::string>& environment,
+                                         const std::vector<int>& inherited);
 
 // The status a shell gives a command that could not be started: 127 not found, 126 there but not executable.
 [[nodiscard]] int shell_status(const Error& error);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/environment.hpp"
 #include "base/without_secrets.hpp"
 #include "os/uffd_abi.hpp"
 #include "store/uri.hpp"
@@ -54,7 +55,7 @@ void take_from_environment(const std::string& name) {
 }
 
 Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& settings) {
-  auto loaded = base::load_options(environ, settings);
+  auto loaded = base::load_options(base::environment_lines(), settings);
   if (!loaded) return loaded;
   for (const auto& warning : loaded->warnings) complain(warning);
   base::set_log_level(loaded->options.log);

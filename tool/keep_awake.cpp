@@ -21,12 +21,6 @@ constexpr int kPauses = 64;                // between two looks at the clock
 // Asking wakes all idle processors once: not for every pause of a program.
 constexpr std::chrono::milliseconds kLook{1}, kRest{5};
 
-void spin_while_it_beats(const base::Pulse& pulse) {
-  while (pulse.beats()) {
-    for (int i = 0; i < kPauses; ++i) __builtin_ia32_pause();
-  }
-}
-
 }  // namespace
 
 LatencyRequest::LatencyRequest(const char* device) : device_(open(device, O_WRONLY | O_CLOEXEC)) {}
@@ -53,19 +47,24 @@ void KeepAwake::keep() {
   const sched_param none{};
   if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return;
   LatencyRequest request(sysconf(_SC_NPROCESSORS_ONLN) <= kMostPolling ? device_ : "");
-  while (pulse_.wait_for_beats()) {
+  while (pulse_.wait_for_beats(stopped_)) {
     if (!request.is_open()) {
-      spin_while_it_beats(pulse_);
+      while (beats()) {
+        for (int i = 0; i < kPauses; ++i) __builtin_ia32_pause();
+      }
       continue;
     }
     request.hold();
-    while (pulse_.beats(kRest)) std::this_thread::sleep_for(kLook);
+    while (beats(kRest)) std::this_thread::sleep_for(kLook);
     request.release();
   }
 }
 
+bool KeepAwake::beats(std::chrono::nanoseconds rest) const { return !stopped_.load() && pulse_.beats(rest); }
+
 KeepAwake::~KeepAwake() {
-  pulse_.stop();
+  stopped_.store(true);
+  pulse_.wake();
   if (thread_.joinable()) thread_.join();
 }
 

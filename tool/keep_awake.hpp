@@ -7,6 +7,7 @@
 // has (SCHED_IDLE): in the tool's own address space, so that it takes no part in the program's TLB flushes.
 #pragma once
 
+#include <atomic>
 #include <thread>
 
 #include "base/pulse.hpp"
@@ -43,7 +44,9 @@ class KeepAwake {
 
  private:
   void keep();
+  [[nodiscard]] bool beats(std::chrono::nanoseconds rest = base::Pulse::kBeat) const;
   base::Pulse& pulse_;
+  std::atomic<bool> stopped_{false};  // not in the pulse, where processes of the run could take it back
   const char* device_;
   std::thread thread_;
 };

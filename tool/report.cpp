@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/environment.hpp"
 #include "report_forms.hpp"
 #include "terminal.hpp"
 #include "top_picture.hpp"
@@ -20,7 +21,7 @@ namespace {
 // As the C library decides it: the first of the three that is set.
 bool terminal_is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(name);
+    const char* const value = base::environment(name);
     if (value == nullptr || *value == '\0') continue;
     std::string text(value);
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });

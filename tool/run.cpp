@@ -18,9 +18,10 @@
 
 #include "address_room.hpp"
 #include "api/heap_reader.hpp"
-#include "base/format_into.hpp"
+#include "base/environment.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
+#include "base/secret.hpp"
 #include "base/units.hpp"
 #include "child.hpp"
 #include "environment.hpp"
@@ -46,7 +47,7 @@ using Variables = std::vector<std::string>;
 
 Variables own_environment() {
   Variables variables;
-  for (char** at = environ; *at != nullptr; ++at) variables.emplace_back(*at);
+  for (auto at = base::environment_lines(); *at != nullptr; ++at) variables.emplace_back(*at);
   return variables;
 }
 
@@ -61,7 +62,7 @@ void set_variable(Variables& variables, std::string_view name, std::string_view 
 }
 
 std::string variable_or_empty(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = base::environment(name);
   return value != nullptr ? value : "";
 }
 
@@ -70,7 +71,7 @@ int start_plainly(const std::string& path, const RunArguments& arguments) {
   for (auto& line : variables) {
     if (line.starts_with("FARHEAP_")) line = store::without_secrets(line);
   }
-  const auto end = run_child(path, arguments.command, variables, -1);
+  const auto end = run_child(path, arguments.command, variables, {});
   if (end) return end->exit_status;
   complain(end.error());
   return shell_status(end.error());
@@ -143,57 +144,60 @@ Error offer_plain(Error error) {
 
 constexpr int kInheritedFrom = 700;
 
-// The page that all processes of the run share; it lives as long as this object.
-class SharedPage {
+// The page that all processes of the run share, and the store's URI with its password, which only those of this user
+// get; both live as long as this object.
+class SharedRun {
  public:
-  // `secret_store`: its URI with a password; empty if it has none.
-  static Result<SharedPage> make(std::uint64_t budget_bytes, const std::vector<std::string>& command,
-                                 const std::string& secret_store) {
-    if (secret_store.size() >= base::RunPage::kStoreBytes) {
-      return fail(ErrorCode::kInvalidArgument, "cannot make the run page", "the store's URI", "it is too long");
-    }
-    int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
-    if (file < 0) return fail(errno_error(errno, "cannot make the run page", "memfd_create"));
-    // High, where programs do not look: the processes of the run inherit it (run_child).
-    if (const int high = fcntl(file, F_DUPFD_CLOEXEC, kInheritedFrom); high >= 0) {
-      close(file);
-      file = high;
-    }
-    const auto page = base::create_run_page(file, budget_bytes);
-    if (!page) {
-      close(file);
-      return fail(page.error());
-    }
-    base::format_into({(*page)->command, base::RunPage::kCommandBytes - 1}, "{}", fmt::join(command, " "));
-    secret_store.copy((*page)->store, secret_store.size());
-    return SharedPage(file, *page);
+  // `secret_store`: empty if the URI has no password.
+  static Result<SharedRun> make(std::uint64_t budget_bytes, const std::vector<std::string>& command,
+                                const base::Secret& secret_store) {
+    SharedRun run;
+    const auto files = base::make_run_files(budget_bytes, fmt::format("{}", fmt::join(command, " ")), kInheritedFrom);
+    if (!files) return fail(files.error());
+    run.place_ = {getpid(), *files, -1};
+    const auto page = base::map_run_page(*files);
+    if (!page) return fail(page.error());
+    run.page_ = *page;
+    base::open_locks(*run.page_, files->counters);
+    if (secret_store.empty()) return run;
+    const auto password = base::make_secret_file(secret_store, kInheritedFrom);
+    if (!password) return fail(password.error());
+    run.place_.password = *password;
+    return run;
   }
-  SharedPage(SharedPage&& other) noexcept
-      : file_(std::exchange(other.file_, -1)), page_(std::exchange(other.page_, nullptr)) {}
-  SharedPage& operator=(SharedPage&&) = delete;
-  ~SharedPage() {
+  SharedRun(SharedRun&& other) noexcept
+      : place_(std::exchange(other.place_, {})), page_(std::exchange(other.page_, nullptr)) {}
+  SharedRun& operator=(SharedRun&&) = delete;
+  ~SharedRun() {
+    if (page_ != nullptr && page_->locks >= 0) close(page_->locks);
     if (page_ != nullptr) munmap(page_, sizeof *page_);
-    if (file_ >= 0) close(file_);
+    for (const int file : {place_.files.configuration, place_.files.counters, place_.password}) {
+      if (file >= 0) close(file);
+    }
   }
-  [[nodiscard]] int file() const { return file_; }
-  // A path that opens it from any process of this user.
-  [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  // Where programs do not look. Not the password: who becomes another user on the way would have it.
+  [[nodiscard]] std::vector<int> inherited() const {
+    const auto& [configuration, counters] = place_.files;
+    const bool high = configuration >= kInheritedFrom && counters >= kInheritedFrom;
+    return high ? std::vector<int>{configuration, counters} : std::vector<int>{};
+  }
+  [[nodiscard]] const base::RunPlace& place() const { return place_; }
   [[nodiscard]] const base::RunPage& page() const { return *page_; }
   [[nodiscard]] base::Pulse& pulse() const { return page_->pulse; }
 
  private:
-  SharedPage(int file, base::RunPage* page) : file_(file), page_(page) {}
-  int file_;
-  base::RunPage* page_;
+  SharedRun() = default;
+  base::RunPlace place_;
+  base::RunPage* page_ = nullptr;
 };
 
-Variables program_environment(const base::Options& options, const std::string& library, const SharedPage& page) {
+Variables program_environment(const base::Options& options, const std::string& library, const base::RunPlace& place) {
   Variables variables = own_environment();
   for (const auto& line : base::option_environment(options)) {
     const auto equals = line.find('=');
     set_variable(variables, line.substr(0, equals), line.substr(equals + 1));
   }
-  set_variable(variables, base::kRunPageVariable, page.path());
+  set_variable(variables, base::kRunPageVariable, place.text());
   // A program is not where the tool is.
   if (const auto engines = store::beside::find_engines()) set_variable(variables, "FARHEAP_ENGINES", *engines);
   // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
@@ -233,18 +237,18 @@ void finish_trace(TraceRecorder& trace, const RunArguments& arguments, const Chi
 }
 
 Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options,
-                      const std::string& secret_store, std::optional<KeptStore>& kept) {
+                      const base::Secret& secret_store, std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
-  const auto page = SharedPage::make(options.memory, arguments.command, secret_store);
-  if (!page) return fail(page.error());
-  const auto trace = start_trace(arguments, options, page->page());
+  const auto shared = SharedRun::make(options.memory, arguments.command, secret_store);
+  if (!shared) return fail(shared.error());
+  const auto trace = start_trace(arguments, options, shared->page());
   if (!trace) return fail(trace.error());
   std::optional<KeepAwake> keep_awake;
-  if (options.keep_awake) keep_awake.emplace(page->pulse());
+  if (options.keep_awake) keep_awake.emplace(shared->pulse());
   const auto start = std::chrono::steady_clock::now();
-  const auto end = run_child(path, arguments.command, program_environment(options, *library, *page),
-                             page->file() >= kInheritedFrom ? page->file() : -1);
+  const auto end =
+      run_child(path, arguments.command, program_environment(options, *library, shared->place()), shared->inherited());
   if (!end) {
     complain(end.error());
     return shell_status(end.error());
@@ -256,7 +260,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.signal = end->signal;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   summary.budget_bytes = options.memory;
-  add_counters(summary, counter_values(page->page().counters));
+  add_counters(summary, counter_values(shared->page().counters));
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;
@@ -290,15 +294,19 @@ int run(const RunArguments& arguments) {
     if (!file->empty()) *file = (folder / *file).string();
   }
   options.store = store::with_whole_paths(absolute_store(options.store, folder.string()), folder.string());
-  const auto whole_store = store::with_login_inside(options.store);
+  auto whole_store = store::with_login_inside(options.store);
   if (!whole_store) {
     complain(whole_store.error());
     return whole_store.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
-  // The run page has it: neither the program nor what it starts needs the variable.
+  // The run has it: neither the program nor what it starts needs the variable.
   for (const auto& name : store::password_variables(options.store)) take_from_environment(name);
   options.store = store::without_secrets(options.store);  // as it is from here on, and in what the program inherits
-  const std::string secret_store = *whole_store != options.store ? *whole_store : "";
+  auto secret_store = base::Secret::make(*whole_store != options.store ? *whole_store : "");
+  if (!secret_store) {
+    complain(secret_store.error());
+    return kFailed;
+  }
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
   Status ready = check_program(*path);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
@@ -323,7 +331,7 @@ int run(const RunArguments& arguments) {
   if (const auto saves = check_store_saves_memory(options.store); !saves && !options.quiet) {
     say(coloured(Colour::kYellow, "WARNING: " + saves.error().message(), true));
   }
-  const auto status = run_paged(*path, arguments, options, secret_store, kept);
+  const auto status = run_paged(*path, arguments, options, *secret_store, kept);
   // What a lost server holds cannot be had now: to ask for it would wait for it once more.
   if (!status || *status != base::kStatusNotKept) {
     collect_scratch(*whole_store, options);

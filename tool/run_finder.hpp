@@ -19,7 +19,7 @@ namespace farheap::tool {
 struct FoundRun {
   pid_t tool = 0;         // the `farheap run` process
   ino_t page_number = 0;  // tells runs apart
-  std::shared_ptr<const base::RunPage> page;
+  std::unique_ptr<base::RunView> view;
   [[nodiscard]] std::string command() const;
   // Its own number, or that of one of its processes.
   [[nodiscard]] bool has(pid_t process) const;

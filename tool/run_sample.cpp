@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_sample.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "os/run_memory.hpp"
@@ -10,8 +11,8 @@ namespace farheap::tool {
 namespace {
 
 double seconds_since(std::int64_t started_ns) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now - std::chrono::nanoseconds(started_ns)).count();
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::max(0.0, now.count() - static_cast<double>(started_ns) * 1e-9);  // whatever a stranger's page says
 }
 
 }  // namespace
@@ -52,18 +53,24 @@ Sample Sampler::take() {
       if (seen_[i].heats != heats) seen_[i] = {heats, {}};
       add_ranges(sample, i, heat);
     }
-    const std::uint64_t bytes = os::held_bytes(slot);
+    const std::uint64_t bytes = os::held_bytes(page_, slot);
     if (bytes == 0) continue;
-    const int pid = slot.pid.load();
-    const bool paging = slot.watched.load() && heat.pid == pid;
+    const int pid = slot.pid();
+    const bool paging = slot.watched.load() != 0 && heat.pid == pid;
     sample.resident_bytes += bytes;
-    sample.processes.push_back({pid, name_of(pid), bytes, paging, paging ? heat.total() : base::HeatCounts{}});
+    // Of one in another pid namespace, the number is the one that it has there.
+    const std::string name = page_.is_in_own_namespace(slot) ? name_of(pid) : "(in a pid namespace)";
+    sample.processes.push_back({pid, name, bytes, paging, paging ? heat.total() : base::HeatCounts{}});
   }
   sample.counters = counter_values(page_.counters);
+  // Any process of the run can write to them.
+  if (!sample.counters.not_below(counters_)) sample.counters = counters_;
+  counters_ = sample.counters;
   return sample;
 }
 
 void Sampler::add_ranges(Sample& sample, std::size_t slot, const base::HeatTable::Snapshot& now) {
+  if (now.pid <= 0) return;  // no process wrote that
   auto& before = seen_[slot].heat;
   before.widen_to(now.range_bytes);
   for (std::size_t i = 0; i < now.ranges.size(); ++i) {

@@ -83,6 +83,7 @@ class Sampler {
   void add_ranges(Sample& sample, std::size_t slot, const base::HeatTable::Snapshot& now);
   const base::RunPage& page_;
   std::map<std::size_t, Seen> seen_;  // by slot
+  CounterValues counters_;            // as they were last
 };
 
 [[nodiscard]] nlohmann::ordered_json sample_json(const Sample& sample);

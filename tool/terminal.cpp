@@ -10,12 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/environment.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
 
 std::string coloured(Colour colour, std::string_view text, bool on_error) {
-  const char* const refused = std::getenv("NO_COLOR");
+  const char* const refused = base::environment("NO_COLOR");
   const bool wanted = (refused == nullptr || *refused == '\0') && isatty(on_error ? STDERR_FILENO : STDOUT_FILENO);
   if (!wanted || colour == Colour::kPlain) return std::string(text);
   constexpr const char* kCodes[] = {"0", "32", "33", "31", "1"};

@@ -24,7 +24,7 @@ namespace {
 
 // A run that is looked at again and again.
 struct Watched {
-  explicit Watched(FoundRun found) : run(std::move(found)), sampler(*run.page) {}
+  explicit Watched(FoundRun found) : run(std::move(found)), sampler(run.view->page()) {}
   FoundRun run;
   Sampler sampler;
   Sample before;
@@ -92,6 +92,7 @@ class Watch {
     if (known == runs_.end()) known = runs_.insert(runs_.end(), std::make_unique<Watched>(std::move(run)));
     Watched& one = **known;
     one.present = true;
+    if (!one.run.view->refresh()) return;
     one.before = std::move(one.now);
     one.now = one.sampler.take();
   }

@@ -64,10 +64,9 @@ void misses(const Memory& memory, const base::RunCounters& counters) {
 }
 
 int run(std::uint64_t mib) {
-  const char* const path = std::getenv(base::kRunPageVariable);
-  const auto run_page = base::open_run_page(path != nullptr ? path : "");
-  if (!run_page) return std::fprintf(stderr, "stores_paging: start it with `farheap run`\n"), 2;
-  const base::RunCounters& counters = (*run_page)->counters;
+  const base::RunPage* const run_page = base::find_run_page(std::getenv(base::kRunPageVariable));
+  if (run_page == nullptr) return std::fprintf(stderr, "stores_paging: start it with `farheap run`\n"), 2;
+  const base::RunCounters& counters = run_page->counters;
   void* const at = mmap(nullptr, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return 1;
   const Memory memory{static_cast<std::uint64_t*>(at), (mib << 20) / kPage};

@@ -29,7 +29,7 @@ static void print(int to, const struct farheap_counted* counted) {
 
 __attribute__((destructor)) static void print_all(void) {
   struct farheap_counted sum = {"(all)", 0, 0, 0, 0};
-  const char* name = getenv("FARCC_COUNTS");
+  const char* name = secure_getenv("FARCC_COUNTS");
   int to = STDERR_FILENO;
   if (name != NULL && *name != '\0') {
     to = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -116,7 +116,7 @@ static void write_profile(const char* name) {
 }
 
 __attribute__((destructor)) static void end(void) {
-  const char* name = getenv("FARCC_GUARDS");
+  const char* name = secure_getenv("FARCC_GUARDS");
   if (name == NULL || *name == '\0') name = kUsualFile;
   const struct farheap_guard_record* const none = __stop_farheap_guards;
   if (none == __start_farheap_guards) {

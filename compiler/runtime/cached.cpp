@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,12 +18,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/flush_hook.hpp"
 #include "base/options.hpp"
 #include "base/units.hpp"
 #include "far.hpp"
-
-extern char** environ;
 
 namespace farheap::translate {
 namespace {
@@ -161,17 +159,17 @@ void set(Variables& variables, std::string_view name, const std::string& value) 
 }
 
 Variables variables_anew(const std::string& own) {
-  auto loaded = base::load_options(environ);
+  auto loaded = base::load_options(base::environment_lines());
   if (!loaded) die(loaded.error());
   const std::string library = find_preload_library(loaded->options, own);
   const std::string store = absolute_store(variable("FARHEAP_FAR_STORE", "mem:"));
   const std::string memory = cache_size();
   check_store(store, loaded->options);
   Variables variables;
-  for (char** at = environ; *at != nullptr; ++at) variables.emplace_back(*at);
+  for (auto at = base::environment_lines(); *at != nullptr; ++at) variables.emplace_back(*at);
   set(variables, kStore, store);
   set(variables, kMemory, memory);
-  const bool follows = std::getenv(kFollowExec) != nullptr && loaded->options.follow_exec;
+  const bool follows = base::environment(kFollowExec) != nullptr && loaded->options.follow_exec;
   set(variables, kFollowExec, follows ? "on" : "off");
   set(variables, kAnew, follows ? kAnewWithOthers : kAnewAlone);
   const std::string others = variable(kPreload, "");
@@ -192,11 +190,11 @@ void execute_anew(char** words) {
     cannot_begin(own, "a library of the program was translated, and the program itself was not",
                  "run it with farheap run, or with FARHEAP_FAR_MODE=direct");
   }
-  if (getauxval(AT_SECURE) != 0) {
+  if (base::has_raised_rights()) {
     cannot_begin(own_program(), "programs that get rights of another user or group load nothing that is named to them",
                  "use FARHEAP_FAR_MODE=direct", ErrorCode::kPermission);
   }
-  if (std::getenv(kAnew) != nullptr) {
+  if (base::environment(kAnew) != nullptr) {
     cannot_begin(variable(kPreload, ""), "the loader did not load this library when the program was executed anew",
                  "see what it says with LD_DEBUG=files, or use FARHEAP_FAR_MODE=direct", ErrorCode::kUnavailable);
   }

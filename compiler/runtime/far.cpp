@@ -15,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/environment.hpp"
 #include "cached.hpp"
 
 // Begins in the half of the addresses that are the kernel's.
@@ -76,7 +77,7 @@ void die_without_store(Error error) {
 }
 
 std::string variable(const char* name, const char* usual) {
-  const char* const value = std::getenv(name);
+  const char* const value = base::environment(name);
   return value != nullptr && *value != '\0' ? value : usual;
 }
 

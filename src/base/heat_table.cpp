@@ -52,20 +52,30 @@ void HeatTable::start(std::int32_t pid) {
   pid_.store(pid, std::memory_order_release);
 }
 
+// kRanges and more: beyond them.
+std::size_t HeatTable::range_of(std::uint64_t offset) const {
+  const std::uint32_t shift = shift_.load(std::memory_order_relaxed);
+  return shift < 64 ? offset >> shift : 0;
+}
+
 void HeatTable::count(std::uint64_t offset, Heat kind, std::uint64_t by) {
-  std::uint64_t at = offset >> shift_.load(std::memory_order_relaxed);
+  std::size_t at = range_of(offset);
   if (at >= kRanges) {
     widen(offset);
-    at = offset >> shift_.load(std::memory_order_relaxed);
+    at = std::min(range_of(offset), kRanges - 1);
   }
   ranges_[at].counts[static_cast<unsigned>(kind)].fetch_add(by, std::memory_order_relaxed);
 }
 
 void HeatTable::widen(std::uint64_t offset) {
+  constexpr int kTries = 1'000'000;  // somebody doubles them, which takes no such time
   std::uint32_t version = version_.load() & ~1U;
-  while (!version_.compare_exchange_weak(version, version + 1)) version &= ~1U;  // one at a time
-  for (std::uint32_t shift; offset >> (shift = shift_.load(std::memory_order_relaxed)) >= kRanges;) {
-    shift_.store(shift + 1, std::memory_order_relaxed);
+  for (int i = 0; !version_.compare_exchange_weak(version, version + 1); ++i) {  // one at a time
+    if (i == kTries) return;
+    version &= ~1U;
+  }
+  for (int doubled = 0; doubled < 64 && range_of(offset) >= kRanges; ++doubled) {
+    shift_.fetch_add(1, std::memory_order_relaxed);
     for (std::size_t i = 1; i < kRanges; ++i) {
       for (std::size_t kind = 0; kind < kHeatKinds; ++kind) {
         const std::uint64_t value = ranges_[i].counts[kind].exchange(0, std::memory_order_relaxed);
@@ -91,7 +101,7 @@ HeatTable::Snapshot HeatTable::copy() const {
 }
 
 HeatTable::Snapshot HeatTable::read() const {
-  constexpr int kTries = 1000;  // a process that was killed while its ranges doubled never ends that
+  constexpr int kTries = 100;  // a process that was killed while its ranges doubled never ends that
   Snapshot result;
   for (int i = 0; i < kTries; ++i) {
     const std::uint32_t before = version_.load(std::memory_order_acquire);

@@ -4,7 +4,8 @@
 // from its beginning. The length is a power of two; when a byte beyond the last range is counted, it doubles and
 // neighbours become one, so that nothing is lost and the table never grows. Summed up, it says what the process did.
 //
-// Lives in the run page, in memory of zeros: written by one process, read by others (`farheap top`).
+// Lives in the run page, in memory of zeros: written by one process, read by others (`farheap top`). Others may write
+// to it, too, and then what it says is wrong; no call goes beyond the table, or does not end, whatever stands in it.
 // Thread-safety: all calls at the same time, but for start(). A count made in the very moment in which the ranges
 // double may go to another range; none is lost.
 #pragma once
@@ -59,11 +60,15 @@ class HeatTable {
   // `offset`: of a byte, from the beginning of the heap.
   void count(std::uint64_t offset, Heat kind, std::uint64_t by);
   [[nodiscard]] Snapshot read() const;
+  // Grows when the ranges double; not whole while they do.
+  [[nodiscard]] std::uint32_t version() const { return version_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_whole() const { return version() % 2 == 0; }
 
  private:
   struct alignas(64) Range {
     std::array<std::atomic<std::uint64_t>, kHeatKinds> counts;
   };
+  [[nodiscard]] std::size_t range_of(std::uint64_t offset) const;
   void widen(std::uint64_t offset);
   [[nodiscard]] Snapshot copy() const;
 

@@ -20,8 +20,13 @@ std::int64_t now_ns() {
 }
 
 // Not std::atomic::wait(), whose futex is private to a process.
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  return syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* longest = nullptr) {
+  return syscall(SYS_futex, &word, operation, value, longest, nullptr, 0);
+}
+
+// What is shared may be any number: it wraps around.
+std::int64_t age(std::int64_t of, std::int64_t now) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(of));
 }
 
 }  // namespace
@@ -29,26 +34,26 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 void Pulse::beat(std::int64_t now) {
   const std::int64_t before = last_ns_.exchange(now, std::memory_order_relaxed);
   // Two handlers may come here at once; the worst is a beat too many or too few.
-  if (now - before > kBeat.count()) return in_a_row_.store(0, std::memory_order_relaxed);
+  if (age(before, now) > kBeat.count()) return in_a_row_.store(0, std::memory_order_relaxed);
   if (in_a_row_.fetch_add(1, std::memory_order_relaxed) < kFaultsInARow) return;
   if (sleeping_.load(std::memory_order_relaxed) == 0) return;
   if (sleeping_.exchange(0) != 0) futex(sleeping_, FUTEX_WAKE, INT_MAX);
 }
 
-bool Pulse::wait_for_beats() {
-  while (!stopped_.load() && !beats()) {
+bool Pulse::wait_for_beats(const std::atomic<bool>& stopped) {
+  constexpr timespec kLongest{1, 0};  // somebody may have written to the word what no wake-up follows
+  while (!stopped.load() && !beats()) {
     sleeping_.store(1);
-    while (!stopped_.load() && sleeping_.load() != 0) futex(sleeping_, FUTEX_WAIT, 1);
+    while (!stopped.load() && sleeping_.load() == 1) futex(sleeping_, FUTEX_WAIT, 1, &kLongest);
   }
-  return !stopped_.load();
+  return !stopped.load();
 }
 
 bool Pulse::beats(std::chrono::nanoseconds rest) const {
-  return !stopped_.load() && now_ns() - last_ns_.load(std::memory_order_relaxed) <= rest.count();
+  return age(last_ns_.load(std::memory_order_relaxed), now_ns()) <= rest.count();
 }
 
-void Pulse::stop() {
-  stopped_.store(true);
+void Pulse::wake() {
   sleeping_.store(0);
   futex(sleeping_, FUTEX_WAKE, INT_MAX);
 }

@@ -5,7 +5,8 @@
 // virtual machine that adds 20 to 30 us to a fault. A keeper, a thread of `farheap run` (tool/keep_awake.hpp), sees to
 // it that they stay awake for as long as faults beat.
 //
-// Lives in the run page: shared by processes. Thread-safety: beat() from any thread of any process; one keeper.
+// Lives in the run page: shared by processes, of which any may write what it likes there. At worst the keeper is awake
+// when it need not be, or sleeps when it should not. Thread-safety: beat() from any thread of any process; one keeper.
 #pragma once
 
 #include <atomic>
@@ -18,11 +19,12 @@ class Pulse {
  public:
   // A fault has arrived; `now_ns` on the monotonic clock. Wakes the keeper when several followed each other closely.
   void beat(std::int64_t now_ns);
-  // The keeper's: sleeps until faults follow each other closely. False after stop().
-  [[nodiscard]] bool wait_for_beats();
-  // Whether the last fault was so lately that the next is to be expected; false after stop().
+  // The keeper's: sleeps until faults follow each other closely. False when `stopped`, which is the keeper's own.
+  [[nodiscard]] bool wait_for_beats(const std::atomic<bool>& stopped);
+  // Whether the last fault was so lately that the next is to be expected.
   [[nodiscard]] bool beats(std::chrono::nanoseconds rest = kBeat) const;
-  void stop();
+  // Wakes the keeper, who has been told to stop.
+  void wake();
   [[nodiscard]] bool keeper_sleeps() const { return sleeping_.load() != 0; }
 
   // As long as Linux's haltpoll would poll before it lets a processor sleep.
@@ -32,7 +34,6 @@ class Pulse {
   std::atomic<std::int64_t> last_ns_{0};
   std::atomic<std::uint32_t> in_a_row_{0};
   std::atomic<std::uint32_t> sleeping_{0};  // a futex
-  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace farheap::base

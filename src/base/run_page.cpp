@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,44 +10,113 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
-#include <string>
-
-#include "base/units.hpp"
+#include <cstring>
 
 namespace farheap::base {
 
-// To come to life a child copies page tables and waits for a processor.
-static constexpr std::int64_t kBirthNs = 500'000'000;
+namespace {
 
-static std::int64_t monotonic_ns() {
+// To come to life a child copies page tables and waits for a processor.
+constexpr std::int64_t kBirthNs = 500'000'000;
+
+std::int64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-// A negative number is that of no process, but of one that is being forked.
-static bool is_gone(std::int32_t pid) { return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH; }
-
-static bool never_came(const RunSlot& slot) {
-  if (slot.pid.load() >= 0) return false;
-  const std::int64_t by = slot.born_by_ns.load();
-  return by != 0 ? monotonic_ns() > by : is_gone(-slot.pid.load());
+std::uint32_t own_pid_namespace() {
+  struct stat status{};
+  return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint32_t>(status.st_ino) : 0;
 }
 
-static void clear(RunSlot& slot) {
+bool is_no_process(std::int32_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+// Of an open file, not of a process (F_OFD_...): closing another descriptor of the same file does not end it.
+struct flock lock_of(std::size_t slot, short type) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(slot);
+  lock.l_len = 1;
+  return lock;
+}
+
+// What was seen is put in the place of the holder unless another was faster.
+bool exchange(RunSlot& slot, SlotHolder seen, SlotHolder holder) {
+  return slot.holder.compare_exchange_strong(seen, holder);
+}
+
+void clear(RunSlot& slot) {
   slot.promised_bytes.store(0);
   slot.inherited_bytes.store(0);
-  slot.watched.store(false);
-  slot.short_of_room.store(false);
+  slot.watched.store(0);
+  slot.short_of_room.store(0);
   slot.born_by_ns.store(0);
 }
 
-RunSlot& RunPage::take_free_slot(std::int32_t pid) {
+}  // namespace
+
+// ---- who lives
+
+bool RunPage::is_in_own_namespace(const RunSlot& slot) const {
+  return slot.holder.load(std::memory_order_relaxed).pid_namespace() == pid_namespace;
+}
+
+// Nobody's own locks are told to it.
+bool RunPage::is_locked_by_another(std::size_t slot) const {
+  struct flock lock = lock_of(slot, F_WRLCK);
+  return syscall(SYS_fcntl, locks, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+// The parent of a child that is not there yet. It has a slot while it lives.
+bool RunPage::is_here(SlotHolder parent) const {
+  for (const auto& slot : slots) {
+    if (slot.holder.load().is_same_process(parent)) return !is_gone(slot);
+  }
+  return parent.pid_namespace() == pid_namespace && !is_no_process(parent.pid());  // the last slot is shared
+}
+
+bool RunPage::never_came(const RunSlot& slot) const {
+  const SlotHolder unborn = slot.holder.load();
+  const std::int64_t by = slot.born_by_ns.load();
+  return by != 0 ? monotonic_ns() > by : !is_here({-unborn.pid(), unborn.pid_namespace()});
+}
+
+bool RunPage::is_gone(const RunSlot& slot) const {
+  const SlotHolder holder = slot.holder.load();
+  if (holder.pid() == 0) return true;
+  if (holder.pid() < 0) return never_came(slot);
+  if (holder.is_same_process(self)) return false;
+  if (holder.is_locked() && locks >= 0) return !is_locked_by_another(number_of(slot));
+  return holder.pid_namespace() == pid_namespace && is_no_process(holder.pid());
+}
+
+void RunPage::lock(RunSlot& slot, SlotHolder holder) {
+  struct flock lock = lock_of(number_of(slot), F_WRLCK);
+  if (locks < 0 || syscall(SYS_fcntl, locks, F_OFD_SETLK, &lock) != 0) return;
+  exchange(slot, holder, holder.locked());
+}
+
+// A forked child has the parent's open file, with the parent's locks: its own takes the same number, which may be
+// known elsewhere as the runtime's.
+void RunPage::renew_locks() {
+  pid_namespace = own_pid_namespace();
+  if (locks < 0) return;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", locks);
+  const int own = open(path, O_RDWR | O_CLOEXEC);
+  if (own >= 0 && syscall(SYS_dup3, own, locks, O_CLOEXEC) < 0) syscall(SYS_close, locks), locks = -1;
+  if (own < 0) syscall(SYS_close, locks), locks = -1;
+  if (own >= 0) syscall(SYS_close, own);
+}
+
+// ---- slots
+
+RunSlot& RunPage::take_free_slot(SlotHolder holder) {
   for (auto& slot : slots) {
-    std::int32_t holder = slot.pid.load();
-    if (holder != 0 && !is_gone(holder) && !never_came(slot)) continue;
-    if (!slot.pid.compare_exchange_strong(holder, pid)) continue;
+    const SlotHolder seen = slot.holder.load();
+    if (!is_gone(slot) || !exchange(slot, seen, holder)) continue;
     slot.bytes.store(0);
     clear(slot);
     return slot;
@@ -58,17 +125,28 @@ RunSlot& RunPage::take_free_slot(std::int32_t pid) {
 }
 
 RunSlot& RunPage::claim(std::int32_t pid) {
+  if (pid_namespace == 0) pid_namespace = own_pid_namespace();
+  const SlotHolder holder(pid, pid_namespace);
+  if (pid == getpid()) self = holder;
   for (auto& slot : slots) {
-    if (slot.pid.load() != pid) continue;
-    clear(slot);  // the same process after an exec
+    const SlotHolder seen = slot.holder.load();
+    if (!seen.is_same_process(holder)) continue;
+    // The lock of a process that executes another program goes with the descriptor.
+    if (seen.is_locked() && locks >= 0 && is_locked_by_another(number_of(slot))) continue;
+    if (!exchange(slot, seen, holder)) continue;
+    clear(slot);
+    if (pid == getpid()) lock(slot, holder);
     return slot;
   }
-  return take_free_slot(pid);
+  RunSlot& slot = take_free_slot(holder);
+  if (pid == getpid()) lock(slot, holder);
+  return slot;
 }
 
 RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_bytes, std::uint64_t inherited_bytes) {
-  RunSlot& slot = take_free_slot(-parent);
-  if (slot.pid.load() == -parent) {
+  const SlotHolder unborn(-parent, pid_namespace);
+  RunSlot& slot = take_free_slot(unborn);
+  if (slot.holder.load().is_same_process(unborn)) {
     slot.promised_bytes.store(promised_bytes);
     slot.inherited_bytes.store(inherited_bytes);
   }
@@ -77,30 +155,39 @@ RunSlot& RunPage::claim_for_child(std::int32_t parent, std::uint64_t promised_by
 
 void RunPage::forked(RunSlot& expected, std::int32_t parent) {
   expected.born_by_ns.store(monotonic_ns() + kBirthNs);
-  if (expected.pid.load() != -parent) expected.born_by_ns.store(0);  // it has come already
+  const bool waits = expected.holder.load().is_same_process({-parent, pid_namespace});
+  if (!waits) expected.born_by_ns.store(0);  // it has come already
 }
 
 RunSlot& RunPage::be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid) {
-  std::int32_t unborn = -parent;
-  if (!expected.pid.compare_exchange_strong(unborn, pid)) return take_free_slot(pid);
-  expected.born_by_ns.store(0);
-  return expected;
+  const SlotHolder unborn(-parent, pid_namespace);
+  if (pid == getpid()) renew_locks();
+  const SlotHolder holder(pid, pid_namespace);
+  if (pid == getpid()) self = holder;
+  const bool in_time = exchange(expected, unborn, holder);
+  if (in_time) expected.born_by_ns.store(0);
+  RunSlot& slot = in_time ? expected : take_free_slot(holder);
+  if (pid == getpid()) lock(slot, holder);
+  return slot;
 }
 
 void RunPage::release(RunSlot& slot) {
+  struct flock unlock = lock_of(number_of(slot), F_UNLCK);
+  if (locks >= 0) syscall(SYS_fcntl, locks, F_OFD_SETLK, &unlock);
   slot.bytes.store(0);
-  slot.pid.store(0);
+  slot.holder.store(SlotHolder());
 }
+
+// ---- sums
 
 std::uint64_t RunPage::total_bytes() {
   std::uint64_t total = 0;
   for (auto& slot : slots) {
-    const std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
-    if (pid == 0) continue;
+    const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
+    if (holder.pid() == 0) continue;
     const std::uint64_t bytes = slot.bytes.load(std::memory_order_relaxed);
-    if (bytes != 0 && pid != getpid() && is_gone(pid)) {
-      std::int32_t expected = pid;
-      if (slot.pid.compare_exchange_strong(expected, 0)) slot.bytes.store(0);
+    if (bytes != 0 && holder.pid() > 0 && is_gone(slot)) {
+      if (exchange(slot, holder, SlotHolder())) slot.bytes.store(0);
       continue;
     }
     total += bytes;
@@ -112,20 +199,20 @@ std::uint64_t RunPage::total_bytes() {
 RunPage::Others RunPage::others(const RunSlot& own) {
   Others sum;
   for (auto& slot : slots) {
-    std::int32_t pid = slot.pid.load(std::memory_order_relaxed);
-    if (pid == 0 || &slot == &own) continue;
-    if (never_came(slot)) {
+    const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
+    if (holder.pid() == 0 || &slot == &own) continue;
+    if (holder.pid() < 0 && never_came(slot)) {
       slot.born_by_ns.store(0);
-      slot.pid.compare_exchange_strong(pid, 0);
+      exchange(slot, holder, SlotHolder());
       continue;
     }
     const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
-    if (promised == 0 || is_gone(pid)) continue;
-    const bool pages = slot.watched.load(std::memory_order_relaxed);
+    if (promised == 0 || is_gone(slot)) continue;
+    const bool pages = slot.watched.load(std::memory_order_relaxed) != 0;
     sum.promised_bytes += promised;
-    sum.paging += pages;
+    sum.paging += pages ? 1 : 0;
     if (pages || slot.inherited_bytes.load() != 0) sum.most_to_give = std::max(sum.most_to_give, promised);
-    sum.short_of_room |= slot.short_of_room.load(std::memory_order_relaxed);
+    sum.short_of_room |= slot.short_of_room.load(std::memory_order_relaxed) != 0;
   }
   return sum;
 }
@@ -137,88 +224,14 @@ void RunPage::raise_peak(std::uint64_t total) {
 }
 
 HeatTable& RunPage::start_heat(RunSlot& slot) {
-  auto* const table = reinterpret_cast<HeatTable*>(heat_[&slot - slots]);  // zeros are a table
-  table->start(slot.pid.load(std::memory_order_relaxed));
+  auto* const table = reinterpret_cast<HeatTable*>(heat_tables[number_of(slot)]);  // zeros are a table
+  table->start(slot.pid());
   slot.heats.fetch_add(1, std::memory_order_release);
   return *table;
 }
 
-const HeatTable& RunPage::heat(std::size_t slot) const { return *reinterpret_cast<const HeatTable*>(heat_[slot]); }
-
-// Not in a core dump: that would give every table of the page memory.
-static void* map(int file, int access) {
-  void* const at = mmap(nullptr, sizeof(RunPage), access, MAP_SHARED, file, 0);
-  if (at != MAP_FAILED) syscall(SYS_madvise, at, sizeof(RunPage), MADV_DONTDUMP);
-  return at;
-}
-
-static Result<RunPage*> map(int file, int access, const std::string& subject) {
-  void* const at = map(file, access);
-  if (at == MAP_FAILED) return fail(errno_error(errno, "cannot map the run page", subject));
-  return static_cast<RunPage*>(at);
-}
-
-// Said here: the kernel would raise SIGXFSZ, which ends most programs without a word. What is in memory only counts,
-// too.
-static Status check_file_size_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(RunPage)) return {};
-  return fail(
-      ErrorCode::kUnavailable, "cannot size the run page", "memfd",
-      "`ulimit -f` allows files of " + format_size(limit.rlim_cur) + ", and it takes " + format_size(sizeof(RunPage)),
-      "raise the limit");
-}
-
-Result<RunPage*> create_run_page(int file, std::uint64_t budget_bytes) {
-  if (const Status allowed = check_file_size_limit(); !allowed) return fail(allowed.error());
-  if (ftruncate(file, sizeof(RunPage)) != 0) return fail(errno_error(errno, "cannot size the run page", "memfd"));
-  auto page = map(file, PROT_READ | PROT_WRITE, "memfd");
-  if (!page) return page;
-  new (*page) RunPage;  // without brackets: they would write the heat tables
-  (*page)->started_ns.store(monotonic_ns());
-  (*page)->budget_bytes.store(budget_bytes);
-  return page;
-}
-
-RunPage* find_run_page(const char* path) {
-  const int file = open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return nullptr;
-  struct stat status{};
-  const bool whole = fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(RunPage);
-  void* const at = whole ? map(file, PROT_READ | PROT_WRITE) : MAP_FAILED;
-  close(file);
-  if (at == MAP_FAILED) return nullptr;
-  auto* const page = static_cast<RunPage*>(at);
-  return page->format.load() == kRunPageFormat ? page : nullptr;
-}
-
-static Result<RunPage*> open_page(const std::string& path, int how, int access) {
-  const int file = open(path.c_str(), how | O_CLOEXEC);
-  if (file < 0) return fail(errno_error(errno, "cannot open the run page", path));
-  struct stat status{};
-  // Every format begins with its number; other versions have other sizes.
-  const bool known = fstat(file, &status) == 0;
-  std::uint32_t format = 0;
-  if (!known || pread(file, &format, sizeof format, 0) != sizeof format) {
-    close(file);
-    return fail(ErrorCode::kCorrupt, "cannot open the run page", path, "it is too short");
-  }
-  if (format != kRunPageFormat || static_cast<std::size_t>(status.st_size) < sizeof(RunPage)) {
-    close(file);
-    return fail(ErrorCode::kCorrupt, "cannot open the run page", path, "it has another format",
-                "use the runtime and the tool of one version");
-  }
-  auto page = map(file, access, path);
-  close(file);
-  return page;
-}
-
-Result<RunPage*> open_run_page(const std::string& path) { return open_page(path, O_RDWR, PROT_READ | PROT_WRITE); }
-
-Result<std::shared_ptr<const RunPage>> look_at_run_page(const std::string& path) {
-  const auto page = open_page(path, O_RDONLY, PROT_READ);
-  if (!page) return fail(page.error());
-  return std::shared_ptr<const RunPage>(*page, [](const RunPage* at) { munmap(const_cast<RunPage*>(at), sizeof *at); });
+const HeatTable& RunPage::heat(std::size_t slot) const {
+  return *reinterpret_cast<const HeatTable*>(heat_tables[slot]);
 }
 
 }  // namespace farheap::base

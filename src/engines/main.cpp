@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ int main() {
     std::fputs("farheap-engines: Farheap starts this by itself, for stores like rocksdb:DIR\n", stderr);
     return 2;
   }
+  prctl(PR_SET_DUMPABLE, 0);  // it gets passwords: no core, and nobody but root looks into it
   fcntl(kSocket, F_SETFD, FD_CLOEXEC);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);

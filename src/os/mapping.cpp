@@ -9,8 +9,9 @@
 
 #include <linux/mman.h>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+
+#include "base/environment.hpp"
 
 namespace farheap::os {
 
@@ -27,7 +28,7 @@ Mapping::~Mapping() {
 }
 
 const char* remedy_for_addresses() {
-  const char* const preloaded = getenv("LD_PRELOAD");
+  const char* const preloaded = base::environment("LD_PRELOAD");
   if (preloaded != nullptr && strstr(preloaded, "vgpreload") != nullptr) {
     return "valgrind has too few: run the program without Farheap under it (farheap run --plain)";
   }

@@ -9,8 +9,9 @@
 
 namespace farheap::os {
 
-// Anonymous bytes of the process in this slot, what it shares with relatives counted once as far as that is known. 0 if
-// there is none or it has ended. Takes no lock, allocates nothing; about 10 us.
-[[nodiscard]] std::uint64_t held_bytes(const base::RunSlot& slot);
+// Anonymous bytes of the process in this slot of the page, what it shares with relatives counted once as far as that is
+// known. 0 if there is none or it has ended. Of a process in another pid namespace: what it said when it last looked.
+// Takes no lock, allocates nothing; about 10 us.
+[[nodiscard]] std::uint64_t held_bytes(const base::RunPage& page, const base::RunSlot& slot);
 
 }  // namespace farheap::os

@@ -36,10 +36,12 @@ bool TreeBudget::fits_twice(std::uint64_t handed_out_bytes) {
 }
 
 bool TreeBudget::next_child_may_stay() const {
-  if (last_child_ == nullptr || last_child_->watched.load()) return true;
-  const std::int32_t pid = last_child_->pid.load();
+  if (last_child_ == nullptr || last_child_->watched.load() != 0) return true;
   const bool is_program = last_child_->inherited_bytes.load() == 0;
-  return pid < 0 || (!is_program && os::ProcessMemory::use_of(pid).anonymous_bytes != 0);
+  const std::int32_t pid = last_child_->pid();
+  if (pid < 0) return true;
+  if (is_program || run_page_.is_gone(*last_child_)) return false;
+  return !run_page_.is_in_own_namespace(*last_child_) || os::ProcessMemory::use_of(pid).anonymous_bytes != 0;
 }
 
 void TreeBudget::expect_child() {
@@ -71,14 +73,19 @@ void TreeBudget::renew_in_child() {
 
 void TreeBudget::note_use() {
   std::uint64_t total = 0;
-  for (const auto& slot : run_page_.slots) total += os::held_bytes(slot);
+  for (auto& slot : run_page_.slots) {
+    const std::uint64_t held = os::held_bytes(run_page_, slot);
+    // For those to whom this process's number means nothing.
+    if (&slot == slot_ && held != 0) slot.bytes.store(held, std::memory_order_relaxed);
+    total += held;
+  }
   run_page_.raise_peak(total);
 }
 
 void TreeBudget::note_own_use(std::uint64_t own_bytes) {
-  const bool watched = slot_->watched.load(std::memory_order_relaxed) || Clock::now() - born_ >= kYouth;
-  slot_->watched.store(watched, std::memory_order_relaxed);
-  slot_->bytes.store(watched ? own_bytes : os::held_bytes(*slot_), std::memory_order_relaxed);
+  const bool watched = slot_->watched.load(std::memory_order_relaxed) != 0 || Clock::now() - born_ >= kYouth;
+  slot_->watched.store(watched ? 1 : 0, std::memory_order_relaxed);
+  slot_->bytes.store(watched ? own_bytes : os::held_bytes(run_page_, *slot_), std::memory_order_relaxed);
   (void)run_page_.total_bytes();
 }
 
@@ -104,7 +111,8 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   const auto others = run_page_.others(*slot_);
   std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
   if (room_for_child_.load()) left /= 2;
-  slot_->short_of_room.store(left < wanted && left < budget / (others.paging + 1), std::memory_order_relaxed);
+  const bool is_short = left < wanted && left < budget / (others.paging + 1);
+  slot_->short_of_room.store(is_short ? 1 : 0, std::memory_order_relaxed);
   const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held)});
   const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, kLeastPages);
   slot_->promised_bytes.store(std::max(held, beside + pages * base::kPageBytes));

@@ -5,21 +5,21 @@
 #include <link.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/secret.hpp"
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 #include "os/own_descriptors.hpp"
 #include "store/secrets.hpp"
-
-extern char** environ;
 
 namespace farheap::preload {
 
@@ -27,6 +27,7 @@ std::atomic<Runtime*> g_runtime{nullptr};
 
 namespace {
 
+// Not in core dumps: what passes through it for a moment may be a password.
 constexpr std::size_t kArenaBytes = 64 * base::kGiB;  // of addresses
 // Each process of a family has it. A store's buffers of megabytes would stay, one of each size.
 constexpr std::size_t kMostWaiting = 256 * base::kKiB;
@@ -39,8 +40,7 @@ Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
 
 // The tool hears of it: the program did not run at all. Allocates nothing.
 [[noreturn]] void end_unstarted() {
-  const char* const path = getenv(base::kRunPageVariable);
-  base::RunPage* const page = path != nullptr ? base::find_run_page(path) : nullptr;
+  base::RunPage* const page = base::find_run_page(base::environment(base::kRunPageVariable));
   if (page != nullptr) page->counters.failed_starts.fetch_add(1);
   _exit(base::kStatusNotStarted);
 }
@@ -57,33 +57,39 @@ Runtime& placed() { return *reinterpret_cast<Runtime*>(g_place); }
   end_unstarted();
 }
 
-// The descriptor that `farheap run` gave to all that it starts, under the number it has in the tool: for processes that
-// may not look into the tool's (another user's, or without its capabilities). nullptr if it was closed on the way.
-base::RunPage* inherited_run_page(const std::string& path) {
-  const int file = atoi(path.c_str() + path.rfind('/') + 1);
-  const std::string own = "/proc/self/fd/" + std::to_string(file);
-  char name[64] = "";
-  if (readlink(own.c_str(), name, sizeof name - 1) < 0 || strncmp(name, "/memfd:farheap-run", 18) != 0) return nullptr;
-  auto page = base::open_run_page(own);
-  if (!page) return nullptr;
-  os::adopt_descriptor(file);
+// One of this process alone.
+base::RunPage* own_run(std::uint64_t budget) {
+  const auto files = base::make_run_files(budget, program_invocation_short_name);
+  if (!files) give_up(files.error());
+  auto page = base::map_run_page(*files);
+  if (!page) give_up(page.error());
+  base::open_locks(**page, files->counters);
+  close(files->configuration);
+  close(files->counters);
+  return *page;
+}
+
+// Its files stay open, under the number that those have got which this process executes: for processes that may not
+// look into the tool's (another user's, or without its capabilities).
+base::RunPage* join_run(const base::RunPlace& place) {
+  auto page = base::open_run_page(place);
+  if (!page) {
+    base::log(base::LogLevel::kWarn, "process {} is not counted in its run: {}", getpid(), page.error().message());
+    return nullptr;
+  }
+  const base::RunFiles inherited = place.inherited();
+  os::adopt_descriptor(inherited.configuration);
+  os::adopt_descriptor(inherited.counters);
+  base::open_locks(**page, place);
   return *page;
 }
 
 // The run's page, or, where the tool is not there any more (or never was), one of this process alone.
-base::RunPage* join_run(const base::Options& options) {
-  const std::uint64_t budget = options.memory != 0 ? options.memory : os::automatic_budget();
-  if (!options.run_page.empty()) {
-    if (base::RunPage* inherited = inherited_run_page(options.run_page)) return inherited;
-    auto page = base::open_run_page(options.run_page);
-    if (page) return *page;
-    base::log(base::LogLevel::kWarn, "process {} is not counted in its run: {}", getpid(), page.error().message());
-  }
-  const int file = memfd_create(base::kRunPageName, MFD_CLOEXEC);
-  auto page = base::create_run_page(file, budget);
-  if (!page) give_up(page.error());
-  close(file);
-  return *page;
+base::RunPage* find_run(const base::Options& options, const std::optional<base::RunPlace>& place) {
+  base::RunPage* page = place ? join_run(*place) : nullptr;
+  if (page == nullptr) page = own_run(options.memory != 0 ? options.memory : os::automatic_budget());
+  if (page->locks >= 0) page->locks = os::keep_descriptor(page->locks);
+  return page;
 }
 
 // In the loader's own words; its program headers tell how long it is.
@@ -103,33 +109,43 @@ void forget_preload() { unsetenv("LD_PRELOAD"); }
 
 }  // namespace
 
-Runtime::Runtime() : arena_space(kArenaBytes), arena(arena_space, kMostWaiting) {
+Runtime::Runtime()
+    : arena_space(kArenaBytes, segment::HugePages::kNo, segment::InCores::kNo), arena(arena_space, kMostWaiting) {
   if (!arena.usable()) give_up_without_arena(errno);
 }
 
 heap::Heap& early_arena() { return placed().arena; }
 
-// Now, because a program may change its environment later, and while the store is opened.
-static void find_password(Runtime& runtime) {
-  std::string& uri = runtime.options.store;
-  if (runtime.run_page->store[0] != 0) {
-    uri = runtime.run_page->store;
-    return;
+// The store's URI with its password, which nobody inherits: of the tool, or of the environment. Now, because a program
+// may change its environment later. Empty where there is none; then the store says what it misses, if it is opened.
+static base::Secret find_password(base::Options& options, const std::optional<base::RunPlace>& place) {
+  if (place && place->password >= 0) {
+    auto secret = base::read_secret_file(place->password_path());
+    if (secret) return std::move(*secret);
+    base::log(base::LogLevel::kInfo, "process {} has no password for its store: {}", getpid(),
+              secret.error().message());
+    return {};
   }
-  auto whole = store::with_login_inside(uri);
+  auto whole = store::with_login_inside(options.store);
   if (!whole) give_up(whole.error());
-  uri = std::move(*whole);
+  std::string shown = store::without_secrets(*whole);
+  if (*whole == shown) return {};
+  base::wipe(options.store);
+  options.store = std::move(shown);
+  auto secret = base::Secret::take(*whole);
+  if (!secret) give_up(secret.error());
+  return std::move(*secret);
 }
 
 static void make_whole(Runtime& runtime) {
-  auto loaded = base::load_options(environ);
+  auto loaded = base::load_options(base::environment_lines());
   if (!loaded) give_up(loaded.error());
   runtime.options = std::move(loaded->options);
   find_loader(runtime);
   base::set_log_level(runtime.options.log);
-  runtime.run_page = join_run(runtime.options);
-  find_password(runtime);
-  auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page);
+  const auto place = base::RunPlace::parse(runtime.options.run_page);
+  runtime.run_page = find_run(runtime.options, place);
+  auto segment = segment::PagedSegment::make(runtime.options, *runtime.run_page, find_password(runtime.options, place));
   if (!segment) give_up(segment.error());
   runtime.segment = std::move(*segment);
   runtime.program = new (g_program_place) heap::Heap(*runtime.segment);

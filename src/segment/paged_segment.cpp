@@ -67,15 +67,18 @@ void PagedSegment::give_up(const Error& error) {
   _exit(base::kStatusNotKept);
 }
 
-Result<std::unique_ptr<PagedSegment>> PagedSegment::make(const base::Options& options, base::RunPage& run_page) {
+Result<std::unique_ptr<PagedSegment>> PagedSegment::make(const base::Options& options, base::RunPage& run_page,
+                                                         base::Secret secret_store) {
   auto range = os::Mapping::reserve_at(slot_address(options.heap_id), kSlotBytes, os::Access::kReadWrite);
   if (!range) return fail(std::move(range.error()));
-  return std::unique_ptr<PagedSegment>(new PagedSegment(options, run_page, std::move(*range)));
+  return std::unique_ptr<PagedSegment>(new PagedSegment(options, run_page, std::move(secret_store), std::move(*range)));
 }
 
-PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range)
+PagedSegment::PagedSegment(const base::Options& options, base::RunPage& run_page, base::Secret secret_store,
+                           os::Mapping range)
     : options_(options),
       run_page_(run_page),
+      secret_store_(std::move(secret_store)),
       range_(std::move(range)),
       books_(range_.data(), range_.size()),
       budget_(run_page) {
@@ -182,12 +185,15 @@ Status PagedSegment::open_the_store() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     store_uri_ = store::place_inside(store_uri_, fmt::format("{}-{}", getpid(), now));
   }
-  auto store = open_store(store_uri_, {.block_bytes = kPageBytes,
-                                       .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
-                                       .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
-                                       .encrypt_key_file = options_.encrypt_key_file,
-                                       .password_file = options_.store_password_file});
+  std::string uri = secret_store_.empty() ? store_uri_ : std::string(secret_store_.view());
+  auto store = open_store(uri, {.block_bytes = kPageBytes,
+                                .lifetime = options_.whole_core ? Lifetime::kKeep : Lifetime::kScratch,
+                                .use_io_uring = !options_.disable.has(base::Feature::kIoUring),
+                                .encrypt_key_file = options_.encrypt_key_file,
+                                .password_file = options_.store_password_file});
+  base::wipe(uri);
   if (!store) return fail(std::move(store.error()));
+  secret_store_ = {};
   store_ = std::move(*store);
   return {};
 }

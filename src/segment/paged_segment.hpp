@@ -19,6 +19,7 @@
 
 #include "base/options.hpp"
 #include "base/run_page.hpp"
+#include "base/secret.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
 #include "pager/core_index.hpp"
@@ -39,9 +40,10 @@ class PagedSegment final : public PageSpace {
   static constexpr unsigned kReaders = 2;  // while one puts a piece into view the other reads the next
 
   // Reserves the addresses of slot `options.heap_id`. kConflict when something is there, kNoSpace when overcommit or
-  // RLIMIT_AS forbids it. `options` and `run_page` outlive the segment.
-  [[nodiscard]] static Result<std::unique_ptr<PagedSegment>> make(const base::Options& options,
-                                                                  base::RunPage& run_page);
+  // RLIMIT_AS forbids it. `options` and `run_page` outlive the segment. `secret_store`: what is opened in
+  // place of options.store, which is the same without a password; empty if there is none.
+  [[nodiscard]] static Result<std::unique_ptr<PagedSegment>> make(const base::Options& options, base::RunPage& run_page,
+                                                                  base::Secret secret_store = {});
 
   [[nodiscard]] std::byte* base() const override { return range_.data(); }
   [[nodiscard]] std::size_t capacity_bytes() const override { return range_.size(); }
@@ -111,7 +113,7 @@ class PagedSegment final : public PageSpace {
   static constexpr std::size_t kMostShutRuns = 8192;
 
  private:
-  PagedSegment(const base::Options& options, base::RunPage& run_page, os::Mapping range);
+  PagedSegment(const base::Options& options, base::RunPage& run_page, base::Secret secret_store, os::Mapping range);
   // Calls say(first page, pages) for the part of it that is in the range; false as for hint().
   template <class Say>
   bool say_of_range(const void* at, std::size_t bytes, Say say);
@@ -149,6 +151,7 @@ class PagedSegment final : public PageSpace {
 
   const base::Options& options_;
   base::RunPage& run_page_;
+  base::Secret secret_store_;  // until the store is open
   os::Mapping range_;
   std::mutex runs_mutex_;
   AddressBooks books_;                      // guarded by runs_mutex_

@@ -36,8 +36,9 @@ PlainSpace::Reservation::Reservation(std::size_t wanted, HugePages huge_pages) n
   madvise(base, bytes, huge_pages == HugePages::kAdvise ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-PlainSpace::PlainSpace(std::size_t capacity_bytes, HugePages huge_pages) noexcept
+PlainSpace::PlainSpace(std::size_t capacity_bytes, HugePages huge_pages, InCores in_cores) noexcept
     : wanted_bytes_(capacity_bytes),
+      in_cores_(in_cores),
       reservation_(capacity_bytes, huge_pages),
       runs_(reservation_.base, reservation_.bytes) {}
 
@@ -57,7 +58,7 @@ bool PlainSpace::make_usable(std::byte* at, std::size_t bytes) noexcept {
   if (end <= usable_bytes_) return true;
   std::size_t target = std::min(base::round_up(end, kUsableStep), reservation_.bytes);
   if (mprotect(reservation_.base + usable_bytes_, target - usable_bytes_, PROT_READ | PROT_WRITE) != 0) return false;
-  madvise(reservation_.base + usable_bytes_, target - usable_bytes_, MADV_DODUMP);
+  if (in_cores_ == InCores::kYes) madvise(reservation_.base + usable_bytes_, target - usable_bytes_, MADV_DODUMP);
   usable_bytes_ = target;
   return true;
 }

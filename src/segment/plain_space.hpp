@@ -17,12 +17,14 @@
 namespace farheap::segment {
 
 enum class HugePages { kNo, kAdvise };  // kAdvise: MADV_HUGEPAGE over all of it
+enum class InCores { kNo, kYes };       // whether core dumps have what is usable
 
 class PlainSpace final : public PageSpace {
  public:
   // Requires: capacity_bytes a positive multiple of 2 MiB. The base is a multiple of 2 MiB.
   // Where the addresses cannot be had, status() says so and obtain() returns nullptr.
-  explicit PlainSpace(std::size_t capacity_bytes, HugePages huge_pages = HugePages::kNo) noexcept;
+  explicit PlainSpace(std::size_t capacity_bytes, HugePages huge_pages = HugePages::kNo,
+                      InCores in_cores = InCores::kYes) noexcept;
   PlainSpace(const PlainSpace&) = delete;
   PlainSpace& operator=(const PlainSpace&) = delete;
   ~PlainSpace() override;
@@ -51,6 +53,7 @@ class PlainSpace final : public PageSpace {
   static void drop(std::byte* at, std::size_t bytes) noexcept;
 
   std::size_t wanted_bytes_;
+  InCores in_cores_;
   Reservation reservation_;
   std::mutex mutex_;
   RunAllocator runs_;             // guarded by mutex_

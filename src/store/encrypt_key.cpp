@@ -4,9 +4,9 @@
 #include <sodium.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
+#include "base/environment.hpp"
 #include "store/private_file.hpp"
 
 namespace farheap::store {
@@ -63,7 +63,7 @@ Result<std::optional<EncryptKey>> EncryptKey::find(const std::string& file) {
     const auto bytes = read_private_file(file, read.text, {kWhat, "encrypt_key_file"});
     if (!bytes) return fail(bytes.error());
     text = {read.text, *bytes};
-  } else if (const char* const variable = std::getenv(kEncryptKeyVariable)) {
+  } else if (const char* const variable = base::environment(kEncryptKeyVariable)) {
     text = {variable, std::strlen(variable)};
   } else {
     return std::optional<EncryptKey>();

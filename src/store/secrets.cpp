@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <string.h>
 
-#include <cstdlib>
 #include <optional>
 
+#include "base/environment.hpp"
 #include "store/private_file.hpp"
 
 namespace farheap::store {
@@ -48,24 +48,25 @@ std::string escaped(std::string_view text) {
   return all;
 }
 
-Result<std::string> read_password(const std::string& file) {
+Result<base::Secret> read_password(const std::string& file) {
   char text[kLongestPassword + 2];
   const auto bytes = read_private_file(file, text, {kWhat, "store_password_file"});
   if (!bytes) return fail(bytes.error());
   std::string_view line(text, *bytes);
   if (line.ends_with('\n')) line.remove_suffix(1);
   if (line.ends_with('\r')) line.remove_suffix(1);
-  std::string password(line);
+  const std::size_t length = line.size();
+  auto password = base::Secret::make(line);
   explicit_bzero(text, sizeof text);
-  if (!password.empty() && password.size() <= kLongestPassword) return password;
+  if (length != 0 && length <= kLongestPassword) return password;
   return fail(ErrorCode::kInvalidArgument, kWhat, file,
-              password.empty() ? "it is empty" : fmt::format("a password has at most {} bytes", kLongestPassword),
+              length == 0 ? "it is empty" : fmt::format("a password has at most {} bytes", kLongestPassword),
               "write the password into it, and nothing else");
 }
 
-Result<std::string> password_in_environment(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  if (value != nullptr && *value != '\0') return std::string(value);
+Result<base::Secret> password_in_environment(const std::string& name) {
+  const char* const value = base::environment(name.c_str());
+  if (value != nullptr && *value != '\0') return base::Secret::make(value);
   return fail(ErrorCode::kNotFound, kWhat, fmt::format("password_env={}", name), "this variable is not set",
               fmt::format("export {}=..., or name a file with ?password_file=", name));
 }
@@ -100,7 +101,7 @@ Result<std::string> one_with_login_inside(std::string uri) {
   const auto place = std::string_view(uri).substr(authority + 3);
   const auto taken = base::take_authority(place);
   if (taken.login.find(':') != taken.login.npos) return uri;  // the URI's own counts
-  uri.insert(authority + 3 + taken.login.size(), ":" + escaped(*password) + (taken.has_login ? "" : "@"));
+  uri.insert(authority + 3 + taken.login.size(), ":" + escaped(password->view()) + (taken.has_login ? "" : "@"));
   return uri;
 }
 
@@ -112,13 +113,15 @@ Result<Login> find_login(std::string_view place, const Parameters& parameters, c
     const auto authority = base::take_authority(place.substr(kStrokes.size()));
     const auto colon = authority.login.find(':');
     const auto user = unescaped(authority.login.substr(0, colon));
-    const auto password = unescaped(colon == authority.login.npos ? "" : authority.login.substr(colon + 1));
+    auto password = unescaped(colon == authority.login.npos ? "" : authority.login.substr(colon + 1));
     if (!user || !password) {
       return fail(ErrorCode::kInvalidArgument, "not a store", fmt::format("{}:{}", parameters.kind(), place),
                   fmt::format("a '%' in the {} is not followed by two hexadecimal digits", user ? "password" : "user"),
                   "write %25 for a '%'");
     }
-    login.user = *user, login.password = *password;
+    auto kept = base::Secret::take(*password);
+    if (!kept) return fail(std::move(kept.error()));
+    login.user = *user, login.password = std::move(*kept);
   }
   if (login.user.empty()) login.user = parameters.word("user", "");
   if (!login.password.empty()) return login;

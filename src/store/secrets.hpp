@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "base/without_secrets.hpp"
 #include "store/uri.hpp"
 
@@ -25,8 +26,8 @@ namespace farheap::store {
 using base::without_secrets;
 
 struct Login {
-  std::string user;      // empty: the engine's own
-  std::string password;  // empty: none
+  std::string user;       // empty: the engine's own
+  base::Secret password;  // empty: none
 };
 
 // `place` is an engine's, as open_...() gets it. kPermission, kNotFound for the file; kNotFound for a variable that is

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 namespace farheap::base {
@@ -15,7 +17,8 @@ namespace {
 class PulseTest : public testing::Test {
  protected:
   void TearDown() override {
-    pulse_.stop();
+    stopped_ = true;
+    pulse_.wake();
     keeper_.join();
   }
   void wait_until_asleep() {
@@ -25,9 +28,10 @@ class PulseTest : public testing::Test {
     for (int i = 0; i < count; ++i) pulse_.beat((time_ += apart).count());
   }
   Pulse pulse_;
+  std::atomic<bool> stopped_ = false;
   std::chrono::nanoseconds time_ = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(1);
   std::thread keeper_{[this] {
-    while (pulse_.wait_for_beats()) std::this_thread::yield();
+    while (pulse_.wait_for_beats(stopped_)) std::this_thread::yield();
   }};
 };
 
@@ -58,8 +62,25 @@ TEST_F(PulseTest, TheKeeperSleepsAgainWhenFaultsEnd) {
 
 TEST(PulseAloneTest, StopBeforeTheKeeperHasBegun) {
   Pulse pulse;
-  pulse.stop();
-  EXPECT_FALSE(pulse.wait_for_beats());
+  const std::atomic<bool> stopped = true;
+  pulse.wake();
+  EXPECT_FALSE(pulse.wait_for_beats(stopped));
+}
+
+// Any process of the run can write to the pulse: a keeper whose word it holds at "asleep" still ends.
+TEST(PulseAloneTest, AKeeperEndsThoughSomebodyKeepsItsWord) {
+  Pulse pulse;
+  std::atomic<bool> stopped = false, done = false;
+  std::thread keeper([&] { (void)pulse.wait_for_beats(stopped); });
+  std::thread vandal([&] {
+    while (!done) std::memset(static_cast<void*>(&pulse), 1, sizeof pulse);
+  });
+  while (!pulse.keeper_sleeps()) std::this_thread::yield();
+  stopped = true;
+  pulse.wake();
+  keeper.join();
+  done = true;
+  vandal.join();
 }
 
 }  // namespace

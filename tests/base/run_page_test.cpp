@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "base/run_page.hpp"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -9,9 +11,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <set>
+#include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "base/sealed_file.hpp"
 
 namespace farheap::base {
 namespace {
@@ -19,15 +24,29 @@ namespace {
 class RunPageTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    file_ = memfd_create("run-page-test", MFD_CLOEXEC);
-    ASSERT_GE(file_, 0);
-    auto page = create_run_page(file_, 1000);
-    ASSERT_TRUE(page) << page.error().message();
-    page_ = *page;
+    const auto files = make_run_files(1000, "prog arguments");
+    ASSERT_TRUE(files) << files.error().message();
+    files_ = *files;
+    page_ = open_once_more();
+    ASSERT_NE(page_, nullptr);
+    open_locks(*page_, files_.counters);
+    ASSERT_GE(page_->locks, 0);
   }
   void TearDown() override {
-    if (page_ != nullptr) munmap(page_, sizeof *page_);
-    close(file_);
+    forget(page_);
+    close(files_.configuration);
+    close(files_.counters);
+  }
+  // As another process of the run has it, with locks of its own.
+  [[nodiscard]] RunPage* open_once_more() const {
+    auto page = map_run_page(files_);
+    EXPECT_TRUE(page) << page.error().message();
+    return page ? *page : nullptr;
+  }
+  static void forget(RunPage* page) {
+    if (page == nullptr) return;
+    if (page->locks >= 0) close(page->locks);
+    munmap(page, sizeof *page);
   }
   // The id of a process that is gone.
   static pid_t dead_process() {
@@ -36,49 +55,139 @@ class RunPageTest : public ::testing::Test {
     waitpid(child, nullptr, 0);
     return child;
   }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+  [[nodiscard]] RunPlace place() const { return {getpid(), files_, -1}; }
+  static std::string path_of(int file) { return "/proc/self/fd/" + std::to_string(file); }
+  // What a child finds out; 0 is good.
+  template <class Body>
+  static int status_of_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+  }
 
-  int file_ = -1;
+  RunFiles files_;
   RunPage* page_ = nullptr;
 };
 
 TEST_F(RunPageTest, IsOneForAllWhoOpenIt) {
-  auto other = open_run_page(path());
+  auto other = open_run_page(place());
   ASSERT_TRUE(other) << other.error().message();
   EXPECT_EQ((*other)->budget_bytes.load(), 1000U);
+  EXPECT_EQ((*other)->command_text(), "prog arguments");
   (*other)->counters.faults += 7;
   EXPECT_EQ(page_->counters.faults.load(), 7U);
-  munmap(*other, sizeof(RunPage));
+  RunPage* const found = find_run_page(place().text().c_str());
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->counters.faults.load(), 7U);
+  forget(found);
+  forget(*other);
+}
+
+TEST_F(RunPageTest, APlaceIsReadAsItIsWritten) {
+  const RunPlace written{12, {700, 701}, 702};
+  const auto read = RunPlace::parse(written.text());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->text(), "12:700:701:702");
+  EXPECT_EQ(RunPlace::parse("12:700:701")->password, -1);
+  for (const char* const wrong : {"", "12", "12:700", "12:700:", "12:700:701:", "12:700:701:x", "-1:700:701",
+                                  "12:700:701:702:703", "/proc/12/fd/700", "12:-1:701", "99999999999:1:2"}) {
+    EXPECT_FALSE(RunPlace::parse(wrong)) << wrong;
+  }
 }
 
 TEST_F(RunPageTest, RefusesWhatIsNoRunPage) {
-  EXPECT_EQ(open_run_page("/no/such/page").error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(open_run_page("/dev/null").error().code, ErrorCode::kCorrupt);
-  page_->format = kRunPageFormat + 1;
-  EXPECT_EQ(open_run_page(path()).error().code, ErrorCode::kCorrupt);
+  RunPlace nowhere = place();
+  nowhere.tool = 0x7ffffffe, nowhere.files = {900, 901};
+  EXPECT_EQ(open_run_page(nowhere).error().code, ErrorCode::kNotFound);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(map_run_page({null, files_.counters}).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(map_run_page({files_.configuration, null}).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(map_run_page({files_.counters, files_.configuration}).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(find_run_page("no place"), nullptr);
+  EXPECT_EQ(find_run_page(nullptr), nullptr);
+  close(null);
+}
+
+// With what a run of another version left under the same numbers, or another run.
+TEST_F(RunPageTest, RefusesWhatDoesNotBelongTogether) {
+  RunConfiguration other;
+  other.format = kRunPageFormat + 1;
+  const auto newer = make_sealed_file(kRunPageName, &other, sizeof other, Sealed::kContent);
+  EXPECT_EQ(map_run_page({*newer, files_.counters}).error().code, ErrorCode::kCorrupt);
+  const auto another = make_run_files(1, "");
+  EXPECT_EQ(map_run_page({another->configuration, files_.counters}).error().code, ErrorCode::kCorrupt);
+  for (const int file : {*newer, another->configuration, another->counters}) close(file);
+}
+
+// Whoever had the page could cut it, and the tool ended by SIGBUS.
+TEST_F(RunPageTest, NobodyCutsItOrChangesWhatWasSaidWhenItBegan) {
+  for (const int file : {files_.configuration, files_.counters}) {
+    EXPECT_EQ(ftruncate(file, 0), -1);
+    EXPECT_EQ(ftruncate(file, 64 << 20), -1);
+    struct stat status{};
+    ASSERT_EQ(fstat(file, &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U);
+  }
+  EXPECT_EQ(pwrite(files_.configuration, "x", 1, 0), -1);
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, files_.configuration, 0), MAP_FAILED);
+  EXPECT_EXIT(page_->budget_bytes.store(1), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_F(RunPageTest, AFileThatCanBeCutIsRefused) {
+  const int unsealed = memfd_create(kRunCountersName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(unsealed, sizeof(RunShared)), 0);
+  const auto refused = map_run_page({files_.configuration, unsealed});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), testing::HasSubstr("it can still be changed"));
+  close(unsealed);
+}
+
+// The next process of root paged to where another user had said.
+TEST_F(RunPageTest, WhatAnotherUserMadeIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  ASSERT_EQ(fchown(files_.configuration, 65534, 65534), 0);
+  const auto refused = map_run_page(files_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), testing::HasSubstr("another user made it"));
+  EXPECT_EQ(find_run_page(place().text().c_str()), nullptr);
+  ASSERT_EQ(fchown(files_.configuration, 0, 0), 0);
+  EXPECT_EQ(status_of_child([&] {
+              if (setresuid(65534, 65534, 65534) != 0) return 2;
+              if (open(path_of(files_.counters).c_str(), O_RDWR) >= 0) return 3;
+              return map_run_page(files_) ? 0 : 4;  // root's is trusted by all who have inherited it
+            }),
+            0);
 }
 
 TEST_F(RunPageTest, CanBeLookedAtFromOutside) {
   RunSlot& own = page_->claim(getpid());
   page_->start_heat(own).count(5 << 20, Heat::kStore, 3);
-  const auto seen = look_at_run_page(path());
+  const auto seen = RunView::open(path_of(files_.configuration), path_of(files_.counters), geteuid());
   ASSERT_TRUE(seen) << seen.error().message();
+  const RunPage& page = (*seen)->page();
   const auto slot = static_cast<std::size_t>(&own - page_->slots);
-  EXPECT_EQ((*seen)->slots[slot].heats.load(), 1U);
-  EXPECT_EQ((*seen)->heat(slot).read().pid, getpid());
-  EXPECT_EQ((*seen)->heat(slot).read().ranges[2][Heat::kStore], 3U);
-  EXPECT_EQ(look_at_run_page("/dev/null").error().code, ErrorCode::kCorrupt);
-  page_->format = kRunPageFormat - 1;
-  EXPECT_EQ(look_at_run_page(path()).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(page.command_text(), "prog arguments");
+  EXPECT_EQ(page.slots[slot].heats.load(), 1U);
+  EXPECT_FALSE(page.is_gone(page.slots[slot]));
+  EXPECT_EQ(page.heat(slot).read().pid, getpid());
+  EXPECT_EQ(page.heat(slot).read().ranges[2][Heat::kStore], 3U);
+  page_->counters.faults += 7;
+  EXPECT_EQ(page.counters.faults.load(), 0U) << "a copy";
+  EXPECT_TRUE((*seen)->refresh());
+  EXPECT_EQ(page.counters.faults.load(), 7U);
+  EXPECT_EQ(RunView::open("/dev/null", path_of(files_.counters), 0).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(RunPageTest, HeatTablesTakeMemoryOnlyWhereAProcessPages) {
+  RunSlot& own = page_->claim(getpid());  // looks at all slots
   struct stat status{};
-  ASSERT_EQ(fstat(file_, &status), 0);
+  ASSERT_EQ(fstat(files_.counters, &status), 0);
   const auto before = status.st_blocks * 512;
   EXPECT_LT(before, 256 << 10) << "the page was written as a whole when it was made";
-  (void)page_->start_heat(page_->claim(getpid()));
-  ASSERT_EQ(fstat(file_, &status), 0);
+  (void)page_->start_heat(own);
+  ASSERT_EQ(fstat(files_.counters, &status), 0);
   EXPECT_LE(status.st_blocks * 512 - before, 3 * 4096);
 }
 
@@ -104,11 +213,99 @@ TEST_F(RunPageTest, ASlotIsKeptAcrossExecAndReusedAfterRelease) {
 }
 
 TEST_F(RunPageTest, SlotsOfTheDeadAreTakenOver) {
+  (void)page_->claim(getpid());
+  page_->release(page_->slots[0]);
   const pid_t dead = dead_process();
-  for (auto& slot : page_->slots) slot.pid = dead, slot.bytes = 1;
+  for (auto& slot : page_->slots) slot.holder = SlotHolder(dead, page_->pid_namespace), slot.bytes = 1;
   RunSlot& own = page_->claim(getpid());
-  EXPECT_EQ(own.pid.load(), getpid());
+  EXPECT_EQ(own.pid(), getpid());
   EXPECT_EQ(own.bytes.load(), 0U);
+}
+
+// A number that is used again made a slot count for ever.
+TEST_F(RunPageTest, ASlotWhoseNumberWasUsedAgainCountsNoMore) {
+  (void)page_->claim(getpid());
+  RunSlot& old = page_->slots[5];
+  // This process's parent lives, but holds no lock: it is another one than the one that had the slot.
+  old.holder = SlotHolder(getppid(), page_->pid_namespace).locked();
+  old.bytes = 5000, old.promised_bytes = 5000;
+  EXPECT_TRUE(page_->is_gone(old));
+  EXPECT_EQ(page_->others(page_->slots[0]).promised_bytes, 0U);
+  EXPECT_EQ(page_->total_bytes(), 0U);
+  EXPECT_EQ(old.pid(), 0);
+}
+
+// Process 1 of one pid namespace took the slot of process 1 of another.
+TEST_F(RunPageTest, TheSameNumberInAnotherNamespaceIsAnotherProcess) {
+  RunSlot& own = page_->claim(getpid());
+  page_->release(own);
+  const SlotHolder foreign(getpid(), page_->pid_namespace + 1);
+  own.holder = foreign, own.bytes = 5000, own.promised_bytes = 6000;
+  RunSlot& claimed = page_->claim(getpid());
+  EXPECT_NE(&claimed, &own);
+  EXPECT_TRUE(own.holder.load().is_same_process(foreign));
+  EXPECT_FALSE(page_->is_gone(own)) << "nobody here can tell";
+  EXPECT_EQ(page_->others(claimed).promised_bytes, 6000U);
+  own.holder = foreign.locked();
+  EXPECT_TRUE(page_->is_gone(own)) << "it had a lock, and has it no more";
+  EXPECT_EQ(page_->others(claimed).promised_bytes, 0U);
+}
+
+TEST_F(RunPageTest, ASlotIsItsProcesssForAsLongAsItHoldsItsLock) {
+  (void)page_->claim(getpid());
+  int ready[2], end[2];
+  ASSERT_EQ(pipe(ready) + pipe(end), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(end[1]);
+    RunSlot& expected = page_->slots[1];
+    expected.holder = SlotHolder(-getppid(), page_->pid_namespace);
+    RunSlot& born = page_->be_born(expected, getppid(), getpid());
+    born.bytes = 5000;
+    char word = born.holder.load().is_locked() ? 'y' : 'n';
+    if (write(ready[1], &word, 1) != 1) _exit(1);
+    _exit(read(end[0], &word, 1) == 0 ? 0 : 1);
+  }
+  char word = 0;
+  ASSERT_EQ(read(ready[0], &word, 1), 1);
+  EXPECT_EQ(word, 'y');
+  RunSlot& childs = page_->slots[1];
+  EXPECT_EQ(childs.pid(), child);
+  EXPECT_FALSE(page_->is_gone(childs));
+  // Whatever number stands there.
+  childs.holder = SlotHolder(child, page_->pid_namespace + 1).locked();
+  EXPECT_FALSE(page_->is_gone(childs));
+  EXPECT_EQ(page_->total_bytes(), 5000U);
+  close(end[1]);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(page_->is_gone(childs));
+  EXPECT_EQ(page_->total_bytes(), 0U);
+  for (const int file : {ready[0], ready[1], end[0]}) close(file);
+}
+
+// Whoever is in the run can write anything to what is shared. At worst the sums are wrong.
+TEST_F(RunPageTest, AnyBytesInWhatIsSharedEndNothing) {
+  (void)page_->claim(getpid());
+  auto* const shared = static_cast<std::byte*>(static_cast<void*>(static_cast<RunShared*>(page_)));
+  for (const int byte : {0xff, 0x80, 0x7f, 0x01, 0x55}) {
+    std::memset(shared, byte, sizeof(RunShared));
+    RunSlot& own = page_->claim(getpid());
+    HeatTable& heat = page_->start_heat(own);
+    std::memset(static_cast<void*>(&heat), byte, sizeof heat);
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+      heat.count(offset, Heat::kStore, 1);
+    }
+    (void)heat.read().total();
+    (void)page_->total_bytes();
+    (void)page_->others(own);
+    (void)page_->pulse.beats();
+    page_->pulse.beat(1);
+    RunSlot& child = page_->claim_for_child(getpid(), 1, 1);
+    page_->forked(child, getpid());
+    EXPECT_GE(&own, page_->slots);
+    EXPECT_LT(&child, page_->slots + RunPage::kSlots);
+    page_->release(own);
+  }
 }
 
 // A slot that waits for a child is nobody else's, however many are forked, born and ended at once.
@@ -130,8 +327,8 @@ TEST_F(RunPageTest, ManyAreBornAtOnceEachInASlotOfItsOwn) {
         RunSlot& expected = page_->claim_for_child(parent, mark, mark + 1);
         (void)page_->others(expected);
         RunSlot& born = page_->be_born(expected, parent, child);
-        mixed_up +=
-            &born != &expected || born.pid != child || born.promised_bytes != mark || born.inherited_bytes != mark + 1;
+        mixed_up += &born != &expected || born.pid() != child || born.promised_bytes != mark ||
+                    born.inherited_bytes != mark + 1;
         page_->release(born);
       }
     });

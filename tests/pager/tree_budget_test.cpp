@@ -53,7 +53,7 @@ TEST_F(TreeBudgetTest, AProcessThatPagesIsPromisedOneStep) {
 }
 
 TEST_F(TreeBudgetTest, TheDeadHaveNothing) {
-  other_->pid.store(0x7ffffffe);  // no process has this number
+  other_->holder.store({0x3ffffffe, run_page_->pid_namespace});  // no process has this number
   other_->promised_bytes.store(1000 * kMiB);
   EXPECT_TRUE(budget_->promise(600 * kMiB));
 }
@@ -80,7 +80,7 @@ TEST_F(TreeBudgetTest, AChildCountsBeforeItIsBornAndNotForEver) {
   budget_->forked();
   EXPECT_GE(run_page_->others(*other_).promised_bytes, 400 * kMiB);
   for (auto& slot : run_page_->slots) {
-    if (slot.pid.load() == -getpid()) slot.born_by_ns.store(1);  // long ago: the fork failed
+    if (slot.pid() == -getpid()) slot.born_by_ns.store(1);  // long ago: the fork failed
   }
   EXPECT_LT(run_page_->others(*other_).promised_bytes, 400 * kMiB);
 }
@@ -89,7 +89,7 @@ TEST_F(TreeBudgetTest, AChildCountsBeforeItIsBornAndNotForEver) {
 TEST_F(TreeBudgetTest, AChildIsExpectedHoweverLongTheForkTakes) {
   ASSERT_TRUE(budget_->promise(200 * kMiB));
   budget_->expect_child();
-  const auto& child = *std::ranges::find_if(run_page_->slots, [](auto& slot) { return slot.pid.load() == -getpid(); });
+  const auto& child = *std::ranges::find_if(run_page_->slots, [](auto& slot) { return slot.pid() == -getpid(); });
   EXPECT_EQ(child.born_by_ns.load(), 0) << "the time runs from the end of the fork";
   budget_->forked();
   EXPECT_NE(child.born_by_ns.load(), 0);
@@ -194,7 +194,7 @@ TEST_F(SharedBudgetTest, AChildThatIsJustBornIsNoProgramOfItsOwn) {
     _exit(0);
   }
   base::RunSlot* const expected =
-      std::ranges::find(shared_->run_page.slots, -getpid(), [](const base::RunSlot& slot) { return slot.pid.load(); });
+      std::ranges::find(shared_->run_page.slots, -getpid(), [](const base::RunSlot& slot) { return slot.pid(); });
   ASSERT_NE(expected, std::end(shared_->run_page.slots));
   (void)shared_->run_page.be_born(*expected, getpid(), child);
   EXPECT_TRUE(budget.next_child_may_stay()) << "born";

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 import unittest
 
+import environment_law
 import include_law
 import licence_lines
 
@@ -19,6 +20,9 @@ class Repository(unittest.TestCase):
     def test_every_folder_of_the_order_is_looked_at(self):
         seen = {path.relative_to(ROOT / "src").parts[0] for path in include_law.files_below(ROOT / "src")}
         self.assertLessEqual({"base", "os", "store"}, seen)
+
+    def test_environment_law(self):
+        self.assertEqual(list(environment_law.violations(ROOT)), [])
 
     def test_licence_lines(self):
         self.assertEqual(list(licence_lines.violations(ROOT)), [])
@@ -79,6 +83,14 @@ class Planted(unittest.TestCase):
         self.write("compiler/driver/main.cpp", '#include "store/uri.hpp"\n#include <llvm/IR/Module.h>\n')
         self.write("compiler/passes/plugin.cpp", '#include "base/units.hpp"\n#include <farheap/store.hpp>\n')
         self.assertEqual(len(self.includes()), 4)
+
+    def test_an_environment_that_is_read_elsewhere(self):
+        self.write("src/base/environment.cpp", 'auto x = std::getenv("X");\n')
+        self.write("src/store/file.cpp", "// getenv() would be wrong\nint environment;\n")
+        self.assertEqual(list(environment_law.violations(self.root)), [])
+        for line in ('auto x = std::getenv("X");', 'auto x = secure_getenv ("X");', "extern char** environ;"):
+            self.write("src/store/file.cpp", line + "\n")
+            self.assertEqual(len(list(environment_law.violations(self.root))), 1, line)
 
     def test_a_file_without_licence(self):
         for path in self.root.rglob("*.hpp"):

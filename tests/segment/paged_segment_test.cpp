@@ -121,10 +121,13 @@ class PagedSegmentTest : public testing::TestWithParam<const char*> {
     life_->options.handlers = 2;
     ASSERT_TRUE(base::set_option(life_->options, "disable", GetParam()).has_value());
     if (*GetParam() == 0) life_->options.huge_pages_from = 0;  // plain memory as with a large budget
-    const int file = memfd_create("run page", MFD_CLOEXEC);
-    auto run_page = base::create_run_page(file, os::ProcessMemory().anonymous_bytes() + room);
+    const auto files = base::make_run_files(os::ProcessMemory().anonymous_bytes() + room, "paged_segment_test");
+    ASSERT_TRUE(files.has_value()) << files.error().message();
+    auto run_page = base::map_run_page(*files);
     ASSERT_TRUE(run_page.has_value()) << run_page.error().message();
-    close(file);
+    base::open_locks(**run_page, files->counters);
+    close(files->configuration);
+    close(files->counters);
     life_->run_page = *run_page;
     auto made = PagedSegment::make(life_->options, *life_->run_page);
     ASSERT_TRUE(made.has_value()) << made.error().message();

@@ -57,7 +57,7 @@ TEST(RedisPlace, KeepsThePasswordToItself) {
   const auto place = parsed("redis://ann:p%40ss@h/1");
   ASSERT_TRUE(place);
   EXPECT_EQ(place->user, "ann");
-  EXPECT_EQ(place->password, "p@ss");
+  EXPECT_EQ(place->password.view(), "p@ss");
   EXPECT_EQ(place->shown.find("ss"), std::string::npos) << place->shown;
   const auto wrong = parsed("redis://ann:secret@h/one");
   ASSERT_FALSE(wrong);

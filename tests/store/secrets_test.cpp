@@ -31,7 +31,7 @@ Result<store::Login> login_of(const std::string& text, const StoreOptions& optio
 std::string password_of(const std::string& text, const StoreOptions& options = {}) {
   const auto login = login_of(text, options);
   EXPECT_TRUE(login) << login.error().message();
-  return login ? login->password : "";
+  return std::string(login ? login->password.view() : "");
 }
 
 class StorePassword : public testing::Test {
@@ -50,7 +50,7 @@ TEST_F(StorePassword, StandsInTheUri) {
   const auto login = login_of("redis://user:p%40%2Fw%25zz@h:6379/7");
   ASSERT_TRUE(login);
   EXPECT_EQ(login->user, "user");
-  EXPECT_EQ(login->password, "p@/w%zz");
+  EXPECT_EQ(login->password.view(), "p@/w%zz");
   EXPECT_EQ(store::place_without_login(taken("redis://user:pw@h:6379/7").place), "//h:6379/7");
   EXPECT_EQ(store::place_without_login("//h:6379/7/a@b"), "//h:6379/7/a@b");
   EXPECT_EQ(store::place_without_login("/folder/a@b"), "/folder/a@b");

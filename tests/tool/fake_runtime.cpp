@@ -6,15 +6,13 @@
 #include "base/run_page.hpp"
 
 __attribute__((constructor)) static void report_in() {
-  const char* const path = std::getenv(farheap::base::kRunPageVariable);
-  if (path == nullptr) return;
-  const auto page = farheap::base::open_run_page(path);
-  if (!page) return;
-  auto& counters = (*page)->counters;
+  farheap::base::RunPage* const page = farheap::base::find_run_page(std::getenv(farheap::base::kRunPageVariable));
+  if (page == nullptr) return;
+  auto& counters = page->counters;
   counters.processes += 1;
   counters.paging_processes += 1;
   counters.faults += 1000;
   counters.faults_store += 600;
   counters.bytes_read += 3 << 20;
-  counters.peak_bytes = (*page)->budget_bytes.load() / 2;
+  counters.peak_bytes = page->budget_bytes.load() / 2;
 }

@@ -5,6 +5,7 @@
 import argparse
 import os
 import pathlib
+import resource
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import unittest
 
 TOOL = RUNTIME = LIBRARY = ""
 SECRET = "hunter2"
+PYTHON = os.path.realpath(sys.executable)
 URI = f"redis://user:{SECRET}@127.0.0.1:1/7"  # nobody listens there
 
 
@@ -141,6 +143,34 @@ if len(sys.argv) == 1:
 """
 
 
+# Pages, and then dumps its core.
+ABORTS = """
+import os
+data = [bytes([i % 251]) * (1 << 20) for i in range(96)]
+assert all(block[-1] == i % 251 for i, block in enumerate(data))
+os.abort()
+"""
+
+# Becomes another user, with all that it has inherited, and prints what it can read of it: also of the tool's.
+BECOMES_ANOTHER = """
+import os, sys
+tool = int(os.environ['FARHEAP_RUN_PAGE'].replace('/proc/', '').replace('/', ':').split(':')[0])
+os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+for process in ('self', tool):
+    try:
+        names = os.listdir(f'/proc/{process}/fd')
+    except OSError:
+        names = [str(number) for number in range(690, 720)]
+    for name in names:
+        for open_it in (lambda: os.dup(int(name)), lambda: os.open(f'/proc/{process}/fd/{name}', os.O_RDONLY)):
+            try:
+                if 'memfd' in os.readlink(f'/proc/{process}/fd/{name}'):
+                    sys.stdout.write(os.pread(open_it(), 1 << 24, 0).decode('latin1'))
+            except OSError:
+                pass
+"""
+
+
 @unittest.skipIf(shutil.which("redis-server") is None, "NO redis-server HERE: passwords are not tested with a server")
 class WithAServer(unittest.TestCase):
     @classmethod
@@ -181,6 +211,38 @@ class WithAServer(unittest.TestCase):
                 self.assertIn("redis://", errors, words)  # it was used, and said
                 for text in (out, errors, trace.read_text(encoding="utf-8")):
                     self.assertNotIn(SECRET, text, words)
+
+    def test_no_core_has_one(self):
+        pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
+        if pattern != "core" or resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+            self.skipTest(f"NOT TESTED: no cores in the current folder here: '{pattern}'")
+        most = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (most[1], most[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_CORE, most)
+        at = f"127.0.0.1:{self.server.port}/7"
+        for words in (("--store", f"redis://:{SECRET}@{at}"),
+                      ("--store", f"redis://{at}?password_file={self.password}"),
+                      ("--store", f"pages=redis://:{SECRET}@{at}/a,sync=redis://:{SECRET}@{at}/b")):
+            with tempfile.TemporaryDirectory(prefix="farheap-secret-core-", dir="/var/tmp") as folder:
+                done = subprocess.run([TOOL, "run", "--memory", "48M", *words, "--", PYTHON, "-c", ABORTS], cwd=folder,
+                                      env=environment(FARHEAP_PRELOAD=LIBRARY), capture_output=True, text=True,
+                                      check=False, timeout=120)
+                self.assertEqual(done.returncode, 128 + 6, done.stderr)
+                self.assertNotIn(" 0 of them paged", done.stderr)
+                [core] = pathlib.Path(folder).iterdir()
+                content = core.read_bytes()
+                self.assertIn(b"ELF", content[:4])
+                where = content.find(SECRET.encode())
+                self.assertEqual(where, -1, (words, content[max(0, where - 64):where + 64]))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_another_user_of_the_run_does_not_get_it(self):
+        at = f"127.0.0.1:{self.server.port}/7"
+        done = subprocess.run([TOOL, "run", "--memory", "48M", "--store", f"redis://:{SECRET}@{at}", "--", PYTHON, "-c",
+                               BECOMES_ANOTHER], env=environment(FARHEAP_PRELOAD=LIBRARY), capture_output=True,
+                              text=True, errors="replace", check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(SECRET in done.stdout)  # not NotIn: it would print megabytes
 
     def test_a_variable_that_holds_it_is_not_handed_on(self):
         at = f"127.0.0.1:{self.server.port}/7"

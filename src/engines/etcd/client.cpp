@@ -150,7 +150,7 @@ void Client::prepare(grpc::ClientContext& context) {
 grpc::Status Client::authenticate() {
   api::AuthenticateRequest request;
   request.set_name(login_.user);
-  request.set_password(login_.password);
+  request.set_password(std::string(login_.password.view()));
   api::AuthenticateResponse response;
   {
     const std::lock_guard lock(token_mutex_);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engines/grpc/channel.hpp"
 
-#include <cstdlib>
 #include <string_view>
+
+#include "base/environment.hpp"
 
 namespace farheap::engines {
 
@@ -25,7 +26,7 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
 
 Result<GoogleChannel> google_channel(const char* emulator_variable, const std::string& address,
                                      const std::string& subject) {
-  if (const char* host = std::getenv(emulator_variable); host != nullptr && *host != '\0') {
+  if (const char* host = base::environment(emulator_variable); host != nullptr && *host != '\0') {
     std::string_view emulator = host;
     if (const auto at = emulator.find("://"); at != std::string_view::npos) emulator.remove_prefix(at + 3);
     return GoogleChannel{make_channel(std::string(emulator), grpc::InsecureChannelCredentials()), true};

@@ -23,11 +23,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/units.hpp"
 #include "os/own_descriptors.hpp"
-
-extern char** environ;
 
 namespace farheap::store::beside {
 namespace {
@@ -169,16 +168,20 @@ int start_process(Start& start) {
 }  // namespace
 
 Result<std::string> find_engines() {
-  const char* const named = std::getenv("FARHEAP_ENGINES");
+  const char* const named = base::environment("FARHEAP_ENGINES");
   if (named != nullptr && *named != '\0') {
     if (is_program(named)) return std::string(named);
     return fail(ErrorCode::kNotFound, "cannot find farheap-engines", named, "no program is there",
                 "correct FARHEAP_ENGINES");
   }
-  const std::string folder = own_folder();
+  std::vector<std::string> places{FARHEAP_ENGINES_INSTALLED};
+  // Beside a program with raised rights may stand what somebody else has put there: a link makes any folder its own.
+  if (!base::has_raised_rights()) {
+    const std::string folder = own_folder();
+    places.insert(places.begin(), {folder + "/" FARHEAP_ENGINES_FROM_TOOL, folder + "/../src/engines/farheap-engines"});
+  }
   std::string tried;
-  for (const std::string& place : {folder + "/" FARHEAP_ENGINES_FROM_TOOL, folder + "/../src/engines/farheap-engines",
-                                   std::string(FARHEAP_ENGINES_INSTALLED)}) {
+  for (const std::string& place : places) {
     if (is_program(place)) return place;
     tried += (tried.empty() ? "" : " ") + place;
   }
@@ -194,8 +197,8 @@ Result<int> start_engines(const std::string& program) {
   char name[] = "farheap-engines";
   char* const arguments[] = {name, nullptr};
   std::vector<char*> environment;
-  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
-    if (!is_left_out(*at)) environment.push_back(*at);
+  for (auto at = base::environment_lines(); *at != nullptr; ++at) {
+    if (!is_left_out(*at)) environment.push_back(const_cast<char*>(*at));  // execve does not write to them
   }
   environment.push_back(nullptr);
   Start start{program.c_str(), arguments, environment.data(), ends[1], nullptr};

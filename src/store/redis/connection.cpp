@@ -118,8 +118,8 @@ Status Connection::open(const Place& place, const Address& address, const std::s
     for (const auto word : words) requests.argument(word);
     ++count;
   };
-  if (!place.password.empty() && !place.user.empty()) add({"AUTH", place.user, place.password});
-  if (!place.password.empty() && place.user.empty()) add({"AUTH", place.password});
+  if (!place.password.empty() && !place.user.empty()) add({"AUTH", place.user, place.password.view()});
+  if (!place.password.empty() && place.user.empty()) add({"AUTH", place.password.view()});
   if (place.database != 0) add({"SELECT", std::to_string(place.database)});
   add({"CLIENT", "SETNAME", client_name});
   add({"CLIENT", "ID"});

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "store/kinds.hpp"
 #include "store/redis/tls.hpp"
 
@@ -32,7 +33,8 @@ struct Place {
   std::string scheme;  // "redis", "rediss", "redis+cluster", "rediss+cluster"
   std::string shown;   // the URI without parameters and secrets
   std::vector<Address> addresses;
-  std::string user, password;
+  std::string user;
+  base::Secret password;
   unsigned database = 0;
   std::string name = "farheap";
   bool is_named = false;  // NAME stands in the URI
