@@ -73,7 +73,7 @@ struct Heap::State final : api::ForkWatcher {
     watch_forks(false);
     if (owner != getpid()) {  // in a forked child nothing of it is there; all is the parent's
       (void)segment.release();
-      lock->leave_to_parent();
+      if (lock != nullptr) lock->leave_to_parent();
       return;
     }
     if (attached) root().books.detach();
@@ -98,6 +98,9 @@ struct Heap::State final : api::ForkWatcher {
 
   enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
+  // Requires: the lock is held, by the state or by whoever calls.
+  static Result<Heap> start(std::unique_ptr<State> state, std::unique_ptr<Store> store, const HeapOptions& options,
+                            How how, const segment::KeptSegment::Settings& settings);
 };
 
 }  // namespace farheap

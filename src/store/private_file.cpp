@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "os/named_file.hpp"
+
 namespace farheap::store {
 
 Result<std::size_t> read_private_file(const std::string& file, std::span<char> into, PrivateFileUse use) {
@@ -25,6 +27,11 @@ Result<std::size_t> read_private_file(const std::string& file, std::span<char> i
     return fail(ErrorCode::kPermission, use.what, file,
                 fmt::format("others than its owner may use it (mode {:04o})", status.st_mode & 07777),
                 fmt::format("chmod 600 {}", file));
+  }
+  // Who may change it decides which key is used.
+  if (Status trusted = os::check_trusted_file(opened, file, use.what); !trusted) {
+    close(opened);
+    return fail(std::move(trusted.error()));
   }
   std::size_t bytes = 0;
   ssize_t got = 0;

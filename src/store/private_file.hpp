@@ -17,7 +17,8 @@ struct PrivateFileUse {
   const char* option;
 };
 
-// Reads at most `into.size()` bytes; how many there were. kPermission if others than its owner may use the file.
+// Reads at most `into.size()` bytes; how many there were. kPermission if others than its owner may use the file,
+// or if it belongs to another user than this one or root. Symbolic links are followed: the file itself is looked at.
 [[nodiscard]] Result<std::size_t> read_private_file(const std::string& file, std::span<char> into, PrivateFileUse use);
 
 }  // namespace farheap::store

@@ -32,7 +32,7 @@ struct Parameter {
 struct StoreUri {
   std::vector<std::string> decorators;  // outermost first
   std::string engine;
-  std::string place;
+  std::string place;  // of an engine on a disk: the path, without escapes
   std::vector<Parameter> parameters;
 
   // Without parameters and passwords: "checksum+file:/mnt/nvme". For people.
@@ -71,7 +71,7 @@ class Parameters {
   std::string_view kind_;
 };
 
-// The URI of a file of this name in the folder that is the place of `uri`.
+// The URI of a file of this name, which is a path's part as it is, in the folder that is the place of `uri`.
 [[nodiscard]] std::string place_inside(std::string_view uri, std::string_view name);
 
 // The candidate that is the fewest edits away from `name`; empty if none is near.

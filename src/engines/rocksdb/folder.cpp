@@ -14,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/uri_path.hpp"
 #include "engines/engine_table.hpp"
 
 namespace farheap::engines {
@@ -29,7 +30,7 @@ constexpr std::uint64_t kFormat = 1;
 // A process that has just been ended, or whose program has, still closes the database.
 constexpr auto kPatience = std::chrono::seconds(3);
 
-std::string uri_of(const std::string& path) { return "rocksdb:" + path; }
+std::string uri_of(const std::string& path) { return base::path_uri("rocksdb", path); }
 
 bool is_folder(const std::string& path) {
   struct stat status{};
