@@ -121,7 +121,9 @@ Status HeapPlace::check_is_there() const {
   if (*there) return {};
   return fail(ErrorCode::kNotFound, kWhat, base::without_secrets(uri),
               is_on_server() ? "there is nothing of that name" : file + " does not exist",
-              "create() makes one, and open_or_create() where there is none");
+              is_on_server() ? "a program makes one when it creates its heap; `farheap store ls` lists what is there"
+                             : "a program makes one when it creates its heap; `farheap store ls` with the URI of a "
+                               "folder lists what is in it");
 }
 
 // There is a file and no store. The bytes of a heap in a plain file may all be there while the table of its blocks is

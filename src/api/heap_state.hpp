@@ -79,6 +79,7 @@ struct Heap::State final : api::ForkWatcher {
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
+  [[nodiscard]] Error no_room(Error error) const;
   [[nodiscard]] Status put_virtual_tables_right();
   void is_forked_child() noexcept override;
   [[nodiscard]] Status read_in_child();

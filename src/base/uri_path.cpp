@@ -4,7 +4,7 @@
 namespace farheap::base {
 namespace {
 
-constexpr std::string_view kEscaped = "%?@#,";
+constexpr std::string_view kEscaped = "%?@#,&";
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 
 int digit_of(char c) {

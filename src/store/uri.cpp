@@ -147,7 +147,7 @@ struct Parser {
       }
     }
     result.parameters.push_back(
-        {std::string(found[0]->scheme), std::string(name), std::string(text.substr(equals + 1))});
+        {std::string(found[0]->scheme), std::string(name), base::unescape_path(text.substr(equals + 1))});
     return {};
   }
 
@@ -294,7 +294,8 @@ std::string Parameters::word(std::string_view name, std::string_view fallback) c
 std::string Parameters::text() const {
   std::string all;
   for (const auto& parameter : uri_.parameters) {
-    if (parameter.kind == kind_) all += fmt::format("{}{}={}", all.empty() ? "" : "&", parameter.name, parameter.value);
+    if (parameter.kind == kind_)
+      all += fmt::format("{}{}={}", all.empty() ? "" : "&", parameter.name, base::escape_path(parameter.value));
   }
   return all;
 }

@@ -24,9 +24,9 @@ struct Vocabulary {
 };
 
 struct Parameter {
-  std::string kind;  // the engine or decorator it is for: "slow"
-  std::string name;  // "delay_us"
-  std::string value;
+  std::string kind;   // the engine or decorator it is for: "slow"
+  std::string name;   // "delay_us"
+  std::string value;  // without escapes
 };
 
 struct StoreUri {
@@ -61,7 +61,7 @@ class Parameters {
   [[nodiscard]] Result<std::uint64_t> size(std::string_view name, std::uint64_t fallback) const;  // "64M"
   [[nodiscard]] Result<double> rate(std::string_view name, double fallback) const;                // 0 to 1
   [[nodiscard]] std::string word(std::string_view name, std::string_view fallback) const;
-  // As written: "key=value&key=value"; empty if there are none.
+  // As in a URI: "key=value&key=value"; empty if there are none.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] tl::unexpected<Error> wrong(std::string_view name, std::string why, std::string remedy) const;
 
