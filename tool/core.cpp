@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -24,12 +26,40 @@ namespace {
 
 constexpr char kWhat[] = "cannot make the core whole";
 
+// For a program that follows whatever link it finds under a name: nobody else can make one in here.
+class OwnFolder {
+ public:
+  static Result<OwnFolder> make_beside(const std::string& path) {
+    std::string folder = path + ".XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) {
+      return fail(errno_error(errno, "cannot write the core", path, "name a file in a folder that you may write"));
+    }
+    return OwnFolder(std::move(folder));
+  }
+  OwnFolder(OwnFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  OwnFolder& operator=(OwnFolder&&) = delete;
+  ~OwnFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file() const { return path_ + "/core"; }
+
+ private:
+  explicit OwnFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
 // A file that is gone again unless it is kept: half a core is none.
 class NewFile {
  public:
   static Result<NewFile> make(const std::string& path) { return open_with(path, O_CREAT | O_EXCL); }
-  // That another program has made for us.
-  static Result<NewFile> adopt(const std::string& path) { return open_with(path, 0); }
+  // That another program has made for us, under another name in the same file system.
+  static Result<NewFile> adopt(const std::string& made, const std::string& path) {
+    if (renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
+      return fail(errno_error(errno, "cannot write the core", path, "name a file that is not there yet"));
+    }
+    return open_with(path, O_NOFOLLOW);
+  }
   NewFile(NewFile&& other) noexcept : file_(std::exchange(other.file_, -1)), path_(std::exchange(other.path_, {})) {}
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile() {
@@ -128,7 +158,8 @@ Result<Filled> make_whole(const CoreArguments& arguments, const base::Options& o
 
 // Of a process that goes on afterwards. The store is opened before it stops: it may stop in the middle of anything.
 Result<Filled> make_live(const CoreArguments& arguments, const base::Options& options) {
-  if (access(arguments.out.c_str(), F_OK) == 0) {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(arguments.out, ignored))) {
     return fail(errno_error(EEXIST, "cannot write the core", arguments.out, "name a file that is not there yet"));
   }
   const auto live = find_live_notes(arguments.process);
@@ -140,8 +171,10 @@ Result<Filled> make_live(const CoreArguments& arguments, const base::Options& op
   if (!stopped) return fail(stopped.error());
   const auto notes = find_live_notes(arguments.process);  // as they are now
   if (!notes) return fail(notes.error());
-  if (auto dumped = dump_by_gdb(arguments.process, arguments.out); !dumped) return fail(dumped.error());
-  auto out = NewFile::adopt(arguments.out);
+  const auto folder = OwnFolder::make_beside(arguments.out);
+  if (!folder) return fail(folder.error());
+  if (auto dumped = dump_by_gdb(arguments.process, folder->file()); !dumped) return fail(dumped.error());
+  auto out = NewFile::adopt(folder->file(), arguments.out);
   if (!out) return fail(out.error());
   auto core = CoreFile::take(out->take_file(), arguments.out);
   if (!core) return fail(core.error());

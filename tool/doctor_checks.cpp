@@ -15,6 +15,7 @@
 
 #include "address_room.hpp"
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
 #include "environment.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
@@ -143,7 +144,7 @@ std::string folder_of_store(const std::string& uri) {
   if (colon == std::string::npos) return {};
   const std::string engine = uri.substr(0, colon).substr(uri.substr(0, colon).rfind('+') + 1);
   if (engine != "file" && engine != "lmdb") return {};
-  std::string place = uri.substr(colon + 1, uri.find('?', colon) - colon - 1);
+  const std::string place = base::unescape_path(uri.substr(colon + 1, uri.find('?', colon) - colon - 1));
   struct stat status{};
   if (stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return place;
   const auto slash = place.rfind('/');

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/environment.hpp"
+#include "base/uri_path.hpp"
 #include "base/without_secrets.hpp"
 #include "os/uffd_abi.hpp"
 #include "store/uri.hpp"
@@ -133,6 +134,7 @@ Status check_store_saves_memory(std::string_view uri) {
   const std::string_view decorators = uri.substr(0, uri.find(':'));
   std::string place(uri.substr(std::min(uri.size(), decorators.size() + 1)));
   place.resize(std::min(place.size(), place.find('?')));
+  place = base::unescape_path(place);
   if (engine_of(uri) == "file" && is_in_memory(place)) {
     return fail(ErrorCode::kInvalidArgument, "this store saves no memory", std::string(uri),
                 "its file system is kept in memory (tmpfs)", "use --store file:DIR with a folder on a disk");
@@ -154,7 +156,7 @@ std::string absolute_store(std::string_view uri, const std::string& folder) {
   const std::string_view place = uri.substr(colon + 1);
   const bool is_path = engine == "file" || engine == "lmdb" || engine == "rocksdb";
   if (!is_path || place.empty() || place[0] == '/' || place[0] == '?') return std::string(uri);
-  return std::string(uri.substr(0, colon + 1)) + folder + "/" + std::string(place);
+  return std::string(uri.substr(0, colon + 1)) + base::escape_path(folder) + "/" + std::string(place);
 }
 
 }  // namespace farheap::tool

@@ -5,6 +5,8 @@
 
 #include <farheap/farheap.hpp>
 
+#include "api/heap_place.hpp"
+#include "api/patience.hpp"
 #include "base/without_secrets.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
@@ -22,32 +24,46 @@ int snapshot(const HeapArguments& arguments) {
   return tell_heap(arguments.uri, arguments);
 }
 
+int remove_snapshot(const HeapArguments& arguments, const api::HeapPlace& place) {
+  VersionInfo gone;
+  {
+    auto heap = Heap::open(place.uri, kAnyTypes);
+    if (!heap) return failed(heap.error());
+    if (const auto versions = heap->versions()) {
+      for (const VersionInfo& one : *versions) gone = one.name == place.snapshot ? one : gone;
+    }
+    const Status status = heap->remove_snapshot(place.snapshot);
+    if (!status) return failed(status.error());
+  }
+  if (!arguments.json) {
+    say(fmt::format("removed {} of {}; the heap and its other versions stay", described(gone),
+                    base::without_secrets(place.uri)));
+  }
+  return tell_heap(place.uri, arguments, Json{{"removed", gone.name}});
+}
+
 // The whole heap, or the snapshot behind the last '@'.
 int remove(const HeapArguments& arguments) {
   const std::string shown = base::without_secrets(arguments.uri);
+  const auto place = api::HeapPlace::parse(arguments.uri);
+  if (!place) return failed(place.error());
   if (!arguments.yes && !is_wanted(fmt::format("remove {}", shown))) return kFailed;
-  const std::size_t at = arguments.uri.rfind('@');
-  if (at == std::string::npos || arguments.uri.find('/', at) != std::string::npos) {
-    if (const Status status = Heap::remove(arguments.uri); !status) return failed(status.error());
-    if (arguments.json) {
-      print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", shown}, {"removed", true}}));
-    } else {
-      say(fmt::format("removed {}", shown));
-    }
-    return kDone;
+  if (!place->snapshot.empty()) return remove_snapshot(arguments, *place);
+  if (const Status status = Heap::remove(arguments.uri); !status) return failed(status.error());
+  if (arguments.json) {
+    print_out("{}\n", text_of({{"format", kJsonFormat}, {"heap", shown}, {"removed", true}}));
+  } else {
+    say(fmt::format("removed {}", base::without_secrets(place->uri)));
   }
-  {
-    auto heap = Heap::open(arguments.uri.substr(0, at), kAnyTypes);
-    if (!heap) return failed(heap.error());
-    const Status status = heap->remove_snapshot(arguments.uri.substr(at + 1));
-    if (!status) return failed(status.error());
-  }
-  return tell_heap(arguments.uri.substr(0, at), arguments);
+  return kDone;
 }
 
 }  // namespace
 
 int heap(const HeapArguments& arguments) {
+  if (arguments.wait >= 0) {
+    api::Patience::set_usual(std::chrono::milliseconds(static_cast<std::int64_t>(arguments.wait * 1000)));
+  }
   switch (arguments.what) {
     case HeapArguments::kList: return heap_list(arguments);
     case HeapArguments::kShow: return heap_show(arguments);

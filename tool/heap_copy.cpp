@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // farheap heap copy|rollback|compact: what changes which versions there are, and where they lie.
+#include <fmt/format.h>
+
 #include <farheap/farheap.hpp>
+#include <vector>
 
 #include "api/heap_place.hpp"
 #include "base/without_secrets.hpp"
@@ -28,11 +31,43 @@ int heap_copy(const HeapArguments& arguments) {
   return tell_heap(arguments.other, arguments, Json{{"from", base::without_secrets(arguments.uri)}});
 }
 
+namespace {
+
+// Of versions by age, the one that is gone back to, and those behind it, which go.
+struct Return {
+  VersionInfo to;
+  std::vector<VersionInfo> gone;
+};
+
+Return return_to(const std::string& snapshot, const std::vector<VersionInfo>& versions) {
+  Return found;
+  for (const VersionInfo& one : versions) {
+    if (snapshot.empty() ? !one.name.empty() : one.name == snapshot) {
+      found = {one, {}};
+    } else {
+      found.gone.push_back(one);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 int heap_roll_back(const HeapArguments& arguments) {
-  if (const Status status = Heap::roll_back(arguments.uri); !status) return failed(status.error());
   const auto place = api::HeapPlace::parse(arguments.uri);
   if (!place) return failed(place.error());
-  return tell_heap(place->uri, arguments);
+  const auto before = Heap::look(place->uri);
+  if (!before) return failed(before.error());
+  if (const Status status = Heap::roll_back(arguments.uri); !status) return failed(status.error());
+  const Return done = return_to(place->snapshot, before->versions);
+  if (!arguments.json) {
+    say(fmt::format("{}: went back to {}", base::without_secrets(place->uri), described(done.to)));
+    for (const VersionInfo& one : done.gone) say(fmt::format("gone: {}", described(one)));
+    return kDone;
+  }
+  Json gone = Json::array();
+  for (const VersionInfo& one : done.gone) gone.push_back(json_of(one));
+  return tell_heap(place->uri, arguments, Json{{"back_to", done.to.name}, {"gone", std::move(gone)}});
 }
 
 int heap_compact(const HeapArguments& arguments) {

@@ -2,7 +2,6 @@
 //
 // farheap heap export: what is known of a version's objects as JSON lines, or the bytes of one object. A file gets its
 // name when all of it is written.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "interruption.hpp"
+#include "os/named_file.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -37,11 +37,10 @@ class Output {
     const bool replaces =
         stat(path.c_str(), &status) == 0 ? S_ISREG(status.st_mode) : !std::filesystem::is_symlink(path, unknown);
     if (replaces) output.part_ = output.path_ + ".part";
-    output.file_ = replaces ? ::open(output.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
-                            : ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (output.file_ < 0) {
-      return fail(errno_error(errno, kWhat, path, "its folder has to be there, and to be writable"));
-    }
+    const auto opened =
+        replaces ? os::replace_file(output.part_, 0600, kWhat) : os::open_output_file(path, 0600, kWhat);
+    if (!opened) return fail(opened.error());
+    output.file_ = *opened;
     return output;
   }
   Output(Output&& other) noexcept
@@ -69,8 +68,11 @@ class Output {
   }
   [[nodiscard]] Status finish() {
     if (path_.empty()) return {};
+    // What is there is replaced when what replaces it survives a power loss.
+    const bool durable = part_.empty() || fsync(file_) == 0;
     const bool closed = close(std::exchange(file_, -1)) == 0;
-    if (closed && (part_.empty() || rename(part_.c_str(), path_.c_str()) == 0)) return {};
+    if (durable && closed && part_.empty()) return {};
+    if (durable && closed && rename(part_.c_str(), path_.c_str()) == 0) return os::make_names_durable(path_, kWhat);
     const Error error = errno_error(errno, kWhat, path_);
     if (!part_.empty()) (void)unlink(part_.c_str());
     return fail(error);

@@ -53,6 +53,13 @@ std::string label_of(const ObjectInfo& object) {
 
 std::string label_of(const VersionInfo& version) { return version.name.empty() ? "(newest)" : printable(version.name); }
 
+std::string described(const VersionInfo& version) {
+  return fmt::format(
+      "{} (commit {}, of {})",
+      version.name.empty() ? "the newest version" : fmt::format("the snapshot '{}'", printable(version.name)),
+      version.commit, time_of(version.time_ns));
+}
+
 Json json_of(const ObjectInfo& object) {
   return {{"name", object.name},
           {"kind", word_of(object.kind)},

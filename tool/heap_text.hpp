@@ -29,6 +29,9 @@ int failed(const Error& error);
 [[nodiscard]] std::string label_of(const ObjectInfo& object);
 [[nodiscard]] std::string label_of(const VersionInfo& version);
 
+// In a sentence: "the snapshot 'monday' (commit 3, of 2026-01-01 12:00:00)".
+[[nodiscard]] std::string described(const VersionInfo& version);
+
 [[nodiscard]] Json json_of(const ObjectInfo& object);
 [[nodiscard]] Json json_of(const VersionInfo& version);
 // One text; bytes that are no UTF-8 are replaced. `indent`: -1 for one line.

@@ -302,6 +302,7 @@ class CommandLine {
       verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
       if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required(one.needs_name);
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
+      add_wait(verb);
       verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
     add_heap_remove(heap);
@@ -311,12 +312,19 @@ class CommandLine {
     add_heap_copy(heap);
   }
 
+  void add_wait(CLI::App* verb) {
+    verb->add_option("--wait", heap_.wait, "How long to wait for a program that has the heap open; by default 1")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.0, 1e6));
+  }
+
   void add_heap_remove(CLI::App* heap) {
     CLI::App* verb = add_verb(heap, "rm", "heap rm");
     verb->add_option("URI", heap_.uri, "The heap, which nobody may have open; or URI@SNAPSHOT")->required();
     verb->add_flag("--yes", heap_.yes, "Do not ask, which is done on a terminal only");
     verb->add_flag("--json", heap_.json, "For machines");
     verb->footer("\nThe exit status is 1 if there is none, or if it is open.");
+    add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kRemove); });
   }
 
@@ -328,6 +336,7 @@ class CommandLine {
                    "Make a damaged heap anew out of the versions that are whole; its files stay as FILE.damaged");
     verb->add_flag("--json", heap_.json, "For machines");
     verb->footer("\nThe exit status is 1 if it is damaged, and with --repair if no version is whole.");
+    add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kCheck); });
   }
 
@@ -340,6 +349,7 @@ class CommandLine {
                    "Copy the bytes where the file system could share them: the copy lies in the order of addresses");
     verb->add_flag("--json", heap_.json, "For machines");
     verb->footer("\nA program may go on working with the heap: the copy is of its last commit.");
+    add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kCopy); });
   }
 
@@ -349,6 +359,7 @@ class CommandLine {
     verb->add_option("B", heap_.other, "Another one of the same heap, or of its copy")->required();
     verb->add_flag("--json", heap_.json, "For machines");
     verb->footer("\nThe cost follows what differs, and how many objects there are; of two copies, all pages are read.");
+    add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kDiff); });
   }
 
@@ -362,6 +373,7 @@ class CommandLine {
         "\nThe bytes are the object's own, as they are in memory: an array of numbers is one of numbers; of a "
         "container "
         "they hold pointers, and what these point to is not in the file.");
+    add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kExport); });
   }
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/environment.hpp"
+#include "output_file.hpp"
 #include "report_forms.hpp"
 #include "terminal.hpp"
 #include "top_picture.hpp"
@@ -31,12 +31,7 @@ bool terminal_is_utf8() {
 }
 
 Status write_page(const std::string& path, const std::string& page) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << page;
-  file.close();
-  if (file) return {};
-  return fail(errno_error(errno, "cannot write the page", path, "choose a file you may write with --html FILE"));
+  return write_output(path, page, "cannot write the page");
 }
 
 std::string json_text(const Trace& trace) {

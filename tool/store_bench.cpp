@@ -9,11 +9,12 @@
 #include <chrono>
 #include <cmath>
 #include <farheap/store.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "bars_svg.hpp"
 #include "environment.hpp"
+#include "os/named_file.hpp"
+#include "output_file.hpp"
 #include "store/measure.hpp"
 #include "store/ycsb.hpp"
 #include "terminal.hpp"
@@ -105,10 +106,16 @@ Result<std::vector<store::Measurement>> measure_ycsb(const std::string& uri, Sto
 // Whether the picture can be written; a file that is there stays as it is.
 Status check_plot(const std::string& file) {
   if (file.empty()) return {};
-  const bool was_there = access(file.c_str(), F_OK) == 0;
-  if (!std::ofstream(file, std::ios::app))
+  const auto name = os::follow_links(file, kCannotDraw);
+  if (!name) return fail(name.error());
+  if (access(name->c_str(), F_OK) == 0) {
+    if (access(name->c_str(), W_OK) == 0) return {};
     return fail(errno_error(errno, kCannotDraw, file, "name a file that can be"));
-  if (!was_there) (void)unlink(file.c_str());
+  }
+  const auto made = os::open_own_file(*name, 0600, kCannotDraw);
+  if (!made) return fail(made.error());
+  close(made->file);
+  (void)unlink(name->c_str());
   return {};
 }
 
@@ -120,11 +127,7 @@ Status plot(const std::string& file, const std::string& store, const std::vector
     auto& panel = one.unit == "us" ? latency : throughput;
     panel.bars.push_back({one.name.substr(5), one.median, one.min, one.max});
   }
-  std::ofstream out(file);
-  out << bars_svg("YCSB on " + store, {latency, throughput});
-  out.close();
-  if (out) return {};
-  return fail(errno_error(errno, kCannotDraw, file));
+  return write_output(file, bars_svg("YCSB on " + store, {latency, throughput}), kCannotDraw);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "trace_recorder.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "os/named_file.hpp"
 #include "quiet_thread.hpp"
 #include "terminal.hpp"
 
@@ -25,11 +25,9 @@ std::string line_of(const nlohmann::ordered_json& object) {
 
 Result<std::unique_ptr<TraceRecorder>> TraceRecorder::open(const std::string& path, double interval,
                                                            const base::RunPage& page) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) {
-    return fail(errno_error(errno, "cannot write the trace", path, "choose a file you may write with --trace FILE"));
-  }
-  return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, file, interval, page));
+  const auto file = os::open_output_file(path, 0666, "cannot write the trace");
+  if (!file) return fail(file.error());
+  return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, *file, interval, page));
 }
 
 TraceRecorder::TraceRecorder(std::string path, int file, double interval, const base::RunPage& page)

@@ -111,6 +111,7 @@ struct HeapArguments {
   bool data = false;         // check
   bool repair = false;       // check
   bool yes = false;          // rm: do not ask
+  double wait = -1;          // seconds, for whoever has the heap open; negative: as usual
 };
 int heap(const HeapArguments& arguments);
 

@@ -4,11 +4,12 @@
  * functions have executed, to $FARCC_COUNTS or standard error. compiler/passes/count.cpp makes the records.
  *
  * Thread-safety: threads that still run add to the records while they are printed; what they add is lost. */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "append_file.h"
 
 struct farheap_counted {
   const char* name;
@@ -32,7 +33,7 @@ __attribute__((destructor)) static void print_all(void) {
   const char* name = secure_getenv("FARCC_COUNTS");
   int to = STDERR_FILENO;
   if (name != NULL && *name != '\0') {
-    to = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    to = farheap_open_to_append(name);
     if (to < 0) {
       perror("farheap: the counts are below: cannot write them to the file of FARCC_COUNTS");
       to = STDERR_FILENO;

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "append_file.h"
+
 static const char kUsualFile[] = "farheap-guards.txt";
 static const char kFormat[] = "farheap guards 2\n";
 
@@ -109,7 +111,7 @@ static void write_profile(const char* name) {
   }
   size_t length = 0;
   char* const text = text_of_all(begins_a_line, &length);
-  const int to = text == NULL ? -1 : open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int to = text == NULL ? -1 : farheap_open_to_append(name);
   if (to < 0 || write_all(to, text, length) != 0) complain(name, strerror(errno), "name another file by FARCC_GUARDS");
   if (to >= 0) close(to);
   free(text);

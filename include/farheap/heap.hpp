@@ -21,9 +21,11 @@
 // A forked child does not have the heap, but for HeapOptions::in_children.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <farheap/allocator.hpp>
+#include <farheap/file_uri.hpp>
 #include <farheap/polymorphic.hpp>
 #include <farheap/result.hpp>
 #include <functional>
@@ -66,6 +68,10 @@ struct HeapOptions {
   // Each fork() then opens it again in the child, which costs about a millisecond and three threads. A store that is in
   // use by its parent alone (lmdb:) cannot be read there; then, and without this, a child does not have the heap.
   bool in_children = false;
+  // For how long opening a heap in files waits for a process that has it open; then the error names it. Nothing: a
+  // second. A process that was killed and is being taken down is waited for up to ten seconds longer. On a server the
+  // lease decides instead.
+  std::optional<std::chrono::milliseconds> wait = {};
 };
 
 enum class ObjectKind : std::uint32_t {
@@ -154,9 +160,9 @@ class TypeMismatch : public std::logic_error {
 
 class Heap {
  public:
-  // In a store that has none yet: kConflict otherwise. The URI is that of a store (see open_store()) which keeps what
-  // it is given: "file:FILE", "lmdb:FILE", decorators before it. kConflict, too, when another process has it open; the
-  // message names it.
+  // In a store that has none yet: kConflict otherwise. On error nothing is left there. The URI is that of a store (see
+  // open_store()) which keeps what it is given: "file:FILE", "lmdb:FILE", decorators before it; file_uri() makes one
+  // out of a path. kConflict, too, when another process has it open; the message names it.
   [[nodiscard]] static Result<Heap> create(std::string_view uri, const HeapOptions& options = {});
   // kNotFound if there is none. Capacity is what it was made with.
   [[nodiscard]] static Result<Heap> open(std::string_view uri, const HeapOptions& options = {});

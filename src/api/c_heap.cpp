@@ -72,7 +72,10 @@ farheap_heap* farheap_heap_open_with(const char* uri, farheap_open_how how, cons
   farheap_options given{};
   // A caller of another version knows fewer fields, or more; those have their usual values.
   if (wanted != nullptr) std::memcpy(&given, wanted, std::min(wanted->structure_bytes, sizeof given));
-  const farheap::HeapOptions options{.memory = given.memory, .capacity = given.capacity};
+  const farheap::HeapOptions options{
+      .memory = given.memory,
+      .capacity = given.capacity,
+      .wait = given.wait_ms == 0 ? std::nullopt : std::optional(std::chrono::milliseconds(given.wait_ms))};
   const auto open = [&]() -> farheap::Result<farheap::Heap> {
     switch (how) {
       case FARHEAP_OPEN: return farheap::Heap::open(uri, options);

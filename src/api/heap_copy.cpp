@@ -53,7 +53,7 @@ Status make_clone_a_heap(const NewPlace& to, const Superblock& last) {
 Result<bool> share_bytes(const HeapPlace& from, const NewPlace& to, const CopyOptions& options) {
   Superblock last;
   {
-    auto lock = HeapLock::take(from, HeapLock::For::kWriting);
+    auto lock = HeapLock::take(from, HeapLock::For::kWriting, std::chrono::milliseconds(0));  // or without it
     if (!lock) return false;
     auto store = from.open(**lock);
     if (!store) return fail(std::move(store.error()));
@@ -134,7 +134,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
 Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions& options) {
   auto source = HeapPlace::parse(from);
   if (!source) return fail(std::move(source.error()));
-  if (Status there = source->check_is_there(); !there) return there;
+  if (Status is = source->check_is_heap(HeapPlace::Use::kRead); !is) return is;
   auto target = api::NewPlace::claim(to, "cannot copy the heap");
   if (!target) return fail(std::move(target.error()));
   bool shared = false;

@@ -6,10 +6,12 @@
 // Thread-safety: as VersionLeases; the rest by one thread.
 #pragma once
 
+#include <chrono>
 #include <farheap/store.hpp>
 #include <memory>
 
 #include "api/heap_place.hpp"
+#include "api/patience.hpp"
 #include "segment/version_leases.hpp"
 
 namespace farheap::api {
@@ -17,8 +19,10 @@ namespace farheap::api {
 class HeapLock : public segment::VersionLeases {
  public:
   enum class For { kReading, kWriting, kAlone };
-  // kConflict, with the holder's name, if somebody else's lock forbids it.
-  [[nodiscard]] static Result<std::unique_ptr<HeapLock>> take(const HeapPlace& place, For what);
+  // kConflict, with the holder's name, if somebody else's lock still forbids it after `wait`; a holder in files that
+  // is being taken down is waited for up to Patience::kForDying longer.
+  [[nodiscard]] static Result<std::unique_ptr<HeapLock>> take(const HeapPlace& place, For what,
+                                                              std::chrono::milliseconds wait = Patience::usual());
   // Takes nothing.
   [[nodiscard]] static Result<bool> has_writer(const HeapPlace& place);
 
@@ -32,7 +36,8 @@ class HeapLock : public segment::VersionLeases {
   virtual void remove() = 0;
 };
 
-[[nodiscard]] Result<std::unique_ptr<HeapLock>> lock_files(const HeapPlace& place, HeapLock::For what);
+[[nodiscard]] Result<std::unique_ptr<HeapLock>> lock_files(const HeapPlace& place, HeapLock::For what,
+                                                           std::chrono::milliseconds wait);
 [[nodiscard]] Result<bool> files_have_writer(const HeapPlace& place);
 [[nodiscard]] Result<std::unique_ptr<HeapLock>> lock_on_server(const HeapPlace& place, HeapLock::For what);
 

@@ -12,14 +12,19 @@
 
 #include "api/heap_lock.hpp"
 #include "api/heap_store.hpp"
+#include "base/uri_path.hpp"
 #include "base/without_secrets.hpp"
+#include "os/named_file.hpp"
 #include "segment/superblock.hpp"
+#include "store/bare_file.hpp"
+#include "store/kept_file.hpp"
 
 namespace farheap::api {
 namespace {
 
 constexpr char kWhat[] = "cannot open the heap";
 constexpr std::string_view kInFiles[] = {"file", "lmdb", "rocksdb"};
+constexpr std::string_view kTable = ".versions";
 constexpr std::string_view kTwoStores = "pages=";
 constexpr std::string_view kOnServers[] = {"redis", "rediss",    "redis+cluster", "rediss+cluster", "bigtable",
                                            "etcd",  "datastore", "spanner",       kTwoStores};
@@ -73,25 +78,36 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   }
   place.uri = uri;
   if (!is_in_files) return place;
-  std::string file(uri.substr(uri.find(':') + 1));
-  if (const std::size_t query = file.find('?'); query != file.npos) file.resize(query);
-  if (file.empty()) {
+  if (Status found = place.find_files(engine); !found) return fail(std::move(found.error()));
+  return place;
+}
+
+Status HeapPlace::find_files(std::string_view engine) {
+  std::string named = uri.substr(uri.find(':') + 1);
+  named = base::unescape_path(named.substr(0, named.find('?')));
+  if (named.empty()) {
     return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "the name of the file is missing",
                 "write it as file:/data/graph");
   }
-  if (engine == "file") {
-    place.file = is_folder(file) ? file + "/farheap.store" : file;
-    place.others = {place.file + ".versions"};
-  } else if (engine == "lmdb") {
-    place.file = is_folder(file) ? file + "/farheap.mdb" : file;
-    place.others = {place.file + "-lock"};
-  } else {
-    place.file = file;
+  auto followed = os::follow_links(named, kWhat);
+  if (!followed) return fail(std::move(followed.error()));
+  const bool is_link = *followed != named;
+  file = std::move(*followed);
+  if (engine != "rocksdb" && is_folder(file)) {
+    const std::string inside = file + "/" + (engine == "file" ? store::kNameInFolder : store::kLmdbNameInFolder);
+    followed = os::follow_links(inside, kWhat);
+    if (!followed) return fail(std::move(followed.error()));
+    if (is_link || *followed != inside) uri = uri_with(*followed);
+    file = std::move(*followed);
+  } else if (is_link) {
+    uri = uri_with(file);
   }
+  if (engine == "file") others = {file + std::string(kTable)};
+  if (engine == "lmdb") others = {file + "-lock"};
   std::error_code unknown;
-  const auto whole = std::filesystem::weakly_canonical(place.file, unknown);
-  place.locked = unknown ? place.file : whole.string();
-  return place;
+  const auto whole = std::filesystem::weakly_canonical(file, unknown);
+  locked = unknown ? file : whole.string();
+  return {};
 }
 
 Result<bool> HeapPlace::is_there() const {
@@ -105,7 +121,54 @@ Status HeapPlace::check_is_there() const {
   if (*there) return {};
   return fail(ErrorCode::kNotFound, kWhat, base::without_secrets(uri),
               is_on_server() ? "there is nothing of that name" : file + " does not exist",
-              "create() makes one, and open_or_create() where there is none");
+              is_on_server() ? "a program makes one when it creates its heap; `farheap store ls` lists what is there"
+                             : "a program makes one when it creates its heap; `farheap store ls` with the URI of a "
+                               "folder lists what is in it");
+}
+
+// There is a file and no store. The bytes of a heap in a plain file may all be there while the table of its blocks is
+// not: it was not copied with it, or was removed.
+Status HeapPlace::why_no_store() const {
+  const std::string shown = base::without_secrets(uri);
+  const std::string table = file + std::string(kTable);
+  struct stat status{};
+  const bool is_empty = lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+  if (is_empty) {
+    return fail(ErrorCode::kNotFound, kWhat, shown, file + " is empty: there is no heap in it",
+                "a program makes one there when it creates its heap");
+  }
+  if (uri.starts_with("file:")) {
+    const auto bare = store::open_bare_file(file);
+    if (!bare) return fail(bare.error());
+    const auto found = segment::read_superblock(**bare);
+    if (found && !found->content.is_unfinished()) {
+      const auto table_state = exists(table) ? " does not tell of its blocks" : ", the table of its blocks, is missing";
+      return fail(ErrorCode::kCorrupt, kWhat, shown,
+                  fmt::format("{}{}; the heap itself is in {}, with its last commit ({})", table, table_state, file,
+                              found->content.commit),
+                  fmt::format("bring the table back from where the file came from, or have it made anew: `farheap heap "
+                              "check --repair {}`",
+                              shown));
+    }
+  }
+  const bool lacks_table = !others.empty() && others.front() == table && !exists(table);
+  return fail(ErrorCode::kInvalidArgument, kWhat, shown,
+              lacks_table ? fmt::format("{} has no {} beside it: it is no heap, or was copied without it", file, table)
+                          : file + " is there, and is no heap",
+              "name a heap; `farheap store ls` with a folder's URI lists what is in it");
+}
+
+Status HeapPlace::check_is_heap(Use use) const {
+  if (Status there = check_is_there(); !there) return there;
+  if (is_on_server()) return {};
+  if (use == Use::kWrite && !is_folder(file)) {
+    const auto own = os::open_own_file(file, 0, kWhat);
+    if (!own) return fail(own.error());
+    close(own->file);
+  }
+  auto is_store = is_heap_store_there(*this);
+  if (!is_store) return fail(std::move(is_store.error()));
+  return *is_store ? Status{} : why_no_store();
 }
 
 Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
@@ -116,7 +179,8 @@ Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
 
 std::string HeapPlace::uri_with(const std::string& other_file) const {
   const std::size_t query = uri.find('?');
-  return uri.substr(0, uri.find(':') + 1) + other_file + (query == uri.npos ? "" : uri.substr(query));
+  return uri.substr(0, uri.find(':') + 1) + base::escape_path(other_file) +
+         (query == uri.npos ? "" : uri.substr(query));
 }
 
 bool HeapPlace::is_half_removed() const { return !is_on_server() && exists(leaving_file()); }
@@ -138,13 +202,14 @@ Status HeapPlace::remove(HeapLock& lock) const {
     return fail(errno_error(errno, "cannot remove the heap", path, "its folder has to be writable"));
   };
   if (!is_half_removed() && rename(file.c_str(), leaving_file().c_str()) != 0) return failed(file);
-  std::vector<std::string> rest = others;
-  for (const std::string& path : rest) {
+  constexpr char kCannot[] = "cannot remove the heap";
+  if (Status durable = os::make_names_durable(file, kCannot); !durable) return durable;
+  for (const std::string& path : others) {
     if (unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path);
   }
   std::error_code failure;
   std::filesystem::remove_all(leaving_file(), failure);  // RocksDB keeps its blocks in a folder
-  if (!failure) return {};
+  if (!failure) return os::make_names_durable(file, kCannot);
   errno = failure.value();
   return failed(leaving_file());
 }

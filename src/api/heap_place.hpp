@@ -17,7 +17,7 @@ namespace farheap::api {
 class HeapLock;
 
 struct HeapPlace {
-  std::string uri;                  // of the store
+  std::string uri;                  // of the store; symbolic links to its file are followed
   std::string snapshot;             // empty: the newest version
   std::string file;                 // that a store of this kind keeps its blocks in; empty: it is on a server
   std::vector<std::string> others;  // the store's other files
@@ -29,6 +29,11 @@ struct HeapPlace {
   [[nodiscard]] Result<bool> is_there() const;
   // Nothing if it is; kNotFound, in words, if not.
   [[nodiscard]] Status check_is_there() const;
+  // Before anything is made beside it: kNotFound, too, for a file with nothing in it, kInvalidArgument for what is no
+  // store of Farheap, kCorrupt for a heap whose table of blocks is lost; kPermission where it is to be written and
+  // belongs to somebody else.
+  enum class Use { kRead, kWrite };
+  [[nodiscard]] Status check_is_heap(Use use) const;
   // Through the lock, which outlives it.
   [[nodiscard]] Result<std::unique_ptr<Store>> open(HeapLock& lock) const;
   // The same kind of store in another file.
@@ -41,6 +46,8 @@ struct HeapPlace {
   [[nodiscard]] bool is_half_removed() const;
 
  private:
+  [[nodiscard]] Status find_files(std::string_view engine);
+  [[nodiscard]] Status why_no_store() const;
   [[nodiscard]] Status remove_from_server(HeapLock& lock) const;
   [[nodiscard]] std::string leaving_file() const { return file + ".removed"; }
 };

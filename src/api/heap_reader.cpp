@@ -14,7 +14,7 @@ constexpr char kWhat[] = "cannot read the heap";
 }  // namespace
 
 Result<HeapReader> HeapReader::open(const HeapPlace& place) {
-  if (Status there = place.check_is_there(); !there) return fail(std::move(there.error()));
+  if (Status is = place.check_is_heap(HeapPlace::Use::kRead); !is) return fail(std::move(is.error()));
   auto lock = HeapLock::take(place, HeapLock::For::kReading);
   if (!lock) return fail(std::move(lock.error()));
   auto store = place.open(**lock);

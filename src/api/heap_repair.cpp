@@ -5,7 +5,6 @@
 //
 // Whoever is killed on the way leaves the damaged heap in its place, or the new one; at worst the new file with the
 // old table of its blocks, which a next repair does not need (bare_file.hpp).
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "api/new_place.hpp"
 #include "base/units.hpp"
+#include "os/named_file.hpp"
 #include "segment/versions_salvage.hpp"
 #include "store/bare_file.hpp"
 
@@ -89,18 +89,6 @@ Status keep_old(const std::string& file, const std::string& as, const std::strin
   return {};
 }
 
-Status make_durable(const std::string& file) {
-  const auto slash = file.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
-  const int open_folder = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool done = open_folder >= 0 && fsync(open_folder) == 0;
-  const int error = errno;
-  if (open_folder >= 0) close(open_folder);
-  if (done) return {};
-  errno = error;
-  return failed_on(folder);
-}
-
 Status take_its_place(const HeapPlace& from, const HeapPlace& to, std::vector<std::string>& old_files) {
   const std::string old = free_name(to.file);
   const bool has_table = from.others.front() == from.file + ".versions";
@@ -113,7 +101,7 @@ Status take_its_place(const HeapPlace& from, const HeapPlace& to, std::vector<st
     if (has_table && rename(from.others[i].c_str(), to.others[i].c_str()) != 0) return failed_on(from.others[i]);
     if (!has_table) unlink(from.others[i].c_str());  // lmdb makes its lock file anew
   }
-  return make_durable(to.file);
+  return os::make_names_durable(to.file, kWhat);
 }
 
 // One whose allocator's books are wrong is not whole either. Empty: all are.

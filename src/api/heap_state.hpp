@@ -73,12 +73,13 @@ struct Heap::State final : api::ForkWatcher {
     watch_forks(false);
     if (owner != getpid()) {  // in a forked child nothing of it is there; all is the parent's
       (void)segment.release();
-      lock->leave_to_parent();
+      if (lock != nullptr) lock->leave_to_parent();
       return;
     }
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
+  [[nodiscard]] Error no_room(Error error) const;
   [[nodiscard]] Status put_virtual_tables_right();
   void is_forked_child() noexcept override;
   [[nodiscard]] Status read_in_child();
@@ -98,6 +99,9 @@ struct Heap::State final : api::ForkWatcher {
 
   enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
+  // Requires: the lock is held, by the state or by whoever calls.
+  static Result<Heap> start(std::unique_ptr<State> state, std::unique_ptr<Store> store, const HeapOptions& options,
+                            How how, const segment::KeptSegment::Settings& settings);
 };
 
 }  // namespace farheap

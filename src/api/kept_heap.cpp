@@ -11,9 +11,12 @@
 #include <new>
 
 #include "api/heap_state.hpp"
+#include "api/new_place.hpp"
+#include "api/patience.hpp"
 #include "api/virtual_tables.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "base/without_secrets.hpp"
 #include "segment/superblock.hpp"
 #include "store/bare_file.hpp"
 
@@ -56,35 +59,51 @@ Status check_for_lost_table(const api::HeapPlace& place, Store& store) {
 Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options, How how) {
   auto settings = settings_of(options);
   if (!settings) return fail(std::move(settings.error()));
+  const auto wait = options.wait.value_or(api::Patience::usual());
+  if (how == How::kCreate) {
+    auto fresh = api::NewPlace::claim(uri, "cannot create the heap", wait);  // of which nothing is left on failure
+    if (!fresh) return fail(std::move(fresh.error()));
+    auto store = fresh->open();
+    if (!store) return fail(std::move(store.error()));
+    settings->leases = &fresh->lock();
+    auto heap = start(std::make_unique<State>(fresh->place(), nullptr), std::move(*store), options, how, *settings);
+    if (!heap) return heap;
+    Status status = heap->commit();
+    if (status) status = fresh->let_readers_in();
+    if (!status) return fail(std::move(status.error()));
+    heap->state_->lock = fresh->keep_with_lock();
+    return heap;
+  }
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  const bool reads = how == How::kRead || how == How::kCheck;
-  if (!place->snapshot.empty() && !reads) {
-    return fail(ErrorCode::kInvalidArgument, "cannot open the heap", std::string(uri), "a snapshot never changes",
-                "open it with open_read_only()");
+  const bool writes = how == How::kOpen;
+  if (!place->snapshot.empty() && writes) {
+    return fail(ErrorCode::kInvalidArgument, "cannot open the heap", base::without_secrets(uri),
+                fmt::format("'{}' names a snapshot, which never changes", place->snapshot),
+                "open it to be read, or leave '@' and the name out");
   }
-  if (how != How::kCreate) {
-    if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
-  }
+  using Use = api::HeapPlace::Use;
   using For = api::HeapLock::For;
-  auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
-                                          : how == How::kOpen ? For::kWriting
-                                                              : For::kReading);
+  if (Status is = place->check_is_heap(writes ? Use::kWrite : Use::kRead); !is) return fail(std::move(is.error()));
+  auto lock = api::HeapLock::take(*place, writes ? For::kWriting : For::kReading, wait);
   if (!lock) return fail(std::move(lock.error()));
-  if (how == How::kCreate && place->is_half_removed()) {
-    if (Status removed = place->remove(**lock); !removed) return fail(std::move(removed.error()));
-  }
   auto store = place->open(**lock);
   if (!store) return fail(std::move(store.error()));
-  if (!reads) {
+  if (writes) {
     if (Status lost = check_for_lost_table(*place, **store); !lost) return fail(std::move(lost.error()));
   }
-  auto state = std::make_unique<State>(std::move(*place), std::move(*lock));
-  settings->leases = state->lock.get();
+  settings->leases = lock->get();
+  return start(std::make_unique<State>(std::move(*place), std::move(*lock)), std::move(*store), options, how,
+               *settings);
+}
+
+Result<Heap> Heap::State::start(std::unique_ptr<State> state, std::unique_ptr<Store> store, const HeapOptions& options,
+                                How how, const segment::KeptSegment::Settings& settings) {
   using segment::KeptSegment;
-  auto opened = how == How::kCreate ? KeptSegment::create(std::move(*store), *settings)
-                : how == How::kOpen ? KeptSegment::open(std::move(*store), *settings)
-                                    : KeptSegment::open_read_only(std::move(*store), state->place.snapshot, *settings);
+  const bool reads = how == How::kRead || how == How::kCheck;
+  auto opened = how == How::kCreate ? KeptSegment::create(std::move(store), settings)
+                : how == How::kOpen ? KeptSegment::open(std::move(store), settings)
+                                    : KeptSegment::open_read_only(std::move(store), state->place.snapshot, settings);
   if (!opened) return fail(std::move(opened.error()));
   state->segment = std::move(*opened);
   KeptSegment& segment = *state->segment;
@@ -113,13 +132,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (state->attached) state->binding = state->root().books.binding();
   state->options = options;
   state->watch_forks(options.in_children);
-  Heap heap(std::move(state));
-  if (how == How::kCreate) {
-    Status status = heap.commit();
-    if (status) status = heap.state_->lock->let_readers_in();
-    if (!status) return fail(std::move(status.error()));
-  }
-  return heap;
+  return Heap(std::move(state));
 }
 
 // The parent's pages are not here, nor are its threads: what was the parent's is left to it, and the newest commit is
@@ -143,7 +156,7 @@ Status Heap::State::read_in_child() {
   }
   auto taken = api::HeapLock::take(place, api::HeapLock::For::kReading);
   if (!taken) return fail(std::move(taken.error()));
-  lock->leave_to_parent();
+  if (lock != nullptr) lock->leave_to_parent();
   lock = std::move(*taken);
   std::construct_at(&directory);  // another thread may have had it
   auto store = place.open(*lock);
@@ -201,7 +214,10 @@ Result<Heap> Heap::open(std::string_view uri, const HeapOptions& options) {
 Result<Heap> Heap::open_or_create(std::string_view uri, const HeapOptions& options) {
   auto opened = open(uri, options);
   if (opened || opened.error().code != ErrorCode::kNotFound) return opened;
-  return create(uri, options);
+  auto created = create(uri, options);
+  if (created || created.error().code != ErrorCode::kConflict) return created;
+  opened = open(uri, options);  // somebody else has just made it
+  return opened ? std::move(opened) : std::move(created);
 }
 
 Result<Heap> Heap::open_read_only(std::string_view uri, const HeapOptions& options) {
@@ -209,23 +225,33 @@ Result<Heap> Heap::open_read_only(std::string_view uri, const HeapOptions& optio
 }
 
 Status Heap::remove(std::string_view uri) {
+  constexpr char kWhat[] = "cannot remove the heap";
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->snapshot.empty()) {
-    return fail(ErrorCode::kInvalidArgument, "cannot remove the heap", std::string(uri), "this names a snapshot of it",
-                "remove_snapshot() removes that alone");
+    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "this names a snapshot of it",
+                "leave '@' and the name out to remove the heap with all of its snapshots");
   }
   if (!place->is_half_removed()) {
-    if (Status there = place->check_is_there(); !there) return there;
+    if (Status is = place->check_is_heap(api::HeapPlace::Use::kWrite); !is) {
+      is.error().what = kWhat;
+      return is;
+    }
   }
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!place->is_half_removed()) {
-    // Only what is a heap is removed.
+    // Only what is a heap is removed, or what somebody was killed in the middle of creating.
     auto store = place->open(**lock);
     if (!store) return fail(std::move(store.error()));
     auto found = segment::read_superblock(**store);
     if (!found && found.error().code != ErrorCode::kNotFound) return fail(std::move(found.error()));
+    auto usage = (*store)->usage();
+    if (!usage) return fail(std::move(usage.error()));
+    if (!found && usage->blocks != 0) {
+      return fail(ErrorCode::kInvalidArgument, kWhat, place->uri, "there is a store, and no heap in it",
+                  "`farheap store rm` removes stores of any contents");
+    }
   }
   if (Status removed = place->remove(**lock); !removed) return removed;
   (*lock)->remove();
@@ -243,7 +269,7 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (snapshot.empty()) snapshot = place->snapshot;
-  if (Status there = place->check_is_there(); !there) return there;
+  if (Status is = place->check_is_heap(api::HeapPlace::Use::kWrite); !is) return is;
   auto lock = api::HeapLock::take(*place, api::HeapLock::For::kWriting);
   if (!lock) return fail(std::move(lock.error()));
   auto store = place->open(**lock);
@@ -256,7 +282,7 @@ Status Heap::roll_back(std::string_view uri, std::string_view snapshot) {
 Status Heap::check(std::string_view uri, const CheckOptions& options) {
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
-  if (Status there = place->check_is_there(); !there) return there;
+  if (Status is = place->check_is_heap(api::HeapPlace::Use::kRead); !is) return is;
   {
     // Before it is mapped: what cannot be read when it is touched ends the program.
     auto lock = api::HeapLock::take(*place, api::HeapLock::For::kReading);

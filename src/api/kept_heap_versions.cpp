@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The versions of an open heap: commits, snapshots, pauses.
+#include <fmt/format.h>
+
 #include <mutex>
 #include <shared_mutex>
 
@@ -13,7 +15,8 @@ namespace farheap {
 // which has to be at rest, is shared with them.
 Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
-    return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading", "use open()");
+    return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading",
+                "open it for writing, which one process at a time can");
   }
   if (owner != getpid()) {
     return fail(ErrorCode::kUnavailable, "cannot commit", place.uri, "this is a forked child, which does not have it",
@@ -36,7 +39,24 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
   };
   Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
+  if (!status && status.error().code == ErrorCode::kNoSpace) return fail(no_room(std::move(status.error())));
   return status;
+}
+
+// What the store says is which of its blocks did not fit.
+Error Heap::State::no_room(Error error) const {
+  error.what = "cannot commit";
+  error.why = fmt::format(
+      "there is no room in its store ({}); commit {} is whole and stays the newest, and what came "
+      "after it is in this process alone",
+      error.why, segment->versions().last_commit().commit);
+  error.subject = place.uri;
+  error.remedy = place.is_on_server() ? "make room, and commit again before the program ends"
+                                      : fmt::format(
+                                            "make room, and commit again before the program ends; `df {}` "
+                                            "shows what there is",
+                                            place.file);
+  return error;
 }
 
 Status Heap::commit() { return state_->commit(segment::KeptSegment::Kind::kCommit, {}); }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/new_place.hpp"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/without_secrets.hpp"
 #include "segment/superblock.hpp"
 #include "share/segment_leases.hpp"
 
@@ -29,14 +30,25 @@ Result<bool> is_unfinished(const HeapPlace& place, HeapLock& lock, const char* w
 
 }  // namespace
 
-Result<NewPlace> NewPlace::claim(std::string_view uri, const char* what) {
+Result<NewPlace> NewPlace::claim(std::string_view uri, const char* what, std::chrono::milliseconds wait) {
   auto place = HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->snapshot.empty()) {
-    return fail(ErrorCode::kInvalidArgument, what, std::string(uri), "this names a snapshot",
-                "name a place where no heap is: file:FILE, lmdb:FILE");
+    const auto name = fmt::format("behind '@' stands the name of a snapshot, here '{}': a new heap's cannot have one",
+                                  place->snapshot);
+    return fail(ErrorCode::kInvalidArgument, what, base::without_secrets(uri), name,
+                place->is_on_server() ? "give it a name without '@'"
+                                      : "give it a name without '@'; in the name of a file it is written %40");
   }
-  auto lock = HeapLock::take(*place, HeapLock::For::kAlone);
+  // Before anything is made: what is no heap gets no lock file beside it.
+  if (!place->is_on_server() && !place->is_half_removed()) {
+    Status is = place->check_is_heap(HeapPlace::Use::kWrite);
+    if (!is && is.error().code != ErrorCode::kNotFound) {
+      is.error().what = what;
+      return fail(std::move(is.error()));
+    }
+  }
+  auto lock = HeapLock::take(*place, HeapLock::For::kAlone, wait);
   if (!lock) return fail(std::move(lock.error()));
   NewPlace made(Held{std::move(*place), std::move(*lock), true});
   const HeapPlace& mine = made.place();

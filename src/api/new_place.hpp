@@ -15,7 +15,8 @@ class NewPlace {
  public:
   // What was begun there and not finished is removed. kConflict if there is a heap, or somebody is at it;
   // kInvalidArgument if no heap can be there.
-  [[nodiscard]] static Result<NewPlace> claim(std::string_view uri, const char* what);
+  [[nodiscard]] static Result<NewPlace> claim(std::string_view uri, const char* what,
+                                              std::chrono::milliseconds wait = Patience::usual());
   NewPlace(NewPlace&&) = default;
   NewPlace& operator=(NewPlace&&) = delete;
   // Removes what is there, unless keep() was called. Requires: its store is closed.
@@ -24,7 +25,13 @@ class NewPlace {
   [[nodiscard]] const HeapPlace& place() const { return held_->place; }
   [[nodiscard]] Result<std::unique_ptr<Store>> open() const { return held_->place.open(*held_->lock); }
   [[nodiscard]] const segment::VersionLeases& leases() const { return *held_->lock; }
+  [[nodiscard]] HeapLock& lock() const { return *held_->lock; }
   void keep() { held_->removes = false; }
+  // keep(), and somebody else has the lock from now on.
+  [[nodiscard]] std::unique_ptr<HeapLock> keep_with_lock() {
+    keep();
+    return std::move(held_->lock);
+  }
   // It may be read from now on, in this process too.
   [[nodiscard]] Status let_readers_in() { return held_->lock->let_readers_in(); }
 

@@ -48,8 +48,8 @@ Result<std::unique_ptr<HeapLock>> lock_on_server(const HeapPlace& place, HeapLoc
   return std::make_unique<ServerLock>(std::move(*leases));
 }
 
-Result<std::unique_ptr<HeapLock>> HeapLock::take(const HeapPlace& place, For what) {
-  return place.is_on_server() ? lock_on_server(place, what) : lock_files(place, what);
+Result<std::unique_ptr<HeapLock>> HeapLock::take(const HeapPlace& place, For what, std::chrono::milliseconds wait) {
+  return place.is_on_server() ? lock_on_server(place, what) : lock_files(place, what, wait);
 }
 
 Result<bool> HeapLock::has_writer(const HeapPlace& place) {

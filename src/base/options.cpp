@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
 
 namespace farheap::base {
 namespace {
@@ -353,7 +354,7 @@ Result<LoadedOptions> load_options(const char* const* environment, std::span<con
   }
   if (options.store.empty()) {
     const std::string folder(variable_of(environment, "TMPDIR"));
-    options.store = "file:" + (is_disk_folder(folder) ? folder : "/var/tmp");
+    options.store = path_uri("file", is_disk_folder(folder) ? folder : "/var/tmp");
   }
   return loaded;
 }

@@ -214,10 +214,11 @@ Status KeptSegment::take_addresses() {
   Error error = std::move(range.error());
   error.what = "cannot open the heap " + store_->describe() + ": " + error.what;
   if (error.code == ErrorCode::kConflict) {
-    error.remedy = relocatable_ ? "close heaps that are open in this process: all places for one are taken"
-                                : "a heap lies at the same addresses in every process: close the other one first (it "
-                                  "may be this heap, opened twice), or open it in another process; heaps that are made "
-                                  "with HeapOptions::relocatable may lie elsewhere";
+    error.remedy = relocatable_
+                       ? "close heaps that are open in this process: all places for one are taken"
+                       : "a heap lies at the same addresses in every process: close the other one first (it "
+                         "may be this heap, opened twice), or open it in another process; only a heap that was made "
+                         "relocatable may lie elsewhere";
   }
   return fail(std::move(error));
 }

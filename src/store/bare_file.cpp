@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/bare_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
+#include "os/named_file.hpp"
 #include "store/batch.hpp"
 
 namespace farheap::store {
@@ -18,7 +19,7 @@ class BareFile final : public Store {
   BareFile(int file, std::string path) : file_(file), path_(std::move(path)) {}
   ~BareFile() override { close(file_); }
 
-  std::string describe() const override { return "file:" + path_; }
+  std::string describe() const override { return base::path_uri("file", path_); }
   Capabilities capabilities() const override { return 0; }
   Limits limits() const override {
     return {.block_bytes = base::kPageBytes,
@@ -78,9 +79,9 @@ class BareFile final : public Store {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_bare_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(errno_error(errno, "cannot open the store", "file:" + path));
-  return std::make_unique<BareFile>(file, path);
+  const auto file = os::open_file_to_read(path, "cannot open the store");
+  if (!file) return fail(file.error());
+  return std::make_unique<BareFile>(*file, path);
 }
 
 }  // namespace farheap::store

@@ -15,6 +15,7 @@
 
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "os/named_file.hpp"
 #include "store/side_table.hpp"
 
 namespace farheap::store {
@@ -22,7 +23,7 @@ namespace {
 
 class File {
  public:
-  File(const std::string& path, int flags) : file_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  File(const std::string& path, int flags) : file_(open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600)) {}
   ~File() {
     if (file_ >= 0) close(file_);
   }
@@ -64,9 +65,7 @@ bool clone_blocks(const std::string& from, const std::string& to, std::uint64_t 
   const File old(from, O_RDONLY), fresh(to, kFresh);
   if (old.get() < 0 || fresh.get() < 0 || !share(old.get(), fresh.get(), without * base::kPageBytes)) return false;
   (void)fchmod(fresh.get(), 0600);
-  const auto slash = to.rfind('/');
-  const File folder(slash == std::string::npos ? "." : to.substr(0, slash + 1), O_RDONLY | O_DIRECTORY);
-  return fsync(fresh.get()) == 0 && folder.get() >= 0 && fsync(folder.get()) == 0;
+  return fsync(fresh.get()) == 0 && os::make_names_durable(to, "cannot copy the file").has_value();
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/uri_path.hpp"
+#include "os/named_file.hpp"
+#include "store/kept_file.hpp"
 #include "store/kinds.hpp"
 #include "store/side_table.hpp"
 
@@ -30,7 +33,6 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-std::string file_of(const std::string& place) { return is_folder(place) ? place + "/farheap.store" : place; }
 std::string leaving(const std::string& file) { return file + std::string(kTable) + ".removed"; }
 
 Result<std::size_t> look(const std::string& file) {
@@ -39,7 +41,9 @@ Result<std::size_t> look(const std::string& file) {
 }
 
 Result<bool> is_there(const std::string& place, const Parameters&, const StoreOptions&) {
-  const auto found = look(file_of(place));
+  const auto file = kept_file_of(place, "cannot look at the store");
+  if (!file) return fail(file.error());
+  const auto found = look(*file);
   if (found) return true;
   const auto code = found.error().code;
   if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) return false;
@@ -49,7 +53,8 @@ Result<bool> is_there(const std::string& place, const Parameters&, const StoreOp
 Result<std::vector<StoreListing>> list(const std::string& place, const Parameters&, const StoreOptions&) {
   std::vector<StoreListing> all;
   const auto consider = [&](const std::string& file) {
-    if (const auto block_bytes = look(file)) all.push_back({.uri = "file:" + file, .block_bytes = *block_bytes});
+    if (const auto block_bytes = look(file))
+      all.push_back({.uri = base::path_uri("file", file), .block_bytes = *block_bytes});
   };
   if (!is_folder(place)) {
     if (!exists(place)) return fail(errno_error(ENOENT, "cannot look for stores", "file:" + place));
@@ -72,7 +77,9 @@ Status unlink_if_there(const std::string& path) {
 }
 
 Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
-  const std::string file = file_of(place);
+  const auto named = kept_file_of(place, kWhat);
+  if (!named) return fail(named.error());
+  const std::string& file = *named;
   const std::string table = file + std::string(kTable);
   const bool half_removed = exists(leaving(file));
   if (!half_removed && !exists(file)) return fail(errno_error(ENOENT, kWhat, "file:" + file));
@@ -81,12 +88,14 @@ Status remove(const std::string& place, const Parameters&, const StoreOptions&) 
     if (rename(table.c_str(), leaving(file).c_str()) != 0) {
       return fail(errno_error(errno, kWhat, table, "its folder has to be writable"));
     }
+    if (Status durable = os::make_names_durable(file, kWhat); !durable) return durable;
   } else if (!half_removed) {
     return fail(ErrorCode::kConflict, kWhat, "file:" + file,
                 fmt::format("it has no {}, so it is not a store of Farheap", table), "rm removes files of any kind");
   }
   if (auto gone = unlink_if_there(file); !gone) return gone;
-  return unlink_if_there(leaving(file));
+  if (auto gone = unlink_if_there(leaving(file)); !gone) return gone;
+  return os::make_names_durable(file, kWhat);
 }
 
 }  // namespace

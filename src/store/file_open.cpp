@@ -12,8 +12,10 @@
 #include <cstdlib>
 
 #include "base/log.hpp"
+#include "os/named_file.hpp"
 #include "store/batch.hpp"
 #include "store/file_store.hpp"
+#include "store/kept_file.hpp"
 #include "store/kinds.hpp"
 
 namespace farheap::store {
@@ -27,7 +29,6 @@ bool is_folder(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// The folder of a path, for the fsync that makes a new name durable.
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -73,48 +74,29 @@ StoreResult open_scratch(const std::string& place, const StoreOptions& options) 
   return make_scratch_file_store(place, std::move(device), std::move(*table));
 }
 
-Result<int> open_kept_file(const std::string& path) {
-  int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file >= 0) {
-    (void)fchmod(file, 0600);  // a umask may have taken bits away
-  } else if (errno == EEXIST) {
-    file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  }
-  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
-  struct stat status{};
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(file);
-    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path, "it is not an ordinary file", kRemedy);
-  }
-  return file;
-}
-
-void make_names_durable(const std::string& path) {
-  const int folder = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  (void)fsync(folder);
-  close(folder);
-}
-
 StoreResult open_kept(const std::string& place, const StoreOptions& options) {
-  const std::string path = is_folder(place) ? place + "/farheap.store" : place;
+  const auto file_name = kept_file_of(place, kWhat);
+  if (!file_name) return fail(file_name.error());
+  const std::string& path = *file_name;
   const std::string table_path = path + ".versions";
   struct stat data{};
   struct stat side{};
-  const bool fresh = stat(path.c_str(), &data) != 0;
-  if (!fresh && data.st_size != 0 && stat(table_path.c_str(), &side) != 0) {
+  if (lstat(path.c_str(), &data) == 0 && data.st_size != 0 && lstat(table_path.c_str(), &side) != 0) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
                 fmt::format("it has no {}, so it is not a store", table_path), "name a file that is not there yet");
   }
   // The table first: with it, a file of blocks is known to be ours.
-  auto table_file = open_kept_file(table_path);
+  auto table_file = os::open_own_file(table_path, 0600, kWhat);
   if (!table_file) return fail(std::move(table_file.error()));
-  auto table = SideTable::open(*table_file, options.block_bytes, table_path);
+  auto table = SideTable::open(table_file->file, options.block_bytes, table_path);
   if (!table) return fail(std::move(table.error()));
-  auto file = open_kept_file(path);
+  auto file = os::open_own_file(path, 0600, kWhat);
   if (!file) return fail(std::move(file.error()));
-  if (fresh) make_names_durable(path);
-  auto device = FileDevice::take(*file, "file:" + path, options);
+  auto device = FileDevice::take(file->file, "file:" + path, options);
+  // As long as nothing is in it: whoever made the names may have been killed before they were durable.
+  if ((*table)->blocks_present().load() == 0) {
+    if (Status durable = os::make_names_durable(path, kWhat); !durable) return fail(std::move(durable.error()));
+  }
   return make_kept_file_store(place, std::move(device), std::move(*table));
 }
 

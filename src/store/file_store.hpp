@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/uri_path.hpp"
 #include "store/file_device.hpp"
 #include "store/side_table.hpp"
 
@@ -27,7 +28,7 @@ namespace farheap::store {
 class FileStore : public Store {
  public:
   FileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table);
-  std::string describe() const final { return "file:" + place_; }
+  std::string describe() const final { return base::path_uri("file", place_); }
   Limits limits() const final { return limits_; }
   Status get(std::span<Get> batch) final;
   Status put(std::span<Put> batch) final;

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <list>
 
 #include "base/units.hpp"
+#include "os/named_file.hpp"
 #include "store/failed_sync.hpp"
 #include "store/fork_lock.hpp"
 
@@ -31,6 +33,27 @@ ForkLock open_lock;  // guards open_ones; held while one is opened or closed
 std::list<Open>& open_ones() {
   static auto* const ones = new std::list<Open>;  // stores may be closed as late as they like
   return *ones;
+}
+
+// LMDB opens what is there, follows links and cuts what it takes for its lock file: so it finds two files that are
+// ours. Requires: this process does not have them open, for it would lose its locks on them.
+Result<struct stat> prepare_files(const std::string& path) {
+  constexpr std::uint32_t kLockMagic = 0xBEEFC0DE;
+  const auto data = os::open_own_file(path, 0600, kWhat);
+  if (!data) return fail(data.error());
+  struct stat status{};
+  const bool is_known = fstat(data->file, &status) == 0;
+  close(data->file);
+  if (!is_known) return fail(errno_error(errno, kWhat, path));
+  const std::string lock_path = path + "-lock";
+  const auto lock = os::open_own_file(lock_path, 0600, kWhat);
+  if (!lock) return fail(lock.error());
+  std::uint32_t magic = 0;
+  const ssize_t bytes = pread(lock->file, &magic, sizeof magic, 0);
+  close(lock->file);
+  if (bytes == 0 || (bytes == sizeof magic && (magic == kLockMagic || magic == 0))) return status;
+  return fail(ErrorCode::kInvalidArgument, kWhat, lock_path, "it is not a lock file of LMDB, and stays as it is",
+              "move it elsewhere, or give the store another name");
 }
 
 Result<MDB_env*> make(const std::string& path, unsigned flags, const std::string& subject) {
@@ -95,17 +118,18 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
       return Environment(one.env);
     }
   }
+  const auto prepared = prepare_files(path);
+  if (!prepared) return fail(prepared.error());
   auto env = make(path, flags, subject);
   if (!env) return fail(std::move(env.error()));
-  if (stat(path.c_str(), &named) != 0) named = {};
+  int file = -1;
+  if (mdb_env_get_fd(*env, &file) != 0 || fstat(file, &named) != 0 || named.st_ino != prepared->st_ino ||
+      named.st_dev != prepared->st_dev) {
+    mdb_env_close(*env);
+    return fail(ErrorCode::kConflict, kWhat, subject, "somebody has put another file there meanwhile", "look who");
+  }
   open_ones().push_back({*env, named.st_dev, named.st_ino, flags, getpid(), 1, {}});
   return Environment(*env);
-}
-
-std::string kept_lmdb_file(const std::string& place) {
-  struct stat status{};
-  const bool is_folder = stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  return is_folder ? place + "/farheap.mdb" : place;
 }
 
 }  // namespace farheap::store

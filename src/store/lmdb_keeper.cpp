@@ -2,7 +2,6 @@
 //
 // Kept stores of lmdb:, from outside. A file is one if it is an LMDB database with our "meta" in it; of a folder,
 // DIR/farheap.mdb is the one that lmdb:DIR opens. It is looked at without LMDB's lock file, which would be made.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,9 @@
 #include <filesystem>
 
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
+#include "os/named_file.hpp"
+#include "store/kept_file.hpp"
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 
@@ -27,16 +29,17 @@ bool is_folder(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
 }
+Result<std::string> file_of(const std::string& place) { return kept_file_of(place, kWhat, kLmdbNameInFolder); }
 
 // Of a first page of LMDB: other files are not given to it.
 bool looks_like_lmdb(const std::string& file) {
   constexpr std::size_t kMagicAt = 16;
   constexpr std::uint32_t kMagic = 0xBEEFC0DE;
   std::uint32_t magic = 0;
-  const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return false;
-  const bool whole = pread(opened, &magic, sizeof magic, kMagicAt) == sizeof magic;
-  close(opened);
+  const auto opened = os::open_file_to_read(file, kWhat);
+  if (!opened) return false;
+  const bool whole = pread(*opened, &magic, sizeof magic, kMagicAt) == sizeof magic;
+  close(*opened);
   return whole && magic == kMagic;
 }
 
@@ -86,7 +89,9 @@ Result<std::size_t> look(const std::string& file) {
 }
 
 Result<bool> is_there(const std::string& place, const Parameters&, const StoreOptions&) {
-  const auto found = look(kept_lmdb_file(place));
+  const auto file = file_of(place);
+  if (!file) return fail(file.error());
+  const auto found = look(*file);
   if (found) return true;
   const auto code = found.error().code;
   if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) return false;
@@ -96,7 +101,8 @@ Result<bool> is_there(const std::string& place, const Parameters&, const StoreOp
 Result<std::vector<StoreListing>> list(const std::string& place, const Parameters&, const StoreOptions&) {
   std::vector<StoreListing> all;
   const auto consider = [&](const std::string& file) {
-    if (const auto block_bytes = look(file)) all.push_back({.uri = "lmdb:" + file, .block_bytes = *block_bytes});
+    if (const auto block_bytes = look(file))
+      all.push_back({.uri = base::path_uri("lmdb", file), .block_bytes = *block_bytes});
   };
   if (!is_folder(place)) {
     if (access(place.c_str(), F_OK) != 0) return fail(errno_error(errno, "cannot look for stores", "lmdb:" + place));
@@ -113,14 +119,15 @@ Result<std::vector<StoreListing>> list(const std::string& place, const Parameter
 }
 
 Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
-  const std::string file = kept_lmdb_file(place);
-  if (const auto found = look(file); !found) return fail(found.error());
-  for (const auto& path : {file, file + "-lock"}) {
+  const auto file = file_of(place);
+  if (!file) return fail(file.error());
+  if (const auto found = look(*file); !found) return fail(found.error());
+  for (const auto& path : {*file, *file + "-lock"}) {
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
       return fail(errno_error(errno, "cannot remove the store", path, "its folder has to be writable"));
     }
   }
-  return {};
+  return os::make_names_durable(*file, "cannot remove the store");
 }
 
 }  // namespace

@@ -25,9 +25,12 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
+#include "os/named_file.hpp"
 #include "os/robust_list.hpp"
 #include "store/batch.hpp"
 #include "store/contents.hpp"
+#include "store/kept_file.hpp"
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 #include "store/lmdb_readers.hpp"
@@ -130,7 +133,7 @@ class LmdbStore final : public Store {
     return {};
   }
 
-  std::string describe() const override { return "lmdb:" + place_; }
+  std::string describe() const override { return base::path_uri("lmdb", place_); }
   Limits limits() const override { return limits_; }
   Capabilities capabilities() const override {
     auto all = static_cast<Capabilities>(Capability::kVersions) | static_cast<Capabilities>(Capability::kCounters) |
@@ -451,13 +454,12 @@ class LmdbStore final : public Store {
   MDB_dbi meta_ = 0;
 };
 
-// Mode 0600, whatever the umask, for what was not there before.
-Result<Environment> open_kept(const std::string& path, unsigned flags, const std::string& subject) {
-  const bool fresh = access(path.c_str(), F_OK) != 0;
-  auto env = open_environment(path, flags, subject);
-  if (!env || !fresh) return env;
-  (void)chmod(path.c_str(), 0600);
-  (void)chmod((path + "-lock").c_str(), 0600);
+Result<Environment> open_kept(const std::string& place, unsigned flags, const std::string& subject) {
+  const auto path = kept_file_of(place, kWhat, kLmdbNameInFolder);
+  if (!path) return fail(path.error());
+  auto env = open_environment(*path, flags, subject);
+  if (!env) return env;
+  if (Status durable = os::make_names_durable(*path, kWhat); !durable) return fail(std::move(durable.error()));
   return env;
 }
 
@@ -490,8 +492,7 @@ StoreResult open_lmdb(const std::string& place, const Parameters& parameters, co
   }
   const bool kept = options.lifetime == Lifetime::kKeep;
   const unsigned flags = sync == "each" ? 0 : MDB_NOSYNC;
-  const std::string path = kept_lmdb_file(place);
-  auto env = kept ? open_kept(path, flags, subject) : open_scratch(place, subject);
+  auto env = kept ? open_kept(place, flags, subject) : open_scratch(place, subject);
   if (!env) return fail(std::move(env.error()));
   auto store = std::make_unique<LmdbStore>(place, std::move(*env), options, sync == "each");
   if (auto ok = store->set_up(); !ok) return fail(std::move(ok.error()));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/environment.hpp"
+#include "base/uri_path.hpp"
 #include "store/private_file.hpp"
 
 namespace farheap::store {
@@ -167,7 +168,8 @@ std::string with_whole_paths(std::string_view uri, const std::string& folder) {
   std::string whole(uri);
   for (auto name : {"password_file", "ca_file", "cert_file", "key_file"}) {
     const auto file = find_parameter(whole, name);
-    if (file && file->value < file->end && whole[file->value] != '/') whole.insert(file->value, folder + "/");
+    if (file && file->value < file->end && whole[file->value] != '/')
+      whole.insert(file->value, base::escape_path(folder) + "/");
   }
   return whole;
 }

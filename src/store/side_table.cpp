@@ -18,6 +18,7 @@
 
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "os/named_file.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::store {
@@ -190,11 +191,11 @@ std::vector<NamedCounter> SideTable::counters() {
 }
 
 Result<std::size_t> SideTable::look(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(errno_error(errno, "cannot look at the store", path));
+  const auto file = os::open_file_to_read(path, "cannot look at the store");
+  if (!file) return fail(file.error());
   char bytes[sizeof(Header)];
-  const bool whole = pread(file, bytes, sizeof bytes, 0) == sizeof bytes;
-  close(file);
+  const bool whole = pread(*file, bytes, sizeof bytes, 0) == sizeof bytes;
+  close(*file);
   std::uint32_t block_bytes = 0;
   std::memcpy(&block_bytes, bytes + offsetof(Header, block_bytes), sizeof block_bytes);
   if (whole && std::memcmp(bytes, kMagic, sizeof kMagic) == 0) return block_bytes;

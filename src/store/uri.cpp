@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/uri.hpp"
 
+#include <farheap/file_uri.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
 #include "base/without_secrets.hpp"
 
 namespace farheap::store {
@@ -144,7 +147,7 @@ struct Parser {
       }
     }
     result.parameters.push_back(
-        {std::string(found[0]->scheme), std::string(name), std::string(text.substr(equals + 1))});
+        {std::string(found[0]->scheme), std::string(name), base::unescape_path(text.substr(equals + 1))});
     return {};
   }
 
@@ -164,12 +167,15 @@ struct Parser {
                  "?password_file=");
   }
 
+  // Of a server it is a name, whose parts the engine takes apart.
+  bool is_path() const { return find(result.engine, false)->form.find("//") == std::string_view::npos; }
+
   Result<StoreUri> parse() {
     if (split_uri(uri)) return wrong("it names two stores", "name one of them here");
     const auto colon = uri.find(':');
     if (colon == std::string_view::npos) {
       if (uri.starts_with('/') || uri.starts_with('.')) {
-        return wrong("the engine is missing", fmt::format("write it as file:{}", uri));
+        return wrong("the engine is missing", fmt::format("write it as {}", base::path_uri("file", uri)));
       }
       return wrong("there is no ':'", choices());
     }
@@ -179,6 +185,8 @@ struct Parser {
     if (auto ok = server(rest); !ok) return fail(std::move(ok.error()));
     const auto question = rest.find('?');
     result.place = rest.substr(0, question);
+    if (is_path()) result.place = base::unescape_path(result.place);
+    if (result.place.find('\0') != std::string::npos) return wrong("it has a zero byte in it", choices());
     if (question == std::string_view::npos) return std::move(result);
     rest.remove_prefix(question + 1);
     while (!rest.empty()) {
@@ -191,11 +199,17 @@ struct Parser {
 };
 
 }  // namespace
+}  // namespace farheap::store
+
+std::string farheap::file_uri(std::string_view path) { return base::path_uri("file", path); }
+
+namespace farheap::store {
 
 std::string StoreUri::text() const {
   std::string all;
   for (const auto& decorator : decorators) all += decorator + "+";
-  return base::without_secrets(all + engine + ":" + place);
+  const bool is_path = !place.starts_with("//");
+  return base::without_secrets(all + engine + ":" + (is_path ? base::escape_path(place) : place));
 }
 
 std::optional<SplitUri> split_uri(std::string_view uri) {
@@ -216,7 +230,7 @@ Result<StoreUri> parse_uri(std::string_view uri, std::span<const Vocabulary> kno
 
 std::string place_inside(std::string_view uri, std::string_view name) {
   std::string inside(uri);
-  return inside.insert(std::min(inside.find('?'), inside.size()), "/" + std::string(name));
+  return inside.insert(std::min(inside.find('?'), inside.size()), "/" + base::escape_path(name));
 }
 
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates) {
@@ -280,7 +294,8 @@ std::string Parameters::word(std::string_view name, std::string_view fallback) c
 std::string Parameters::text() const {
   std::string all;
   for (const auto& parameter : uri_.parameters) {
-    if (parameter.kind == kind_) all += fmt::format("{}{}={}", all.empty() ? "" : "&", parameter.name, parameter.value);
+    if (parameter.kind == kind_)
+      all += fmt::format("{}{}={}", all.empty() ? "" : "&", parameter.name, base::escape_path(parameter.value));
   }
   return all;
 }

@@ -24,15 +24,15 @@ struct Vocabulary {
 };
 
 struct Parameter {
-  std::string kind;  // the engine or decorator it is for: "slow"
-  std::string name;  // "delay_us"
-  std::string value;
+  std::string kind;   // the engine or decorator it is for: "slow"
+  std::string name;   // "delay_us"
+  std::string value;  // without escapes
 };
 
 struct StoreUri {
   std::vector<std::string> decorators;  // outermost first
   std::string engine;
-  std::string place;
+  std::string place;  // of an engine on a disk: the path, without escapes
   std::vector<Parameter> parameters;
 
   // Without parameters and passwords: "checksum+file:/mnt/nvme". For people.
@@ -61,7 +61,7 @@ class Parameters {
   [[nodiscard]] Result<std::uint64_t> size(std::string_view name, std::uint64_t fallback) const;  // "64M"
   [[nodiscard]] Result<double> rate(std::string_view name, double fallback) const;                // 0 to 1
   [[nodiscard]] std::string word(std::string_view name, std::string_view fallback) const;
-  // As written: "key=value&key=value"; empty if there are none.
+  // As in a URI: "key=value&key=value"; empty if there are none.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] tl::unexpected<Error> wrong(std::string_view name, std::string why, std::string remedy) const;
 
@@ -71,7 +71,7 @@ class Parameters {
   std::string_view kind_;
 };
 
-// The URI of a file of this name in the folder that is the place of `uri`.
+// The URI of a file of this name, which is a path's part as it is, in the folder that is the place of `uri`.
 [[nodiscard]] std::string place_inside(std::string_view uri, std::string_view name);
 
 // The candidate that is the fewest edits away from `name`; empty if none is near.

@@ -175,6 +175,90 @@ class HeapToolTest(unittest.TestCase):
         self.assertEqual(json.loads(self.tool("compact", self.uri, "--json"))["heap"], self.uri)
         self.assertEqual(sorted(self.run_words("").split()), ["1", "1", "a", "b"])
 
+    def said(self, *words):
+        """What the tool said beside its data."""
+        done = subprocess.run([TOOL, "heap", *words], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        return done.stderr
+
+    def test_rollback_and_rm_say_what_went(self):
+        for text, name in (("a", "one"), ("b", "two"), ("c", "three")):
+            self.run_words(text)
+            self.tool("snapshot", self.uri, name)
+        went = self.said("rollback", f"{self.uri}@one")
+        self.assertIn("went back to the snapshot 'one' (commit ", went)
+        for gone in ("gone: the snapshot 'two'", "gone: the snapshot 'three'", "gone: the newest version"):
+            self.assertIn(gone, went)
+        went = self.said("rm", f"{self.uri}@one")
+        self.assertIn("removed the snapshot 'one' (commit ", went)
+        self.assertIn("the heap and its other versions stay", went)
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "two")
+        self.assertEqual([one["name"] for one in json.loads(self.tool("rollback", self.uri, "--json"))["gone"]], [""])
+        self.assertIn(f"removed {self.uri}", self.said("rm", self.uri))
+
+    def test_messages_are_in_the_words_of_the_tool(self):
+        for words in (["ls", self.uri], ["snapshot", self.uri, "x"], ["rm", self.uri], ["check", self.uri],
+                      ["copy", self.uri, f"{self.uri}2"], ["compact", self.uri], ["rollback", self.uri]):
+            told = self.tool(*words, status=1)
+            self.assertIn("does not exist", told)
+            self.assertNotRegex(told, r"\w\(\)|::")
+        self.run_words("a")
+        self.assertIn("write", self.tool("copy", self.uri, f"{self.file}@x", status=2))
+        told = self.tool("copy", self.uri, f"{self.uri}@x", status=2)
+        self.assertIn("%40", told)
+
+    def test_a_path_of_any_name_has_a_uri(self):
+        self.file = os.path.join(self.folder.name, "what?now", "me@home")
+        os.mkdir(os.path.dirname(self.file))
+        self.uri = "file:" + self.file.replace("?", "%3F").replace("@", "%40")
+        self.run_words("a b a")
+        self.assertTrue(os.path.exists(self.file))
+        self.assertEqual(json.loads(self.tool("ls", self.uri, "--json"))["heap"], self.uri)
+        self.tool("snapshot", self.uri, "one")
+        self.tool("ls", f"{self.uri}@one")
+        self.tool("rm", self.uri)
+        self.assertEqual(os.listdir(os.path.dirname(self.file)), [])
+
+    def test_what_is_no_heap_stays_as_it_is(self):
+        for text in ("", "some words\n"):
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(text)
+            for verb in ("ls", "rm", "check", "stats"):
+                done = subprocess.run([TOOL, "heap", verb, self.uri], capture_output=True, text=True, timeout=60,
+                                      check=False)
+                self.assertNotEqual(done.returncode, 0, verb)
+            self.assertEqual(os.listdir(self.folder.name), ["words"])
+            self.assertEqual(os.path.getsize(self.file), len(text))
+
+    def test_a_link_in_the_place_of_a_file_to_write_is_not_followed(self):
+        self.run_words("a")
+        victim = os.path.join(self.folder.name, "victim")
+        with open(victim, "w", encoding="utf-8") as file:
+            file.write("secret")
+        out = os.path.join(self.folder.name, "out")
+        os.symlink(victim, f"{out}.part")
+        self.tool("export", self.uri, out)
+        os.symlink(victim, f"{self.file}2.lock")
+        self.tool("copy", self.uri, f"{self.uri}2", status=1)
+        with open(victim, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "secret")
+
+    def lock_text(self):
+        try:
+            with open(f"{self.file}.lock", encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def test_a_writer_is_waited_for_as_long_as_is_said(self):
+        with subprocess.Popen([WORDS, self.uri], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as words:
+            while "process" not in self.lock_text():
+                time.sleep(0.01)
+            self.assertIn(str(words.pid), self.tool("compact", self.uri, "--wait", "0", status=1))
+            words.stdin.close()
+            self.tool("compact", self.uri, "--wait", "60")
+
     def damage_a_book(self):
         """Finds the block of the free space by what heap check says of its damage, and leaves it damaged."""
         with open(self.file, "r+b") as file:

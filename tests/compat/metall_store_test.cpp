@@ -43,6 +43,36 @@ class MetallStoreTest : public ::testing::Test {
   const std::filesystem::path path = folder / "store";
 };
 
+TEST_F(MetallStoreTest, LiesAtAPathOfAnyName) {
+  for (const char* const name : {"what?now", "me@home", "100%41", "a,b#c&d"}) {
+    const auto where = folder / name / "store";
+    {
+      manager store(metall::create_only, where, kCapacity);
+      ASSERT_TRUE(store.check_sanity()) << name;
+      *store.construct<int>("number")() = 42;
+      EXPECT_TRUE(store.snapshot(folder / name / "copy"));
+    }
+    EXPECT_TRUE(std::filesystem::exists(where / "farheap" / "heap")) << name;
+    EXPECT_EQ(number(where), 42);
+    EXPECT_EQ(number(folder / name / "copy"), 42);
+    EXPECT_TRUE(manager::remove(where));
+  }
+}
+
+TEST_F(MetallStoreTest, ALinkInThePlaceOfItsFilesIsNotFollowed) {
+  {
+    manager store = create();
+  }
+  std::ofstream(folder / "victim") << "secret";
+  std::filesystem::create_symlink(folder / "victim", path / "farheap" / "description.new");
+  EXPECT_TRUE(manager::set_description(path, "about it"));
+  std::string text;
+  EXPECT_TRUE(manager::get_description(path, &text));
+  EXPECT_EQ(text, "about it");
+  std::ifstream victim(folder / "victim");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(victim), {}), "secret");
+}
+
 TEST_F(MetallStoreTest, CreateReplacesWhatIsThere) {
   std::string uuid;
   {

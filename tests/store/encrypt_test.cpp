@@ -57,6 +57,18 @@ TEST_F(Encrypt, NothingIsReadableBelow) {
   EXPECT_TRUE(file_holds(folder_.path() + "/plain", piece)) << "what this test looks for would never be found";
 }
 
+TEST_F(Encrypt, AKeyFileOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  fill(path_);
+  ASSERT_EQ(chown(key_.c_str(), 65534, 65534), 0);
+  const auto opened = open_store("encrypt+file:" + path_, kept_with(key_));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kPermission);
+  EXPECT_THAT(opened.error().message(), testing::HasSubstr("user 65534"));
+  ASSERT_EQ(chown(key_.c_str(), 0, 0), 0);
+  EXPECT_TRUE(open_store("encrypt+file:" + path_, kept_with(key_)));
+}
+
 TEST_F(Encrypt, AKeptStoreIsReadAgain) {
   fill(path_);
   auto store = reopen();

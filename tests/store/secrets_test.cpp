@@ -2,6 +2,7 @@
 #include "store/secrets.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -86,6 +87,15 @@ TEST_F(StorePassword, TheFirstOfThemCounts) {
   EXPECT_EQ(password_of("redis://:uri@h?" + rest, options), "uri");
   EXPECT_EQ(password_of("redis://h?" + rest, options), "variable");
   EXPECT_EQ(password_of("redis://h?" + rest.substr(rest.find('&') + 1), options), "file");
+}
+
+TEST_F(StorePassword, AFileOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const std::string file = file_of("secret");
+  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+  const auto login = login_of("redis://h?password_file=" + file);
+  ASSERT_FALSE(login);
+  EXPECT_EQ(login.error().code, ErrorCode::kPermission);
 }
 
 TEST_F(StorePassword, AFileThatOthersMayReadIsRefused) {

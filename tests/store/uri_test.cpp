@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/uri_path.hpp"
 #include "store/kinds.hpp"
 #include "store/named_place.hpp"
 #include "tests/store/store_fixture.hpp"
@@ -30,6 +31,28 @@ TEST(StoreUri, IsTakenApart) {
   ASSERT_EQ(uri->parameters.size(), 2u);
   EXPECT_EQ(uri->parameters[1].kind, "slow");
   EXPECT_EQ(uri->parameters[1].value, "7");
+}
+
+TEST(StoreUri, APathIsWrittenWithEscapesAndReadWithout) {
+  const std::string path = "/mnt/what?now/100%/%41/me@home/a,b/c&d/e#f";
+  const auto uri = store::parse_uri(base::path_uri("file", path), store::vocabulary());
+  ASSERT_TRUE(uri) << uri.error().message();
+  EXPECT_EQ(uri->place, path);
+  EXPECT_TRUE(uri->parameters.empty());
+  EXPECT_EQ(uri->text(), base::path_uri("file", path));
+  EXPECT_EQ(store::parse_uri("file:/100%/%4", store::vocabulary())->place, "/100%/%4") << "no escape: as it stands";
+  EXPECT_FALSE(store::parse_uri("file:/etc/passwd%00x", store::vocabulary()));
+  const auto inside = store::parse_uri(store::place_inside("file:/a%3Fb?slow.x=1", "c@d"), store::vocabulary());
+  EXPECT_FALSE(inside) << "its parameter is unknown";
+  EXPECT_EQ(store::place_inside("file:/a%3Fb", "c@d"), "file:/a%3Fb/c%40d");
+}
+
+TEST(StoreUri, AParametersValueMayHaveAnyByte) {
+  const auto uri = store::parse_uri("redis://h?password_file=/a%26b%3Fc", store::vocabulary());
+  ASSERT_TRUE(uri) << uri.error().message();
+  const store::Parameters parameters(*uri, "redis");
+  EXPECT_EQ(parameters.word("password_file", ""), "/a&b?c");
+  EXPECT_EQ(parameters.text(), "password_file=/a%26b%3Fc");
 }
 
 TEST(StoreUri, MalformedOnesShowTheRightForm) {

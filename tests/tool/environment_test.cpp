@@ -16,6 +16,7 @@ TEST(AbsoluteStore, OnlyPathsBecomeAbsolute) {
   EXPECT_EQ(absolute_store("checksum+compress+file:data?size=1G", "/here"),
             "checksum+compress+file:/here/data?size=1G");
   EXPECT_EQ(absolute_store("lmdb:./x.mdb", "/here"), "lmdb:/here/./x.mdb");
+  EXPECT_EQ(absolute_store("file:data", "/what?now@home"), "file:/what%3Fnow%40home/data");
   for (const char* uri : {"file:/var/tmp", "mem:", "slow+mem:?delay_us=100", "redis:localhost", "file:", "file", ""}) {
     EXPECT_EQ(absolute_store(uri, "/here"), uri);
   }

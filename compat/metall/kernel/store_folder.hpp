@@ -10,6 +10,11 @@
 // Thread-safety: as Metall's: two threads must not change the same store at once.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <farheap/heap.hpp>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +38,7 @@ class store_folder {
   explicit store_folder(path_type base) : base_(std::move(base)), folder_(base_ / "farheap") {}
 
   [[nodiscard]] const path_type& base() const { return base_; }
-  [[nodiscard]] std::string uri() const { return "file:" + (folder_ / "heap").string(); }
+  [[nodiscard]] std::string uri() const { return farheap::file_uri((folder_ / "heap").string()); }
 
   struct facts {
     version_type version = 0;  // 0: there is no store
@@ -123,12 +128,24 @@ class store_folder {
   // Whole or not at all.
   [[nodiscard]] bool write(const char* name, const std::string& text) const {
     const path_type temporary = folder_ / (std::string(name) + ".new");
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
     std::error_code error;
-    if (file) std::filesystem::rename(temporary, folder_ / name, error);
-    return (file && !error) || said("cannot write " + (folder_ / name).string());
+    std::filesystem::remove(temporary, error);  // whatever had the name keeps its contents
+    const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    bool done = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    done = done && ::fsync(file) == 0;
+    if (file >= 0) ::close(file);
+    if (done) std::filesystem::rename(temporary, folder_ / name, error);
+    if (done && !error && is_durable()) return true;
+    return said("cannot write " + (folder_ / name).string() + ": " + std::strerror(errno));
+  }
+
+  // The names in the folder; a file system that cannot make a folder durable has none to lose.
+  [[nodiscard]] bool is_durable() const {
+    const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return false;
+    const bool done = ::fsync(folder) == 0 || errno == EINVAL || errno == EOPNOTSUPP;
+    ::close(folder);
+    return done;
   }
 
   path_type base_;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+
+#include "store/private_file.hpp"
 
 namespace farheap::engines::etcd {
 namespace {
@@ -27,23 +27,25 @@ bool is_about_token(const grpc::Status& status) {
 }
 
 // Empty where the parameter is not there.
-Result<std::string> text_of(const store::Parameters& parameters, std::string_view name, std::string_view what) {
+Result<std::string> text_of(const store::Parameters& parameters, std::string_view name, std::string_view what,
+                            store::TrustedFile kind) {
   const auto path = parameters.word(name, "");
   if (path.empty()) return std::string();
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  if (text.str().find("-----BEGIN") == std::string::npos) {
+  auto text = store::read_trusted_file(path, "cannot use TLS", kind);
+  if (!text && text.error().code == ErrorCode::kPermission) return text;
+  if (!text || text->find("-----BEGIN") == std::string::npos) {
     return parameters.wrong(name, "it cannot be read, or nothing is in it", fmt::format("name a file with {}", what));
   }
-  return text.str();
+  return text;
 }
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const store::Parameters& parameters) {
-  auto authorities = text_of(parameters, "ca_file", "the authorities' certificates in PEM");
+  auto authorities =
+      text_of(parameters, "ca_file", "the authorities' certificates in PEM", store::TrustedFile::kPublic);
   if (!authorities) return fail(std::move(authorities.error()));
-  auto own = text_of(parameters, "cert_file", "this program's certificate in PEM");
+  auto own = text_of(parameters, "cert_file", "this program's certificate in PEM", store::TrustedFile::kPublic);
   if (!own) return fail(std::move(own.error()));
-  auto key = text_of(parameters, "key_file", "the key of cert_file in PEM");
+  auto key = text_of(parameters, "key_file", "the key of cert_file in PEM", store::TrustedFile::kKey);
   if (!key) return fail(std::move(key.error()));
   if (own->empty() != key->empty()) {
     return parameters.wrong(own->empty() ? "key_file" : "cert_file", "the other one of the two is missing",

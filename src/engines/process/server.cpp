@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/uri_path.hpp"
 #include "engines/process/served_connection.hpp"
 
 namespace farheap::engines {
@@ -34,7 +35,7 @@ store::StoreUri uri_of(const Opening& opening) {
     left.remove_prefix(std::min(one.size() + 1, left.size()));
     const auto equals = std::min(one.find('='), one.size());
     const auto value = one.substr(std::min(equals + 1, one.size()));
-    uri.parameters.push_back({opening.scheme, std::string(one.substr(0, equals)), std::string(value)});
+    uri.parameters.push_back({opening.scheme, std::string(one.substr(0, equals)), base::unescape_path(value)});
   }
   return uri;
 }

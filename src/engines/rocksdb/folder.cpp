@@ -14,8 +14,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/uri_path.hpp"
 #include "engines/engine_table.hpp"
 #include "store/named_place.hpp"
+#include "os/named_file.hpp"
 
 namespace farheap::engines {
 namespace {
@@ -30,18 +32,27 @@ constexpr std::uint64_t kFormat = 1;
 // A process that has just been ended, or whose program has, still closes the database.
 constexpr auto kPatience = std::chrono::seconds(3);
 
-std::string uri_of(const std::string& path) { return "rocksdb:" + path; }
+std::string uri_of(const std::string& path) { return base::path_uri("rocksdb", path); }
 
 bool is_folder(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool write_marker(const std::string& path, std::size_t block_bytes) {
-  std::ofstream out(path + kMarker);
-  out << fmt::format("farheap rocksdb {} {}\n", kFormat, block_bytes);
-  out.flush();
-  return out.good();
+// Without it a database is not known to be ours: what is kept has to survive a power loss with it.
+Status write_marker(const std::string& path, std::size_t block_bytes, bool is_kept) {
+  const std::string marker = path + kMarker;
+  const auto file = os::replace_file(marker, 0600, kWhat);
+  if (!file) return fail(file.error());
+  const auto text = fmt::format("farheap rocksdb {} {}\n", kFormat, block_bytes);
+  bool done = write(*file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  done = done && (!is_kept || fsync(*file) == 0);
+  const int why = errno;
+  close(*file);
+  if (!done) return fail(errno_error(why, kWhat, marker));
+  if (!is_kept) return {};
+  if (Status durable = os::make_names_durable(marker, kWhat); !durable) return durable;
+  return os::make_names_durable(path, kWhat);
 }
 
 bool is_empty(const std::string& path) {
@@ -49,9 +60,10 @@ bool is_empty(const std::string& path) {
   return fs::is_empty(path, error) && !error;
 }
 
-// An open and locked folder; -1 with errno: EWOULDBLOCK while another has the lock.
+// An open and locked folder; -1 with errno: EWOULDBLOCK while another has the lock. No link is followed: what is in the
+// folder may be removed.
 int lock_folder(const std::string& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;
   if (flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
   const int why = errno;
@@ -94,7 +106,9 @@ void remove_what_killed_owners_left(const std::string& place) {
     if (!name.starts_with(kScratchName)) return;
     const int lock = lock_folder(path);
     if (lock < 0) return;
-    remove_database(path);
+    struct stat left{};
+    if (fstat(lock, &left) == 0 && left.st_uid == geteuid())
+      remove_database(path);  // another user's is not ours to clear
     close(lock);
   });
 }
@@ -117,8 +131,7 @@ Status check_marker(const std::string& path, std::size_t block_bytes) {
   const auto marker = rocksdb_marker(path);
   if (!marker) {
     if (is_empty(path)) {
-      if (write_marker(path, block_bytes)) return {};
-      return fail(errno_error(errno, kWhat, uri_of(path)));
+      return write_marker(path, block_bytes, true);
     }
     return fail(ErrorCode::kInvalidArgument, kWhat, uri_of(path), "the folder holds what is not Farheap's",
                 "name a new or an empty folder");
@@ -154,11 +167,14 @@ std::string kept_rocksdb_path(const std::string& place) {
 }
 
 Result<RocksDbFolder> RocksDbFolder::open_kept(const std::string& place, std::size_t block_bytes) {
-  const std::string path = kept_rocksdb_path(place);
+  const auto followed = os::follow_links(kept_rocksdb_path(place), kWhat);
+  if (!followed) return fail(followed.error());
+  const std::string& path = *followed;
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail(errno_error(errno, kWhat, uri_of(path)));
   auto lock = lock_patiently(path);
   if (!lock) return fail(std::move(lock.error()));
   RocksDbFolder folder(path, *lock, false);
+  if (auto trusted = os::check_trusted_file(*lock, path, kWhat); !trusted) return fail(std::move(trusted.error()));
   if (auto ours = check_marker(path, block_bytes); !ours) return fail(std::move(ours.error()));
   return folder;
 }
@@ -174,7 +190,7 @@ Result<RocksDbFolder> RocksDbFolder::make_scratch(const std::string& place, std:
     if (lock < 0) continue;  // another took it for what a killed owner left
     RocksDbFolder folder(path, lock, true);
     if (!is_still_at(lock, path)) continue;
-    if (!write_marker(path, block_bytes)) return fail(errno_error(errno, kWhat, uri_of(place)));
+    if (Status made = write_marker(path, block_bytes, false); !made) return fail(std::move(made.error()));
     return folder;
   }
 }

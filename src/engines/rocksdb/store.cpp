@@ -22,6 +22,7 @@
 
 #include "base/random_number.hpp"
 #include "base/units.hpp"
+#include "base/uri_path.hpp"
 #include "engines/engine_table.hpp"
 #include "engines/rocksdb/folder.hpp"
 #include "store/batch.hpp"
@@ -144,7 +145,7 @@ class RocksDbStore final : public Store {
     return {};
   }
 
-  std::string describe() const override { return "rocksdb:" + place_; }
+  std::string describe() const override { return base::path_uri("rocksdb", place_); }
   Limits limits() const override { return limits_; }
   Capabilities capabilities() const override {
     auto all = static_cast<Capabilities>(Capability::kVersions) | static_cast<Capabilities>(Capability::kCounters) |

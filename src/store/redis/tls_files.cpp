@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 #include <string.h>
 
-#include <fstream>
 #include <functional>
-#include <sstream>
 
+#include "store/private_file.hpp"
 #include "store/redis/tls_parts.hpp"
 
 namespace farheap::store::redis {
@@ -27,12 +26,14 @@ void append(void* to, const void* from, std::size_t count) {
 
 void wipe(auto& bytes) { explicit_bzero(bytes.data(), bytes.size()); }
 
-Result<std::string> read_text(const std::string& path, const char* remedy) {
-  std::ifstream in(path);
-  if (!in) return fail(ErrorCode::kNotFound, kWhat, path, "it cannot be read", remedy);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str() + "\n";
+Result<std::string> read_text(const std::string& path, const char* remedy, TrustedFile kind) {
+  auto text = read_trusted_file(path, kWhat, kind);
+  if (text) {
+    *text += "\n";
+  } else if (text.error().code == ErrorCode::kNotFound) {
+    text.error().remedy = remedy;
+  }
+  return text;
 }
 
 // Calls take(name, bytes) for each object.
@@ -104,7 +105,8 @@ Authorities::~Authorities() = default;
 
 Result<std::shared_ptr<const Authorities>> Authorities::load(const std::string& file) {
   const std::string path = file.empty() ? kSystemsOwn : file;
-  const auto text = read_text(path, kAuthoritiesForm);
+  // The system's own is as trustworthy as the system, whoever it says it belongs to (in a sandbox: nobody).
+  const auto text = read_text(path, kAuthoritiesForm, file.empty() ? TrustedFile::kAnybodys : TrustedFile::kPublic);
   if (!text) return fail(text.error());
   std::shared_ptr<Authorities> made(new Authorities);
   for (const auto& certificate : certificates_in(*text)) (void)made->parts_->add(certificate);
@@ -140,7 +142,7 @@ bool belongs_to(const br_skey_decoder_context& key, const br_x509_pkey& certific
 }
 
 Status read_key(br_skey_decoder_context& key, const std::string& path) {
-  auto text = read_text(path, kCertificateForm);
+  auto text = read_text(path, kCertificateForm, TrustedFile::kKey);
   if (!text) return fail(std::move(text.error()));
   br_skey_decoder_init(&key);
   bool is_there = false, is_locked = false;
@@ -167,7 +169,7 @@ Status read_key(br_skey_decoder_context& key, const std::string& path) {
 
 Result<std::shared_ptr<const ClientCertificate>> ClientCertificate::load(const std::string& certificates,
                                                                          const std::string& key) {
-  const auto text = read_text(certificates, kCertificateForm);
+  const auto text = read_text(certificates, kCertificateForm, TrustedFile::kPublic);
   if (!text) return fail(text.error());
   std::shared_ptr<ClientCertificate> made(new ClientCertificate);
   Parts& parts = *made->parts_;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which file a kept store's place means: FILE, or in a folder the one of a fixed name. A symbolic link to it is
+// followed, so that what stands beside it (FILE.versions, FILE-lock) is found beside the file itself.
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <farheap/result.hpp>
+#include <string>
+
+namespace farheap::store {
+
+inline constexpr char kNameInFolder[] = "farheap.store";
+inline constexpr char kLmdbNameInFolder[] = "farheap.mdb";
+
+// kPermission for a symbolic link of a stranger (os::follow_links()).
+[[nodiscard]] Result<std::string> kept_file_of(const std::string& place, const char* what,
+                                               const char* name_in_folder = kNameInFolder);
+
+}  // namespace farheap::store
