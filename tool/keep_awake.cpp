@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "quiet_thread.hpp"
 
@@ -59,7 +60,7 @@ void KeepAwake::keep() {
       continue;
     }
     request.hold();
-    while (pulse_.beats(kRest)) std::this_thread::sleep_for(kLook);
+    while (pulse_.beats(kRest)) base::sleep_for(kLook);
     request.release();
   }
 }

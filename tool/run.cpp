@@ -18,6 +18,7 @@
 
 #include "address_room.hpp"
 #include "api/heap_reader.hpp"
+#include "base/clock.hpp"
 #include "base/format_into.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
@@ -242,7 +243,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   if (!trace) return fail(trace.error());
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(page->pulse());
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = base::Clock::now();
   const auto end = run_child(path, arguments.command, program_environment(options, *library, *page),
                              page->file() >= kInheritedFrom ? page->file() : -1);
   if (!end) {
@@ -254,7 +255,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.store = options.store;
   summary.exit_status = end->exit_status;
   summary.signal = end->signal;
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = std::chrono::duration<double>(base::Clock::now() - start).count();
   summary.budget_bytes = options.memory;
   add_counters(summary, counter_values(page->page().counters));
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report

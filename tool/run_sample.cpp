@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_sample.hpp"
+#include "base/clock.hpp"
 
 #include <chrono>
 
@@ -10,7 +11,7 @@ namespace farheap::tool {
 namespace {
 
 double seconds_since(std::int64_t started_ns) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto now = base::Clock::now().time_since_epoch();
   return std::chrono::duration<double>(now - std::chrono::nanoseconds(started_ns)).count();
 }
 
