@@ -301,7 +301,7 @@ int run(const RunArguments& arguments) {
   options.store = store::without_secrets(options.store);  // as it is from here on, and in what the program inherits
   const std::string secret_store = *whole_store != options.store ? *whole_store : "";
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
-  Status ready = check_program(*path);
+  Status ready = check_program(*path, arguments.command);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
   if (ready) ready = check_addresses(options.store);
   if (!ready) {
