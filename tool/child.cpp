@@ -14,7 +14,19 @@
 namespace farheap::tool {
 namespace {
 
-constexpr int kForwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+// All that one process sends to another to tell it something. Not here: what a program does to itself (SIGSEGV,
+// SIGPIPE,
+// ...), what the terminal sends to whole groups only (SIGTTIN, SIGTTOU), and kToolDied.
+constexpr int kForwarded[] = {SIGHUP,  SIGINT,  SIGQUIT,   SIGTERM, SIGUSR1, SIGUSR2, SIGCONT,
+                              SIGTSTP, SIGALRM, SIGVTALRM, SIGPROF, SIGURG,  SIGIO,   SIGWINCH};
+
+sigset_t forwarded_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int one : kForwarded) sigaddset(&set, one);
+  for (int one = SIGRTMIN; one <= SIGRTMAX; ++one) sigaddset(&set, one);
+  return set;
+}
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
@@ -28,9 +40,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 // started the tool ignored it.
 class HeldSignals {
  public:
-  HeldSignals() {
-    sigemptyset(&held_);
-    for (int one : kForwarded) sigaddset(&held_, one);
+  HeldSignals() : held_(forwarded_signals()) {
     sigaddset(&held_, SIGCHLD);
     sigprocmask(SIG_BLOCK, &held_, &mask_before_);
     struct sigaction standard{};
@@ -46,15 +56,9 @@ class HeldSignals {
     sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   [[nodiscard]] const sigset_t& set() const { return held_; }
-  [[nodiscard]] static sigset_t forwarded() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int one : kForwarded) sigaddset(&set, one);
-    return set;
-  }
 
  private:
-  sigset_t held_{};
+  sigset_t held_;
   sigset_t mask_before_{};
   struct sigaction child_before_{};
 };
@@ -100,20 +104,36 @@ ChildEnd end_of(int status) {
   if (program < 0 && write(report, &why, sizeof why) != sizeof why) _exit(127);
   if (program < 0) _exit(0);
   close(report);  // the tool reads until exec() has closed the program's
-  const int status = guard(program, tool, HeldSignals::forwarded());
+  const int status = guard(program, tool, forwarded_signals());
   if (write(outcome, &status, sizeof status) == sizeof status) _exit(0);
   end_all_children();  // the tool has just gone, too
   _exit(127);
 }
 
+// As Ctrl-Z would. SIGSTOP would also stop what nobody would continue: a job without a shell.
+void stop_as_the_program_did() {
+  sigset_t stop, now;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  if (sigpending(&now) == 0 && sigismember(&now, SIGCONT) == 1) return;  // it goes on already
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+}
+
 // Until the guardian has ended; its signals go through it, so that none can hit a process that took the program's
-// number.
+// number. Whoever waits for the tool sees it stop and go on with the program.
 void wait_for(pid_t guardian, const HeldSignals& signals) {
   while (waitpid(guardian, nullptr, WNOHANG) == 0) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&signals.set(), &info);
-    // What the terminal sent (SI_KERNEL), the program has got as well.
-    if (signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL) kill(guardian, signal);
+    if (signal <= 0) continue;
+    if (signal == SIGCHLD) {
+      if (info.si_code == SI_QUEUE && info.si_pid == guardian) stop_as_the_program_did();
+      continue;
+    }
+    // What the terminal sent (SI_KERNEL), the program has got as well; the guardian's SIGCONT has done its work.
+    if (info.si_code != SI_KERNEL && info.si_pid != guardian) kill(guardian, signal);
   }
 }
 

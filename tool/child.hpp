@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Starts a program and waits for it as a shell would: signals sent to the tool reach the program, those that the
-// terminal sends to both are left to the program, and a tool that is killed takes its program with it, and all that the
-// program has started (guardian.hpp).
+// terminal sends to both are left to the program, the tool stops and goes on when the program does, and a tool that is
+// killed takes its program with it, and all that the program has started (guardian.hpp).
 //
 // Thread-safety: one child at a time. Other threads of the process must have all signals blocked.
 #pragma once

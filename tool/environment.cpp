@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "environment.hpp"
 
+#include <fmt/format.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -86,6 +87,16 @@ Result<std::string> find_preload_library(const base::Options& options) {
   if (found.find_first_of(" :") != std::string::npos) {
     return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
                 "its path has a blank or a colon in it", "install Farheap in a folder without them");
+  }
+  // And it puts something else in the place of these (ld.so(8)).
+  for (const std::string_view token : {"ORIGIN", "LIB", "PLATFORM"}) {
+    if (found.find(fmt::format("${}", token)) == std::string::npos &&
+        found.find(fmt::format("${{{}}}", token)) == std::string::npos) {
+      continue;
+    }
+    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
+                fmt::format("the loader would replace the ${} in its path", token),
+                "install Farheap in a folder without it");
   }
   return found;
 }

@@ -55,8 +55,15 @@ int guard(pid_t program, pid_t tool, const sigset_t& forwarded) {
     }
     int status = 0;
     pid_t ended = 0;
-    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
-      if (ended == program) return status;
+    while ((ended = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+      if (ended != program) continue;
+      if (WIFSTOPPED(status)) {
+        sigqueue(tool, SIGCHLD, sigval{.sival_int = WSTOPSIG(status)});
+      } else if (WIFCONTINUED(status)) {
+        kill(tool, SIGCONT);
+      } else {
+        return status;
+      }
     }
     siginfo_t info{};
     signal = sigwaitinfo(&awaited, &info);

@@ -15,7 +15,8 @@ namespace farheap::tool {
 // None that is passed on: it comes when the tool's first thread has gone, and the tool may still seem to be there.
 inline constexpr int kToolDied = SIGPWR;
 
-// In the guardian, `program` being its child and `tool` its parent. Passes the tool's signals of `forwarded` on.
+// In the guardian, `program` being its child and `tool` its parent. Passes the tool's signals of `forwarded` on. Tells
+// the tool when the program has stopped, by a SIGCHLD with a value (sigqueue()), and when it goes on, by SIGCONT.
 // The status of waitpid() when the program ended. If the tool ends first: ends everything, and the process.
 // Requires: all signals are blocked; kToolDied is the death signal (PR_SET_PDEATHSIG).
 [[nodiscard]] int guard(pid_t program, pid_t tool, const sigset_t& forwarded);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "quiet_thread.hpp"
 
@@ -55,7 +56,7 @@ void KeepAwake::keep() {
       continue;
     }
     request.hold();
-    while (beats(kRest)) std::this_thread::sleep_for(kLook);
+    while (beats(kRest)) base::sleep_for(kLook);
     request.release();
   }
 }

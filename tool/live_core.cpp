@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "live_core.hpp"
+#include "base/clock.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -94,10 +95,10 @@ bool holds_locks_in(pid_t process, const std::string& place) {
 // Waits until it is true, but not for longer.
 template <class Condition>
 bool becomes(Condition condition, std::chrono::milliseconds at_most = kAtMost) {
-  const auto end = std::chrono::steady_clock::now() + at_most;
+  const auto end = base::Clock::now() + at_most;
   while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(kMoment);
+    if (base::Clock::now() > end) return false;
+    base::sleep_for(kMoment);
   }
   return true;
 }
@@ -140,7 +141,7 @@ Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& pl
   const auto is_at_rest = [&] {
     return becomes([&] { return all_threads_stopped(process); }, kOneTry) && !holds_locks_in(process, files);
   };
-  for (const auto end = std::chrono::steady_clock::now() + kAtMost; std::chrono::steady_clock::now() < end;) {
+  for (const auto end = base::Clock::now() + kAtMost; base::Clock::now() < end;) {
     if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
     StoppedProcess stopped(was_stopped ? 0 : process);
     if (is_at_rest()) return stopped;
@@ -149,7 +150,7 @@ Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& pl
                   fmt::format("let it go on: kill -CONT {}", process));
     }
     stopped.let_go();
-    std::this_thread::sleep_for(kMoment);
+    base::sleep_for(kMoment);
   }
   return fail(ErrorCode::kUnavailable, kWhat, subject(process),
               "whenever it was stopped it wrote to its store, or a system call of it waited for a page", "try again");

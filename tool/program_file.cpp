@@ -7,8 +7,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 namespace farheap::tool {
 namespace {
@@ -62,6 +65,11 @@ const ElfSummary& own_summary() {
     return head ? read_elf(*head).value_or(ElfSummary{}) : ElfSummary{};
   }();
   return own;
+}
+
+bool is_own_loader(const std::string& path) {
+  std::error_code none;
+  return !own_summary().interpreter.empty() && std::filesystem::equivalent(path, own_summary().interpreter, none);
 }
 
 Status check_elf(const std::string& path, const ElfSummary& elf) {
@@ -147,7 +155,22 @@ Result<ElfSummary> read_elf(std::string_view bytes) {
   return summary;
 }
 
-Status check_program(const std::string& path) {
+// ld.so(8).
+std::string program_of_loader(std::span<const std::string> words) {
+  constexpr std::string_view kWithValue[] = {"--library-path",     "--inhibit-rpath", "--audit",
+                                             "--preload",          "--argv0",         "--glibc-hwcaps-prepend",
+                                             "--glibc-hwcaps-mask"};
+  while (!words.empty() && words.front().starts_with("--")) {
+    if (words.front() != "--inhibit-cache" && std::ranges::find(kWithValue, words.front()) == std::end(kWithValue)) {
+      return {};
+    }
+    const std::size_t used = words.front() == "--inhibit-cache" ? 1 : 2;
+    words = words.subspan(std::min(used, words.size()));
+  }
+  return words.empty() ? "" : words.front();
+}
+
+Status check_program(const std::string& path, const std::vector<std::string>& words) {
   std::string at = path;
   for (int depth = 0; depth < kDeepestScript; ++depth) {
     const auto head = read_head(at);
@@ -158,6 +181,13 @@ Status check_program(const std::string& path) {
       if (auto rights = check_rights(at); !rights) return rights;
       const auto elf = read_elf(*head);
       if (!elf) return refuse(at, elf.error().why, "");
+      if (elf->interpreter.empty() && is_own_loader(at)) {
+        const std::string loaded = program_of_loader(std::span(words).subspan(std::min<std::size_t>(1, words.size())));
+        // Without a slash the loader looks for it among libraries; what is not there, it says itself.
+        if (loaded.find('/') == std::string::npos || access(loaded.c_str(), F_OK) != 0) return {};
+        at = loaded;
+        continue;
+      }
       return check_elf(at, *elf);
     }
     // What is neither ELF nor "#!" is a script for the shell.

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <farheap/result.hpp>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace farheap::tool {
 
@@ -19,7 +21,11 @@ namespace farheap::tool {
 // Why Farheap cannot enter this program; scripts are followed to their interpreter. Refused are programs
 // without a dynamic loader, for another machine or C library, and those that the kernel runs with more rights
 // than the caller's (setuid, setgid, file capabilities), because LD_PRELOAD is ignored there.
-[[nodiscard]] Status check_program(const std::string& path);
+// `words`: the whole command. If the program is the dynamic loader itself, they tell what it is to load.
+[[nodiscard]] Status check_program(const std::string& path, const std::vector<std::string>& words = {});
+
+// The program that the dynamic loader is to run, by the words after its name; empty if it only shows something.
+[[nodiscard]] std::string program_of_loader(std::span<const std::string> words);
 
 // The first bytes of an ELF file, read for what matters here.
 struct ElfSummary {

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.hpp"
+
 namespace farheap::tool {
 
 class Progress {
@@ -25,7 +27,7 @@ class Progress {
   [[nodiscard]] bool is_seen() const { return is_seen_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = base::Clock;
   std::string what_;
   bool is_seen_;
   Clock::time_point next_;

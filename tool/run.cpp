@@ -18,7 +18,9 @@
 
 #include "address_room.hpp"
 #include "api/heap_reader.hpp"
+#include "base/clock.hpp"
 #include "base/environment.hpp"
+#include "base/format_into.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/secret.hpp"
@@ -246,7 +248,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   if (!trace) return fail(trace.error());
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(shared->pulse());
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = base::Clock::now();
   const auto end =
       run_child(path, arguments.command, program_environment(options, *library, shared->place()), shared->inherited());
   if (!end) {
@@ -258,7 +260,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.store = options.store;
   summary.exit_status = end->exit_status;
   summary.signal = end->signal;
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = std::chrono::duration<double>(base::Clock::now() - start).count();
   summary.budget_bytes = options.memory;
   add_counters(summary, counter_values(shared->page().counters));
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
@@ -308,7 +310,7 @@ int run(const RunArguments& arguments) {
     return kFailed;
   }
   if (const auto budget = check_budget(options.memory); !budget) return wrong_usage(budget.error());
-  Status ready = check_program(*path);
+  Status ready = check_program(*path, arguments.command);
   if (ready) ready = check_userfault(os::detect_kernel_features(options.disable));
   if (ready) ready = check_addresses(options.store);
   if (!ready) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.hpp"
 #include "os/run_memory.hpp"
 #include "process_facts.hpp"
 
@@ -11,8 +12,9 @@ namespace farheap::tool {
 namespace {
 
 double seconds_since(std::int64_t started_ns) {
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::max(0.0, now.count() - static_cast<double>(started_ns) * 1e-9);  // whatever a stranger's page says
+  const auto now = base::Clock::now().time_since_epoch();
+  const std::chrono::duration<double> age = now - std::chrono::nanoseconds(started_ns);
+  return std::max(0.0, age.count());  // whatever a stranger's page says
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bars_svg.hpp"
+#include "base/clock.hpp"
 #include "environment.hpp"
 #include "os/named_file.hpp"
 #include "output_file.hpp"
@@ -92,9 +93,9 @@ Result<std::vector<store::Measurement>> measure_ycsb(const std::string& uri, Sto
   const auto opened = open_store(uri, options);
   if (!opened) return fail(opened.error());
   YcsbRounds rounds;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = base::Clock::now();
   for (int round = 0; round < kRounds; ++round) {
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double> took = base::Clock::now() - start;
     if (round != 0 && took.count() > kMostSeconds) break;
     const auto done = store::run_ycsb(**opened, {.seed = static_cast<std::uint64_t>(round) + 1});
     if (!done) return fail(done.error());

@@ -4,30 +4,11 @@
 // them leaves, whatever the traffic.
 #include "base/gate.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <climits>
 
+#include "base/futex.hpp"
+
 namespace farheap::base {
-
-namespace {
-
-// free() must not change errno.
-void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
-  int saved_errno = errno;
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
-  errno = saved_errno;
-}
-void wake(std::atomic<std::uint32_t>& word, int most) noexcept {
-  int saved_errno = errno;
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
-  errno = saved_errno;
-}
-
-}  // namespace
 
 std::uint32_t Gate::wait_until_open() noexcept {
   for (;;) {
@@ -35,22 +16,22 @@ std::uint32_t Gate::wait_until_open() noexcept {
     std::uint32_t times = times_opened_.load(std::memory_order_acquire);
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if ((seen & kClosed) == 0) return seen;
-    wait_while(times_opened_, times);
+    futex_wait(times_opened_, times);
   }
 }
 
 void Gate::close() noexcept {
   while ((state_.fetch_or(kClosed, std::memory_order_acquire) & kClosed) != 0) (void)wait_until_open();
-  for (std::uint32_t seen; (seen = state_.load(std::memory_order_acquire)) != kClosed;) wait_while(state_, seen);
+  for (std::uint32_t seen; (seen = state_.load(std::memory_order_acquire)) != kClosed;) futex_wait(state_, seen);
 }
 
 void Gate::open() noexcept {
   state_.fetch_and(~kClosed, std::memory_order_release);
   times_opened_.fetch_add(1, std::memory_order_release);
-  wake(times_opened_, INT_MAX);
+  futex_wake(times_opened_, INT_MAX);
 }
 
 // Only the closer waits on the state.
-void Gate::wake_closer() noexcept { wake(state_, 1); }
+void Gate::wake_closer() noexcept { futex_wake(state_, 1); }
 
 }  // namespace farheap::base

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "base/pulse.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <climits>
+
+#include "base/futex.hpp"
 
 namespace farheap::base {
 
 namespace {
 
 constexpr std::uint32_t kFaultsInARow = 8;
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// Not std::atomic::wait(), whose futex is private to a process.
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* longest = nullptr) {
-  return syscall(SYS_futex, &word, operation, value, longest, nullptr, 0);
-}
 
 // What is shared may be any number: it wraps around.
 std::int64_t age(std::int64_t of, std::int64_t now) {
@@ -37,25 +24,27 @@ void Pulse::beat(std::int64_t now) {
   if (age(before, now) > kBeat.count()) return in_a_row_.store(0, std::memory_order_relaxed);
   if (in_a_row_.fetch_add(1, std::memory_order_relaxed) < kFaultsInARow) return;
   if (sleeping_.load(std::memory_order_relaxed) == 0) return;
-  if (sleeping_.exchange(0) != 0) futex(sleeping_, FUTEX_WAKE, INT_MAX);
+  if (sleeping_.exchange(0) != 0) futex_wake(sleeping_, INT_MAX, Reach::kShared);
 }
 
 bool Pulse::wait_for_beats(const std::atomic<bool>& stopped) {
-  constexpr timespec kLongest{1, 0};  // somebody may have written to the word what no wake-up follows
+  constexpr std::chrono::seconds kLongest(1);  // somebody may have written to the word what no wake-up follows
   while (!stopped.load() && !beats()) {
     sleeping_.store(1);
-    while (!stopped.load() && sleeping_.load() == 1) futex(sleeping_, FUTEX_WAIT, 1, &kLongest);
+    while (!stopped.load() && sleeping_.load() == 1) {
+      futex_wait_until(sleeping_, 1, Clock::now() + kLongest, Reach::kShared);
+    }
   }
   return !stopped.load();
 }
 
 bool Pulse::beats(std::chrono::nanoseconds rest) const {
-  return age(last_ns_.load(std::memory_order_relaxed), now_ns()) <= rest.count();
+  return age(last_ns_.load(std::memory_order_relaxed), Clock::now().time_since_epoch().count()) <= rest.count();
 }
 
 void Pulse::wake() {
   sleeping_.store(0);
-  futex(sleeping_, FUTEX_WAKE, INT_MAX);
+  futex_wake(sleeping_, INT_MAX, Reach::kShared);
 }
 
 }  // namespace farheap::base

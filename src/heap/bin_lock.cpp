@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "heap/bin_lock.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include "base/futex.hpp"
 
 namespace farheap::heap {
 
@@ -21,17 +17,11 @@ void BinLock::lock_contended() noexcept {
     }
     __builtin_ia32_pause();
   }
-  int saved_errno = errno;  // free() must not change it
   while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kAwaited, nullptr, nullptr, 0);
+    base::futex_wait(state_, kAwaited);
   }
-  errno = saved_errno;
 }
 
-void BinLock::wake_one() noexcept {
-  int saved_errno = errno;
-  syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  errno = saved_errno;
-}
+void BinLock::wake_one() noexcept { base::futex_wake(state_, 1); }
 
 }  // namespace farheap::heap

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #ifdef FARHEAP_HAVE_LIBURING
 #include "os/ring_setup.hpp"
@@ -145,7 +146,7 @@ struct Ring {
   // whole time slice.
   unsigned look_out_for_one() {
     if (!g_looks_out.load(std::memory_order_relaxed) || io_uring_submit(&ring) != 1) return 0;
-    const auto until = std::chrono::steady_clock::now() + kLookOut;
+    const auto until = base::Clock::now() + kLookOut;
     do {
       for (int i = 0; i < 64; ++i) {
         io_uring_cqe* done = nullptr;
@@ -155,7 +156,7 @@ struct Ring {
         }
         __builtin_ia32_pause();
       }
-    } while (std::chrono::steady_clock::now() < until);
+    } while (base::Clock::now() < until);
     return 0;
   }
 };

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/units.hpp"
 #include "os/kernel_features.hpp"
 #include "os/small_file.hpp"
@@ -229,7 +230,7 @@ Status MemoryGroup::remove() const {
     if (errno != EBUSY || attempt == kAttempts) {
       return fail(errno_error(errno, "cannot remove the control group", place_.folder));
     }
-    usleep(10'000);
+    base::sleep_for(std::chrono::milliseconds(10));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/system_call.hpp"
 #include "os/kernel_features.hpp"
 #include "os/own_descriptors.hpp"
 #include "os/uffd_abi.hpp"
@@ -20,7 +21,8 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   if (!probe) return fail(std::move(probe.error()));
   uffdio_api api{};
   api.api = UFFD_API;
-  const bool answered = ioctl(*probe, UFFDIO_API, &api) == 0;  // features are agreed once: ask with a context apart
+  const bool answered = base::system_call(SYS_ioctl, *probe, UFFDIO_API, &api) ==
+                        0;  // features are agreed once: ask with a context apart
   close(*probe);
   const std::uint64_t has = answered ? api.features : 0;
 
@@ -31,7 +33,7 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   api = {};
   api.api = UFFD_API;
   api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | (got.move ? abi::kFeatureMove : 0));
-  if (ioctl(file, UFFDIO_API, &api) != 0) {
+  if (base::system_call(SYS_ioctl, file, UFFDIO_API, &api) != 0) {
     const int why = errno;
     release_descriptor(file);
     return fail(errno_error(why, "cannot agree with userfaultfd", fmt::format("features {:#x}", api.features)));
@@ -51,13 +53,13 @@ Status Userfault::register_range(void* at, std::size_t bytes) {
   uffdio_register argument{};
   argument.range = {reinterpret_cast<std::uintptr_t>(at), bytes};
   argument.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
-  if (ioctl(file_, UFFDIO_REGISTER, &argument) == 0) return {};
+  if (base::system_call(SYS_ioctl, file_, UFFDIO_REGISTER, &argument) == 0) return {};
   return fail(errno_error(errno, "cannot watch a range for page faults", fmt::format("{} + {:#x}", at, bytes)));
 }
 
 bool Userfault::read_event(FaultEvent& event) {
   uffd_msg message;
-  const ssize_t size = read(file_, &message, sizeof message);
+  const long size = base::system_call(SYS_read, file_, &message, sizeof message);
   if (size != sizeof message || message.event != UFFD_EVENT_PAGEFAULT) return false;
   const auto& fault = message.arg.pagefault;
   event.address = fault.address;
@@ -69,7 +71,7 @@ bool Userfault::read_event(FaultEvent& event) {
 
 // The kernel answers the bytes dealt with, or a negative errno for the first page; EAGAIN with progress means
 // that a later page refused, and that the next call will say why.
-static int outcome(int returned, int why, std::int64_t answer, std::size_t bytes, std::size_t& done) {
+static int outcome(long returned, int why, std::int64_t answer, std::size_t bytes, std::size_t& done) {
   if (returned == 0) {
     done = bytes;
     return 0;
@@ -84,7 +86,7 @@ int Userfault::copy(void* to, const void* from, std::size_t bytes, std::size_t& 
   argument.src = reinterpret_cast<std::uintptr_t>(from);
   argument.len = bytes;
   argument.mode = guarded ? UFFDIO_COPY_MODE_WP : 0;
-  const int returned = ioctl(file_, UFFDIO_COPY, &argument);
+  const long returned = base::system_call(SYS_ioctl, file_, UFFDIO_COPY, &argument);
   return outcome(returned, errno, argument.copy, bytes, done);
 }
 
@@ -93,7 +95,7 @@ int Userfault::move(void* to, void* from, std::size_t bytes, std::size_t& done) 
   argument.dst = reinterpret_cast<std::uintptr_t>(to);
   argument.src = reinterpret_cast<std::uintptr_t>(from);
   argument.len = bytes;
-  const int returned = ioctl(file_, abi::kMove, &argument);
+  const long returned = base::system_call(SYS_ioctl, file_, abi::kMove, &argument);
   return outcome(returned, errno, argument.move, bytes, done);
 }
 
@@ -101,12 +103,12 @@ int Userfault::write_protect(void* at, std::size_t bytes, bool on) {
   uffdio_writeprotect argument{};
   argument.range = {reinterpret_cast<std::uintptr_t>(at), bytes};
   argument.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0;
-  return ioctl(file_, UFFDIO_WRITEPROTECT, &argument) == 0 ? 0 : errno;
+  return base::system_call(SYS_ioctl, file_, UFFDIO_WRITEPROTECT, &argument) == 0 ? 0 : errno;
 }
 
 int Userfault::wake(void* at, std::size_t bytes) {
   uffdio_range range{reinterpret_cast<std::uintptr_t>(at), bytes};
-  return ioctl(file_, UFFDIO_WAKE, &range) == 0 ? 0 : errno;
+  return base::system_call(SYS_ioctl, file_, UFFDIO_WAKE, &range) == 0 ? 0 : errno;
 }
 
 }  // namespace farheap::os

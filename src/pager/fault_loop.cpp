@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "base/system_call.hpp"
 #include "os/io_ring.hpp"
 #include "os/runtime_threads.hpp"
 
@@ -22,6 +23,12 @@ constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those
 // A read that the kernel did not take at once (it was short of memory) goes with the next look for answers.
 constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
+constexpr std::chrono::milliseconds kStoreFullWait{500};
+
+// Not the poll() that the program may have.
+void sleep_for_any(pollfd* waiting, unsigned count, int milliseconds) {
+  (void)base::kernel_answer(SYS_poll, base::word_of(waiting), count, milliseconds, 0, 0, 0);
+}
 
 }  // namespace
 
@@ -100,7 +107,7 @@ void* FaultLoop::evictor(void* loop) {
     switch (pager.evict_once()) {
       case Pager::Evicted::kWorked: break;
       case Pager::Evicted::kIdle: pager.wait_for_eviction_work(10); break;
-      case Pager::Evicted::kStoreFull: poll(nullptr, 0, 500); break;
+      case Pager::Evicted::kStoreFull: base::sleep_for(kStoreFullWait); break;
     }
   }
   return nullptr;
@@ -127,7 +134,7 @@ bool FaultLoop::next_event(os::FaultEvent& event) {
   pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0},
                       {wake_up_, POLLIN, 0},
                       {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
-  poll(waiting, in_flight ? 3 : 2, in_flight ? kLookAgainMs : -1);
+  sleep_for_any(waiting, in_flight ? 3 : 2, in_flight ? kLookAgainMs : -1);
   return view_.userfault().read_event(event);
 }
 
@@ -172,7 +179,7 @@ void FaultLoop::land_all() {
   while (free_numbers_.size() < flights_.size()) {
     if (land_one() || Clock::now() < until) continue;
     pollfd waiting{reads_->descriptor(), POLLIN, 0};
-    poll(&waiting, 1, kLookAgainMs);
+    sleep_for_any(&waiting, 1, kLookAgainMs);
   }
 }
 

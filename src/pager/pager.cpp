@@ -220,7 +220,7 @@ static Status patiently(const std::function<Status()>& attempt) {
     const ErrorCode code = status.error().code;
     if (code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace || code == ErrorCode::kUnavailable) break;
     base::log(base::LogLevel::kWarn, "{}; trying again", status.error().message());
-    std::this_thread::sleep_for(std::chrono::milliseconds(10 << (2 * tries)));
+    base::sleep_for(std::chrono::milliseconds(10 << (2 * tries)));
     status = attempt();
   }
   return status;
@@ -290,10 +290,10 @@ void Pager::thaw_in_child() {
   fork_lock_.release();
   new (&leaving_view_) std::mutex;
   new (&mutex_) std::mutex;
-  new (&room_) std::condition_variable;
-  new (&freed_) std::condition_variable;
-  new (&work_) std::condition_variable;
-  new (&requests_there_) std::condition_variable;
+  new (&room_) base::Condition;
+  new (&freed_) base::Condition;
+  new (&work_) base::Condition;
+  new (&requests_there_) base::Condition;
 }
 
 std::uint64_t Pager::resident_pages() const {

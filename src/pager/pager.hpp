@@ -23,12 +23,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <vector>
 
+#include "base/condition.hpp"
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
@@ -99,7 +99,7 @@ class Pager {
     if (heat_table_ != nullptr) heat_table_->count(page * base::kPageBytes, kind, by);
   }
   // Who touched it had to wait until now.
-  using Clock = std::chrono::steady_clock;
+  using Clock = base::Clock;
   void note_stall(PageNumber page, Clock::time_point since);
 
   // ---- runtime threads
@@ -355,10 +355,10 @@ class Pager {
   mutable std::mutex leaving_view_;  // held by who takes pages out of view, from choosing them on; before mutex_
   mutable std::mutex mutex_;
   mutable std::atomic<unsigned> faults_at_the_door_ = 0;
-  std::condition_variable room_;   // a page came to rest, or all that moved has
-  std::condition_variable freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
-  std::condition_variable work_;   // the evictor has something to do
-  std::condition_variable requests_there_;
+  base::Condition room_;   // a page came to rest, or all that moved has
+  base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
+  base::Condition work_;   // the evictor has something to do
+  base::Condition requests_there_;
   PageTable table_;
   Changes changes_;
   bool committing_ = false;

@@ -70,7 +70,7 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
   if (stuck_rounds_ != 0) {  // not to be woken: only time helps
     lock.unlock();
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
+    base::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
     return;
   }
   if (resident_ + reserve_pages() + announced_ > limit_) return;

@@ -50,7 +50,7 @@ Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_, std::try_to
   if (!lock_.owns_lock()) {
     pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
     for (int looks = 0; !lock_.try_lock(); ++looks) {
-      looks < kMostYields ? (void)sched_yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+      looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
     }
     pager.faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -264,7 +264,7 @@ void Pager::rescue(BlockId id) {
 std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
   const auto room = [&] { return resident_ < limit_ ? limit_ - resident_ : 0; };
   if (room() == 0) {
-    const auto since = std::chrono::steady_clock::now();
+    const auto since = Clock::now();
     ++waiting_for_room_;
     raise_reserve();
     while (room() == 0) {
@@ -276,7 +276,7 @@ std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
       if (stuck_rounds_ >= kStuckRounds && leaving_ == 0 && !committing_) break;
     }
     --waiting_for_room_;
-    const auto waited = std::chrono::steady_clock::now() - since;
+    const auto waited = Clock::now() - since;
     count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
   if (resident_ + reserve_pages() > limit_) wake_evictor();

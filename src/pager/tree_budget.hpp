@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/clock.hpp"
 #include "base/run_page.hpp"
 #include "os/process_memory.hpp"
 #include "pager/budget.hpp"
@@ -54,7 +55,7 @@ class TreeBudget final : public Budget {
   void note_use();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = base::Clock;
   void note_own_use(std::uint64_t own_bytes);
   // The most that others in need of room leave to this process.
   [[nodiscard]] std::uint64_t share_limit(const base::RunPage::Others& others, std::uint64_t budget,

@@ -97,13 +97,15 @@ ssize_t read_vectored(Next next, int file, const iovec* pieces, int count) {
 
 }  // namespace
 
-FARHEAP_EXPORT ssize_t read(int file, void* into, size_t bytes) {
+namespace {
+
+ssize_t program_read(int file, void* into, size_t bytes) {
   const iovec whole{into, bytes};
   if (!needs_detour(file, {&whole, 1})) return g_read(file, into, bytes);
   return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t) { return g_read(file, at, size); });
 }
 
-FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offset) {
+ssize_t program_pread(int file, void* into, size_t bytes, off64_t offset) {
   const iovec whole{into, bytes};
   if (!needs_detour(file, {&whole, 1})) return g_pread(file, into, bytes, offset);
   return read_by_detour({&whole, 1}, [&](void* at, size_t size, size_t done) {
@@ -111,40 +113,24 @@ FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offse
   });
 }
 
-FARHEAP_EXPORT ssize_t pread(int file, void* into, size_t bytes, off_t offset) {
-  return pread64(file, into, bytes, offset);
-}
-
 // What programs built with _FORTIFY_SOURCE call: `room` bytes are known to be there. The C library's own says what is
 // wrong, and ends the program.
-FARHEAP_EXPORT ssize_t __read_chk(int file, void* into, size_t bytes, size_t room) {  // NOLINT
-  return bytes > room ? g_read_chk(file, into, bytes, room) : read(file, into, bytes);
+ssize_t program_pread_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {
+  return bytes > room ? g_pread_chk(file, into, bytes, offset, room) : program_pread(file, into, bytes, offset);
 }
 
-FARHEAP_EXPORT ssize_t __pread64_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {  // NOLINT
-  return bytes > room ? g_pread_chk(file, into, bytes, offset, room) : pread64(file, into, bytes, offset);
-}
-
-FARHEAP_EXPORT ssize_t __pread_chk(int file, void* into, size_t bytes, off_t offset, size_t room) {  // NOLINT
-  return __pread64_chk(file, into, bytes, offset, room);
-}
-
-FARHEAP_EXPORT ssize_t readv(int file, const iovec* pieces, int count) {
+ssize_t program_readv(int file, const iovec* pieces, int count) {
   return read_vectored([&](const iovec* some, int number, off64_t) { return g_readv(file, some, number); }, file,
                        pieces, count);
 }
 
-FARHEAP_EXPORT ssize_t preadv64(int file, const iovec* pieces, int count, off64_t offset) {
+ssize_t program_preadv(int file, const iovec* pieces, int count, off64_t offset) {
   return read_vectored(
       [&](const iovec* some, int number, off64_t done) { return g_preadv(file, some, number, offset + done); }, file,
       pieces, count);
 }
 
-FARHEAP_EXPORT ssize_t preadv(int file, const iovec* pieces, int count, off_t offset) {
-  return preadv64(file, pieces, count, offset);
-}
-
-FARHEAP_EXPORT ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+ssize_t program_preadv2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
   // From -1 on is where the file stands, which moves by itself.
   const auto from = [&](off64_t done) { return offset == -1 ? offset : offset + done; };
   return read_vectored(
@@ -152,6 +138,34 @@ FARHEAP_EXPORT ssize_t preadv64v2(int file, const iovec* pieces, int count, off6
       file, pieces, count);
 }
 
+}  // namespace
+
+FARHEAP_EXPORT ssize_t read(int file, void* into, size_t bytes) { return program_read(file, into, bytes); }
+FARHEAP_EXPORT ssize_t __read_chk(int file, void* into, size_t bytes, size_t room) {  // NOLINT
+  return bytes > room ? g_read_chk(file, into, bytes, room) : program_read(file, into, bytes);
+}
+FARHEAP_EXPORT ssize_t pread(int file, void* into, size_t bytes, off_t offset) {
+  return program_pread(file, into, bytes, offset);
+}
+FARHEAP_EXPORT ssize_t pread64(int file, void* into, size_t bytes, off64_t offset) {
+  return program_pread(file, into, bytes, offset);
+}
+FARHEAP_EXPORT ssize_t __pread_chk(int file, void* into, size_t bytes, off_t offset, size_t room) {  // NOLINT
+  return program_pread_chk(file, into, bytes, offset, room);
+}
+FARHEAP_EXPORT ssize_t __pread64_chk(int file, void* into, size_t bytes, off64_t offset, size_t room) {  // NOLINT
+  return program_pread_chk(file, into, bytes, offset, room);
+}
+FARHEAP_EXPORT ssize_t readv(int file, const iovec* pieces, int count) { return program_readv(file, pieces, count); }
+FARHEAP_EXPORT ssize_t preadv(int file, const iovec* pieces, int count, off_t offset) {
+  return program_preadv(file, pieces, count, offset);
+}
+FARHEAP_EXPORT ssize_t preadv64(int file, const iovec* pieces, int count, off64_t offset) {
+  return program_preadv(file, pieces, count, offset);
+}
 FARHEAP_EXPORT ssize_t preadv2(int file, const iovec* pieces, int count, off_t offset, int flags) {
-  return preadv64v2(file, pieces, count, offset, flags);
+  return program_preadv2(file, pieces, count, offset, flags);
+}
+FARHEAP_EXPORT ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
+  return program_preadv2(file, pieces, count, offset, flags);
 }

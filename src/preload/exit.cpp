@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/program_calls.hpp"
 #include "preload/runtime.hpp"
 
 #define FARHEAP_EXPORT extern "C" __attribute__((visibility("default")))
@@ -22,12 +23,12 @@ __attribute__((destructor)) static void at_exit() { note_use(); }
 
 void watch_quick_exit() { at_quick_exit(note_use); }
 
-[[noreturn]] static void end_now(int status) {
+void end_process(int status) {
   note_use();
   for (;;) syscall(SYS_exit_group, status);
 }
 
 }  // namespace farheap::preload
 
-FARHEAP_EXPORT void _exit(int status) { farheap::preload::end_now(status); }
-FARHEAP_EXPORT void _Exit(int status) noexcept { farheap::preload::end_now(status); }
+FARHEAP_EXPORT void _exit(int status) { farheap::preload::end_process(status); }
+FARHEAP_EXPORT void _Exit(int status) noexcept { farheap::preload::end_process(status); }

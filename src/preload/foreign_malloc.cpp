@@ -14,6 +14,9 @@
 #include "preload/runtime.hpp"
 #include "store/kinds.hpp"
 
+// Those that the program finds; this library's own names lead elsewhere (own_calls.cpp).
+extern "C" void* __real_calloc(size_t, size_t);  // NOLINT(bugprone-reserved-identifier)
+
 namespace farheap::preload {
 
 // What the loader and the C library call. In an executable with a fixed address it may be a detour to ours: a symbol
@@ -21,7 +24,7 @@ namespace farheap::preload {
 static bool brings_its_own_malloc() {
   void* const program = dlopen(nullptr, RTLD_LAZY);  // RTLD_DEFAULT is this library first, because of -Bsymbolic
   void* const found = program != nullptr ? dlsym(program, "calloc") : nullptr;
-  if (found == nullptr || found == reinterpret_cast<void*>(&calloc)) return false;
+  if (found == nullptr || found == reinterpret_cast<void*>(&__real_calloc)) return false;
   Dl_info library;
   const ElfW(Sym)* symbol = nullptr;
   if (dladdr1(found, &library, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) == 0) {

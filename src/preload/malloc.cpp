@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The C library's allocation functions. Their rules (errno, zero sizes, alignments) are kept here; the work is the
-// heap's.
+// heap's. The program has them under the C library's other names, too: whoever counts in a malloc() of his own goes on
+// by __libc_malloc(), and gives back by free().
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,77 +39,128 @@ static inline void* or_enomem(void* pointer) {
 
 static bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-}  // namespace farheap::preload
+// `heap` is where new memory comes from.
 
-using namespace farheap::preload;
+static inline void* allocate(heap::Heap& heap, size_t bytes) { return or_enomem(heap.allocate(bytes)); }
 
-#define CURRENT_HEAP current_heap(__builtin_return_address(0))
-
-FARHEAP_EXPORT void* malloc(size_t bytes) { return or_enomem(CURRENT_HEAP.allocate(bytes)); }
-
-FARHEAP_EXPORT void free(void* pointer) {
+static inline void give_back(void* pointer) {
   if (pointer == nullptr) return;
   const int before = errno;  // free() keeps errno (POSIX.1-2024)
   heap_of(pointer).free(pointer);
   errno = before;
 }
 
-FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) {
+static inline void* allocate_zeroed(heap::Heap& heap, size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return or_enomem(CURRENT_HEAP.allocate_zeroed(total));
+  return or_enomem(heap.allocate_zeroed(total));
 }
 
-FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) {
-  if (pointer == nullptr) return or_enomem(CURRENT_HEAP.allocate(bytes));
+static inline void* reallocate(heap::Heap& heap, void* pointer, size_t bytes) {
+  if (pointer == nullptr) return allocate(heap, bytes);
   if (bytes == 0) {  // as the GNU library does
-    free(pointer);
+    give_back(pointer);
     return nullptr;
   }
   return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
 }
 
-FARHEAP_EXPORT void* reallocarray(void* pointer, size_t count, size_t bytes) {
-  size_t total;
-  if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return realloc(pointer, total);
-}
-
-FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
+static inline void* allocate_aligned(heap::Heap& heap, size_t alignment, size_t bytes) {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
     return nullptr;
   }
   while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
-  return or_enomem(CURRENT_HEAP.allocate_aligned(bytes, alignment));
+  return or_enomem(heap.allocate_aligned(bytes, alignment));
 }
 
-// As the GNU library before 2.38; later ones refuse what is no power of two.
-FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-
-FARHEAP_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) {
+static int allocate_aligned_into(void** result, heap::Heap& heap, size_t alignment, size_t bytes) {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
-  void* pointer = memalign(alignment, bytes);
+  void* pointer = allocate_aligned(heap, alignment, bytes);
   errno = before;
   if (pointer == nullptr) return ENOMEM;
   *result = pointer;
   return 0;
 }
 
-FARHEAP_EXPORT void* valloc(size_t bytes) { return memalign(farheap::base::kPageBytes, bytes); }
-
-FARHEAP_EXPORT void* pvalloc(size_t bytes) {
-  const size_t page = farheap::base::kPageBytes;
-  if (bytes > SIZE_MAX - page) return or_enomem(nullptr);
-  return memalign(page, farheap::base::round_up(bytes == 0 ? 1 : bytes, page));
+static void* allocate_pages(heap::Heap& heap, size_t bytes) {
+  constexpr size_t kPage = base::kPageBytes;
+  if (bytes > SIZE_MAX - kPage) return or_enomem(nullptr);
+  return allocate_aligned(heap, kPage, base::round_up(bytes == 0 ? 1 : bytes, kPage));
 }
 
-FARHEAP_EXPORT size_t malloc_usable_size(void* pointer) {
-  return pointer == nullptr ? 0 : heap_of(pointer).usable_size(pointer);
+static size_t usable_size(void* pointer) { return pointer == nullptr ? 0 : heap_of(pointer).usable_size(pointer); }
+
+}  // namespace farheap::preload
+
+using namespace farheap::preload;
+
+#define CURRENT_HEAP current_heap(__builtin_return_address(0))
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's own names
+
+FARHEAP_EXPORT void* malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
+FARHEAP_EXPORT void* __libc_malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
+
+FARHEAP_EXPORT void free(void* pointer) { give_back(pointer); }
+FARHEAP_EXPORT void __libc_free(void* pointer) { give_back(pointer); }
+FARHEAP_EXPORT void cfree(void* pointer) { give_back(pointer); }
+
+FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
+FARHEAP_EXPORT void* __libc_calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
+
+FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
+FARHEAP_EXPORT void* __libc_realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
+FARHEAP_EXPORT void* reallocarray(void* pointer, size_t count, size_t bytes) {
+  size_t total;
+  if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
+  return reallocate(CURRENT_HEAP, pointer, total);
 }
+
+FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+}
+FARHEAP_EXPORT void* __libc_memalign(size_t alignment, size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+}
+// As the GNU library before 2.38; later ones refuse what is no power of two.
+FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+}
+FARHEAP_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) {
+  return allocate_aligned_into(result, CURRENT_HEAP, alignment, bytes);
+}
+
+FARHEAP_EXPORT void* valloc(size_t bytes) { return allocate_aligned(CURRENT_HEAP, farheap::base::kPageBytes, bytes); }
+FARHEAP_EXPORT void* __libc_valloc(size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, farheap::base::kPageBytes, bytes);
+}
+FARHEAP_EXPORT void* pvalloc(size_t bytes) { return allocate_pages(CURRENT_HEAP, bytes); }
+FARHEAP_EXPORT void* __libc_pvalloc(size_t bytes) { return allocate_pages(CURRENT_HEAP, bytes); }
+
+FARHEAP_EXPORT size_t malloc_usable_size(void* pointer) { return usable_size(pointer); }
 
 FARHEAP_EXPORT int malloc_trim(size_t) {
   if (Runtime* made = g_runtime.load(std::memory_order_acquire)) made->program->purge();
   return 1;
 }
+
+// For this library's own code (--wrap in CMakeLists.txt), and what of the C++ library is in it.
+#define FARHEAP_OWN extern "C" __attribute__((visibility("hidden")))
+
+FARHEAP_OWN void* __wrap_malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
+FARHEAP_OWN void __wrap_free(void* pointer) { give_back(pointer); }
+FARHEAP_OWN void* __wrap_calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
+FARHEAP_OWN void* __wrap_realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
+FARHEAP_OWN void* __wrap_memalign(size_t alignment, size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+}
+FARHEAP_OWN void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+}
+FARHEAP_OWN int __wrap_posix_memalign(void** result, size_t alignment, size_t bytes) {
+  return allocate_aligned_into(result, CURRENT_HEAP, alignment, bytes);
+}
+
+// NOLINTEND(bugprone-reserved-identifier)

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "os/plain_memory.hpp"
+#include "preload/program_calls.hpp"
 #include "preload/program_segment.hpp"
 
 using namespace farheap::preload;
@@ -140,8 +141,8 @@ void* adopt_mapping(PagedSegment& segment, std::byte* old, size_t old_bytes, siz
     return grows_large ? nullptr : mapping_fails_with(ENOMEM);
   }
   memcpy(fresh, old, std::min(old_bytes, bytes));
-  munmap(old, old_bytes);
-  if (shut) mprotect(fresh, bytes, PROT_NONE);
+  program_munmap(old, old_bytes);
+  if (shut) program_mprotect(fresh, bytes, PROT_NONE, PagedSegment::kNoKey);
   return fresh;
 }
 
@@ -161,7 +162,9 @@ void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* 
 
 }  // namespace
 
-FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+namespace farheap::preload {
+
+void* program_mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
   PagedSegment* segment = program_segment();
   if (segment == nullptr || bytes == 0 || wraps(bytes)) {
     return kernel_mmap(wish, bytes, protection, flags, file, offset);
@@ -174,11 +177,8 @@ FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, i
   }
   return kernel_mmap(wish, bytes, protection, flags, file, offset);
 }
-FARHEAP_EXPORT void* mmap64(void* wish, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
-  return mmap(wish, bytes, protection, flags, file, offset);
-}
 
-FARHEAP_EXPORT int munmap(void* at, size_t bytes) noexcept {
+int program_munmap(void* at, size_t bytes) {
   PagedSegment* segment = segment_of(at, bytes);
   if (segment == nullptr) return static_cast<int>(syscall(SYS_munmap, at, bytes));
   if (!is_page(at) || bytes == 0) return fails_with(EINVAL);
@@ -186,11 +186,7 @@ FARHEAP_EXPORT int munmap(void* at, size_t bytes) noexcept {
   return 0;
 }
 
-FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
-  va_list rest;
-  va_start(rest, flags);
-  void* fixed = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
-  va_end(rest);
+void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
   auto* at = static_cast<std::byte*>(old);
   PagedSegment* segment = segment_of(old, old_bytes);
   if (segment == nullptr) return kernel_mremap(old, old_bytes, bytes, flags, fixed);
@@ -209,12 +205,13 @@ FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags
   if (segment->protect(at, old_bytes, kReadWrite) != 0) return mapping_fails_with(EFAULT);
   void* fresh = resize_mapping(*segment, at, old_bytes, bytes, flags, fixed, Holding::kOpen);
   const int why = errno;
-  mprotect(fresh == MAP_FAILED ? old : fresh, fresh == MAP_FAILED ? old_bytes : bytes, PROT_NONE);
+  program_mprotect(fresh == MAP_FAILED ? old : fresh, fresh == MAP_FAILED ? old_bytes : bytes, PROT_NONE,
+                   PagedSegment::kNoKey);
   errno = why;
   return fresh;
 }
 
-FARHEAP_EXPORT int pkey_mprotect(void* at, size_t bytes, int protection, int key) noexcept {
+int program_mprotect(void* at, size_t bytes, int protection, int key) {
   PagedSegment* segment = segment_of(at, bytes);
   constexpr int kUnderstood = PROT_READ | PROT_WRITE | PROT_EXEC;
   const size_t length = wraps(bytes) ? 0 : round_up(bytes, kPageBytes);
@@ -225,6 +222,26 @@ FARHEAP_EXPORT int pkey_mprotect(void* at, size_t bytes, int protection, int key
   const int why = segment->protect(static_cast<std::byte*>(at), length, protection, key);
   return why == 0 ? 0 : fails_with(why);
 }
+
+}  // namespace farheap::preload
+
+FARHEAP_EXPORT void* mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  return program_mmap(wish, bytes, protection, flags, file, offset);
+}
+FARHEAP_EXPORT void* mmap64(void* wish, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
+  return program_mmap(wish, bytes, protection, flags, file, offset);
+}
+FARHEAP_EXPORT int munmap(void* at, size_t bytes) noexcept { return program_munmap(at, bytes); }
+FARHEAP_EXPORT void* mremap(void* old, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
+  va_list rest;
+  va_start(rest, flags);
+  void* fixed = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
+  va_end(rest);
+  return program_mremap(old, old_bytes, bytes, flags, fixed);
+}
 FARHEAP_EXPORT int mprotect(void* at, size_t bytes, int protection) noexcept {
-  return pkey_mprotect(at, bytes, protection, PagedSegment::kNoKey);
+  return program_mprotect(at, bytes, protection, PagedSegment::kNoKey);
+}
+FARHEAP_EXPORT int pkey_mprotect(void* at, size_t bytes, int protection, int key) noexcept {
+  return program_mprotect(at, bytes, protection, key);
 }

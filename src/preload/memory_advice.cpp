@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
+#include "preload/program_calls.hpp"
 #include "preload/program_segment.hpp"
 
 using namespace farheap::preload;
@@ -50,7 +51,9 @@ bool take_advice(PagedSegment& segment, std::byte* at, size_t bytes, int advice,
 
 }  // namespace
 
-FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
+namespace farheap::preload {
+
+int program_madvise(void* at, size_t bytes, int advice) {
   PagedSegment* segment = segment_of(at, bytes);
   const size_t length = wraps(bytes) ? 0 : round_up(bytes, kPageBytes);
   auto* first = static_cast<std::byte*>(at);
@@ -66,17 +69,17 @@ FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept {
 }
 
 // Locked pages stay. The segment as a whole is never locked: it is a terabyte of addresses.
-FARHEAP_EXPORT int mlock(const void* at, size_t bytes) noexcept {
+int program_mlock(const void* at, size_t bytes) {
   if (PagedSegment* segment = program_segment()) segment->note_locked();
   return static_cast<int>(syscall(SYS_mlock, at, bytes));
 }
 
-FARHEAP_EXPORT int mlock2(const void* at, size_t bytes, unsigned flags) noexcept {
+int program_mlock2(const void* at, size_t bytes, unsigned flags) {
   if (PagedSegment* segment = program_segment()) segment->note_locked();
   return static_cast<int>(syscall(SYS_mlock2, at, bytes, flags));
 }
 
-FARHEAP_EXPORT int mlockall(int flags) noexcept {
+int program_mlockall(int flags) {
   PagedSegment* segment = program_segment();
   if (segment == nullptr || (flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 || flags == MCL_ONFAULT) {
     return static_cast<int>(syscall(SYS_mlockall, flags));
@@ -86,6 +89,15 @@ FARHEAP_EXPORT int mlockall(int flags) noexcept {
   segment->unlock_range();
   if (result == 0 || errno != ENOMEM) return result;
   // RLIMIT_MEMLOCK counts the segment's addresses. The program would have been allowed to.
-  farheap::base::log(farheap::base::LogLevel::kWarn, "mlockall: nothing is locked; the heap's addresses are too many");
+  base::log(base::LogLevel::kWarn, "mlockall: nothing is locked; the heap's addresses are too many");
   return 0;
 }
+
+}  // namespace farheap::preload
+
+FARHEAP_EXPORT int madvise(void* at, size_t bytes, int advice) noexcept { return program_madvise(at, bytes, advice); }
+FARHEAP_EXPORT int mlock(const void* at, size_t bytes) noexcept { return program_mlock(at, bytes); }
+FARHEAP_EXPORT int mlock2(const void* at, size_t bytes, unsigned flags) noexcept {
+  return program_mlock2(at, bytes, flags);
+}
+FARHEAP_EXPORT int mlockall(int flags) noexcept { return program_mlockall(flags); }

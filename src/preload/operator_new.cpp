@@ -11,7 +11,12 @@
 #include "base/log.hpp"
 #include "preload/runtime.hpp"
 
-#define FARHEAP_EXPORT __attribute__((visibility("default")))
+// Each twice: for the program, and hidden for this library's own code, which the linker diverts there (--wrap in
+// CMakeLists.txt).
+#define FARHEAP_OPERATOR(result, name, mangled, parameters, ...)                                       \
+  __attribute__((visibility("default"))) result name parameters { __VA_ARGS__; }                       \
+  extern "C" __attribute__((visibility("hidden"))) result __wrap_##mangled parameters { __VA_ARGS__; } \
+  static_assert(true)
 
 extern "C" void* malloc(std::size_t);
 extern "C" void* memalign(std::size_t, std::size_t);
@@ -50,32 +55,39 @@ inline void* allocate_or_null(std::size_t bytes, std::align_val_t alignment) noe
 
 }  // namespace
 
-FARHEAP_EXPORT void* operator new(std::size_t bytes) { return allocate(bytes); }
-FARHEAP_EXPORT void* operator new[](std::size_t bytes) { return allocate(bytes); }
-FARHEAP_EXPORT void* operator new(std::size_t bytes, std::align_val_t at) { return allocate(bytes, at); }
-FARHEAP_EXPORT void* operator new[](std::size_t bytes, std::align_val_t at) { return allocate(bytes, at); }
-FARHEAP_EXPORT void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
-FARHEAP_EXPORT void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return allocate_or_null(bytes);
-}
-FARHEAP_EXPORT void* operator new(std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept {
-  return allocate_or_null(bytes, at);
-}
-FARHEAP_EXPORT void* operator new[](std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept {
-  return allocate_or_null(bytes, at);
-}
-
-FARHEAP_EXPORT void operator delete(void* pointer) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete(void* pointer, std::size_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer, std::size_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete(void* pointer, std::align_val_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer, std::align_val_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete(void* pointer, const std::nothrow_t&) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer, const std::nothrow_t&) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete(void* pointer, std::align_val_t, const std::nothrow_t&) noexcept { free(pointer); }
-FARHEAP_EXPORT void operator delete[](void* pointer, std::align_val_t, const std::nothrow_t&) noexcept {
-  free(pointer);
-}
+FARHEAP_OPERATOR(void*, operator new, _Znwm, (std::size_t bytes), return allocate(bytes));
+FARHEAP_OPERATOR(void*, operator new, _ZnwmSt11align_val_t, (std::size_t bytes, std::align_val_t at),
+                 return allocate(bytes, at));
+FARHEAP_OPERATOR(void*, operator new, _ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t&) noexcept,
+                 return allocate_or_null(bytes));
+FARHEAP_OPERATOR(void*, operator new, _ZnwmSt11align_val_tRKSt9nothrow_t,
+                 (std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept,
+                 return allocate_or_null(bytes, at));
+FARHEAP_OPERATOR(void*, operator new[], _Znam, (std::size_t bytes), return allocate(bytes));
+FARHEAP_OPERATOR(void*, operator new[], _ZnamSt11align_val_t, (std::size_t bytes, std::align_val_t at),
+                 return allocate(bytes, at));
+FARHEAP_OPERATOR(void*, operator new[], _ZnamRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t&) noexcept,
+                 return allocate_or_null(bytes));
+FARHEAP_OPERATOR(void*, operator new[], _ZnamSt11align_val_tRKSt9nothrow_t,
+                 (std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept,
+                 return allocate_or_null(bytes, at));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPv, (void* pointer) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPvm, (void* pointer, std::size_t) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPvSt11align_val_t, (void* pointer, std::align_val_t) noexcept,
+                 free(pointer));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPvmSt11align_val_t, (void* pointer, std::size_t, std::align_val_t) noexcept,
+                 free(pointer));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPvRKSt9nothrow_t, (void* pointer, const std::nothrow_t&) noexcept,
+                 free(pointer));
+FARHEAP_OPERATOR(void, operator delete, _ZdlPvSt11align_val_tRKSt9nothrow_t,
+                 (void* pointer, std::align_val_t, const std::nothrow_t&) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPv, (void* pointer) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPvm, (void* pointer, std::size_t) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPvSt11align_val_t, (void* pointer, std::align_val_t) noexcept,
+                 free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPvmSt11align_val_t,
+                 (void* pointer, std::size_t, std::align_val_t) noexcept, free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPvRKSt9nothrow_t, (void* pointer, const std::nothrow_t&) noexcept,
+                 free(pointer));
+FARHEAP_OPERATOR(void, operator delete[], _ZdaPvSt11align_val_tRKSt9nothrow_t,
+                 (void* pointer, std::align_val_t, const std::nothrow_t&) noexcept, free(pointer));

@@ -14,6 +14,12 @@ __attribute__((constructor)) void start() { look_up(g_dlopen); }
 
 }  // namespace
 
+// For this library's own code (own_calls.cpp).
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" __attribute__((visibility("hidden"))) void* __wrap_dlopen(const char* file, int flags) {
+  return g_dlopen(file, flags);
+}
+
 // Called by the code below only.
 extern "C" __attribute__((visibility("hidden"))) auto* farheap_next_dlopen() { return g_dlopen.get(); }
 

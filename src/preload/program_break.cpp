@@ -10,6 +10,7 @@
 
 #include <mutex>
 
+#include "preload/program_calls.hpp"
 #include "preload/program_segment.hpp"
 
 using namespace farheap::preload;
@@ -66,7 +67,9 @@ void* kernel_sbrk(intptr_t more) {
 void farheap::preload::lock_break_for_fork() { g_mutex.lock(); }
 void farheap::preload::unlock_break_after_fork() { g_mutex.unlock(); }
 
-FARHEAP_EXPORT void* sbrk(intptr_t more) noexcept {
+namespace farheap::preload {
+
+static void* program_sbrk(intptr_t more) {
   PagedSegment* const segment = program_segment();
   if (segment == nullptr) return kernel_sbrk(more);
   std::lock_guard lock(g_mutex);
@@ -79,16 +82,24 @@ FARHEAP_EXPORT void* sbrk(intptr_t more) noexcept {
   return before;
 }
 
-// What tcmalloc calls, which has an sbrk() of its own.
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
-FARHEAP_EXPORT void* __sbrk(intptr_t more) noexcept __attribute__((alias("sbrk")));
-
-FARHEAP_EXPORT int brk(void* wish) noexcept {
-  PagedSegment* const segment = program_segment();
-  if (segment != nullptr) {
+void* program_break(void* wish) {
+  if (PagedSegment* const segment = program_segment()) {
     std::lock_guard lock(g_mutex);
     auto* const at = static_cast<std::byte*>(wish);
-    if (is_reserved(*segment) && is_within(at)) return move_break(*segment, at) ? 0 : fails_with(ENOMEM);
+    if (is_reserved(*segment) && (at == nullptr || is_within(at))) {
+      if (at != nullptr) (void)move_break(*segment, at);
+      return g_break;
+    }
   }
-  return kernel_break(wish) == wish ? 0 : fails_with(ENOMEM);
+  return kernel_break(wish);
 }
+
+}  // namespace farheap::preload
+
+FARHEAP_EXPORT void* sbrk(intptr_t more) noexcept { return program_sbrk(more); }
+
+// What tcmalloc calls, which has an sbrk() of its own.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+FARHEAP_EXPORT void* __sbrk(intptr_t more) noexcept { return program_sbrk(more); }
+
+FARHEAP_EXPORT int brk(void* wish) noexcept { return program_break(wish) == wish ? 0 : fails_with(ENOMEM); }

@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/system_call.hpp"
 #include "preload/next_function.hpp"
+#include "preload/program_calls.hpp"
 #include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
 
@@ -38,22 +40,13 @@ auto forked(Fork fork_now, const void* stack = nullptr) {
   return child;
 }
 
-long raw(long number, long a, long b, long c, long d, long e, long f) {
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  long result = number;
-  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  if (result >= 0 || result < -4095) return result;
-  errno = static_cast<int>(-result);
-  return -1;
-}
+using farheap::base::system_call;
 
 // A child on another stack cannot come back from here.
 long clone3_as_fork(const clone_args& wanted, long bytes) {
   clone_args args = wanted;
   args.flags &= ~kLeftOut;
-  return forked([&] { return raw(SYS_clone3, reinterpret_cast<long>(&args), bytes, 0, 0, 0, 0); });
+  return forked([&] { return system_call(SYS_clone3, &args, bytes); });
 }
 
 struct Start {
@@ -65,7 +58,7 @@ struct Start {
 int begin_child(void* start) {
   const Start mine = *static_cast<Start*>(start);
   after_fork_in_child();
-  _exit(mine.body(mine.argument));
+  end_process(mine.body(mine.argument));
 }
 
 template <class T>
@@ -95,10 +88,10 @@ extern "C" __attribute__((visibility("default"))) long farheap_syscall(long, lon
                                                                        long) asm("syscall");
 long farheap_syscall(long number, long a, long b, long c, long d, long e, long f) {
   switch (number) {
-    case SYS_fork: return forked([] { return raw(SYS_fork, 0, 0, 0, 0, 0, 0); });
+    case SYS_fork: return forked([] { return system_call(SYS_fork); });
     case SYS_clone:
       if ((a & CLONE_VM) != 0 || b != 0) break;
-      return forked([&] { return raw(SYS_clone, a & ~static_cast<long>(kLeftOut), 0, c, d, e, 0); });
+      return forked([&] { return system_call(SYS_clone, a & ~static_cast<long>(kLeftOut), 0, c, d, e); });
     case SYS_clone3: {
       const auto* args = as<const clone_args*>(a);
       if (args == nullptr || (args->flags & CLONE_VM) != 0 || args->stack != 0 ||
@@ -108,23 +101,28 @@ long farheap_syscall(long number, long a, long b, long c, long d, long e, long f
       return clone3_as_fork(*args, b);
     }
     case SYS_mmap:
-      return reinterpret_cast<long>(
-          mmap(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c), static_cast<int>(d), static_cast<int>(e), f));
-    case SYS_munmap: return munmap(as<void*>(a), static_cast<size_t>(b));
+      return reinterpret_cast<long>(program_mmap(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c),
+                                                 static_cast<int>(d), static_cast<int>(e), f));
+    case SYS_munmap: return program_munmap(as<void*>(a), static_cast<size_t>(b));
     case SYS_mremap:
-      return reinterpret_cast<long>(
-          mremap(as<void*>(a), static_cast<size_t>(b), static_cast<size_t>(c), static_cast<int>(d), as<void*>(e)));
-    case SYS_mprotect: return mprotect(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c));
-    case SYS_madvise: return madvise(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c));
-    case SYS_close: return close(static_cast<int>(a));
-    case SYS_close_range: return close_range(static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<int>(c));
+      return reinterpret_cast<long>(program_mremap(as<void*>(a), static_cast<size_t>(b), static_cast<size_t>(c),
+                                                   static_cast<int>(d), as<void*>(e)));
+    case SYS_mprotect:
+      return program_mprotect(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c),
+                              farheap::segment::PagedSegment::kNoKey);
+    case SYS_pkey_mprotect:
+      return program_mprotect(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c), static_cast<int>(d));
+    case SYS_brk: return reinterpret_cast<long>(program_break(as<void*>(a)));
+    case SYS_mlock: return program_mlock(as<const void*>(a), static_cast<size_t>(b));
+    case SYS_mlock2: return program_mlock2(as<const void*>(a), static_cast<size_t>(b), static_cast<unsigned>(c));
+    case SYS_mlockall: return program_mlockall(static_cast<int>(a));
+    case SYS_madvise: return program_madvise(as<void*>(a), static_cast<size_t>(b), static_cast<int>(c));
+    case SYS_close: return program_close(static_cast<int>(a));
+    case SYS_dup2: return program_dup2(static_cast<int>(a), static_cast<int>(b));
+    case SYS_dup3: return program_dup3(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
+    case SYS_close_range:
+      return program_close_range(static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<int>(c));
     default: break;
   }
-  return raw(number, a, b, c, d, e, f);
-}
-
-// The runtime's own calls of syscall() (--wrap in CMakeLists.txt).
-extern "C" __attribute__((visibility("hidden"))) long __wrap_syscall(  // NOLINT(bugprone-reserved-identifier)
-    long number, long a, long b, long c, long d, long e, long f) {
-  return raw(number, a, b, c, d, e, f);
+  return system_call(number, a, b, c, d, e, f);
 }

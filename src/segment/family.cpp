@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "os/own_descriptors.hpp"
 
@@ -16,9 +17,8 @@ namespace farheap::segment {
 namespace {
 
 std::uint64_t now_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);  // a machine that sleeps holds nobody up
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  const auto now = base::Clock::now().time_since_epoch();  // a machine that sleeps holds nobody up
+  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(now).count());
 }
 
 struct flock on_byte(Family::Member member, short kind) {

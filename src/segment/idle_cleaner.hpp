@@ -9,9 +9,9 @@
 
 #include <pthread.h>
 
-#include <condition_variable>
 #include <mutex>
 
+#include "base/condition.hpp"
 #include "segment/versions.hpp"
 
 namespace farheap::segment {
@@ -37,7 +37,7 @@ class IdleCleaner {
 
   Versions& versions_;
   std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
+  base::Condition changed_;
   pthread_t thread_{};
   bool started_ = false;
   bool stopping_ = false;

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <new>
 
+#include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
 #include "os/drop_memory.hpp"
@@ -32,7 +33,7 @@ constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
 constexpr std::size_t kStackPagesInUseByForks = 16;
 // Before a fork, for room: at most so many in vain, and so many while only others have to give way.
-constexpr unsigned kLookForRoomUs = 200;
+constexpr std::chrono::microseconds kLookForRoom(200);
 constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
@@ -182,7 +183,7 @@ Status PagedSegment::start_recording() {
 Status PagedSegment::open_the_store() {
   store_uri_ = options_.store;
   if (options_.whole_core) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    const auto now = base::Clock::now().time_since_epoch().count();
     store_uri_ = store::place_inside(store_uri_, fmt::format("{}-{}", getpid(), now));
   }
   std::string uri = secret_store_.empty() ? store_uri_ : std::string(secret_store_.view());
@@ -398,7 +399,7 @@ void PagedSegment::make_room_for_child() {
     for_others += fits;
     const std::uint64_t held = pager_->resident_pages() * kPageBytes + others;
     if (held < least) least = held, in_vain = 0;
-    usleep(kLookForRoomUs);
+    base::sleep_for(kLookForRoom);
   }
 }
 

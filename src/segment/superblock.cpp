@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 namespace farheap::segment {
@@ -127,7 +128,8 @@ Result<bool> is_any_taken_back(Store& store) {
 }
 
 Result<Superblock> read_one_superblock(Store& store, std::uint64_t number) {
-  Block block;
+  const auto place = std::make_unique<Block>();  // threads that commit may have small stacks
+  Block& block = *place;
   Get get{.block = number, .into = block.bytes()};
   if (Status status = store.get({&get, 1}); !status) return fail(std::move(status.error()));
   if (get.outcome == Outcome::kAbsent || block.is_nothing()) {
@@ -141,7 +143,8 @@ Result<FoundSuperblock> read_superblock(Store& store) {
   std::optional<Superblock> newest;
   std::optional<Error> why_not;
   for (std::uint64_t number = 0; number < kSuperblocks; ++number) {
-    Block block;
+    const auto place = std::make_unique<Block>();
+    Block& block = *place;
     Get get{.block = number, .into = block.bytes()};
     if (Status status = store.get({&get, 1}); !status) {
       if (get.outcome != Outcome::kCorrupt) return fail(std::move(status.error()));
@@ -197,7 +200,8 @@ Status make_durable(Store& store, std::uint64_t number, Version& version) {
 }  // namespace
 
 Status write_superblock(Store& store, const Superblock& content, std::array<Version, kSuperblocks>& versions) {
-  Block block;
+  const auto place = std::make_unique<Block>();  // threads that commit may have small stacks
+  Block& block = *place;
   encode(content, block);
   const std::uint64_t number = content.commit % kSuperblocks;
   for (int attempt = 0;; ++attempt) {
@@ -211,7 +215,8 @@ Status write_superblock(Store& store, const Superblock& content, std::array<Vers
       versions[number] = put.version;
       return make_durable(store, number, versions[number]);
     }
-    Block there;
+    const auto other = std::make_unique<Block>();
+    Block& there = *other;
     Get get{.block = number, .into = there.bytes()};
     if (Status read = store.get({&get, 1}); !read && get.outcome != Outcome::kCorrupt) return read;
     versions[number] = get.version;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/random_number.hpp"
 #include "segment/versions_attempt.hpp"
@@ -100,7 +101,7 @@ Result<std::unique_ptr<Versions>> Versions::open_to_read(Store& store, VersionLe
     auto found = read_superblock(store);
     if (!found) return fail(std::move(found.error()));
     if (found->one_is_damaged && i < kTriesWhileDamaged) {
-      std::this_thread::sleep_for(kBetween);
+      base::sleep_for(kBetween);
       continue;
     }
     if (Status taken = leases.take(found->content.commit); !taken) return fail(std::move(taken.error()));

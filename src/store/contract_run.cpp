@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/clock.hpp"
 #include "base/random_number.hpp"
 #include "store/named_place.hpp"
 
@@ -182,10 +183,10 @@ class Runner {
     for (std::size_t i = first; i < works_.size(); ++i) {
       const Work& work = works_[i];
       if (work.check != nullptr && !opens) continue;
-      const auto begin = std::chrono::steady_clock::now();
+      const auto begin = base::Clock::now();
       const auto answer = work.check != nullptr ? try_out(work) : try_to_open(work);
       if (work.check == nullptr) opens = answer.verdict == Verdict::kHolds;
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double> took = base::Clock::now() - begin;
       clean_up(work);
       std::string record = fmt::format("{}{:.3f}", static_cast<int>(answer.verdict), took.count());
       for (const auto& words : answer.words) record += kWordsFollow + words;

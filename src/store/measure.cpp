@@ -8,12 +8,13 @@
 #include <cstring>
 #include <random>
 
+#include "base/clock.hpp"
 #include "base/units.hpp"
 
 namespace farheap::store {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using base::Clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 

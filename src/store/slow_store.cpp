@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "store/decorator.hpp"
 #include "store/kinds.hpp"
 
@@ -47,8 +48,8 @@ class SlowStore final : public Decorator {
  private:
   // The wire is busy until wire_free_; whoever comes takes its turn at the end.
   void pause(std::size_t bytes) {
+    using base::Clock;
     using std::chrono::nanoseconds;
-    using Clock = std::chrono::steady_clock;
     const std::int64_t now = nanoseconds(Clock::now().time_since_epoch()).count();
     std::int64_t until = now;
     const auto busy = static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte_);
@@ -59,7 +60,7 @@ class SlowStore final : public Decorator {
       } while (!wire_free_.compare_exchange_weak(free, until));
     }
     until += delay_ns_;
-    if (until > now) std::this_thread::sleep_until(Clock::time_point(nanoseconds(until)));
+    if (until > now) base::sleep_until(Clock::time_point(nanoseconds(until)));
   }
 
   std::int64_t delay_ns_;

@@ -11,8 +11,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
+
+#include "base/clock.hpp"
 
 namespace farheap::store {
 
@@ -41,10 +42,7 @@ class Spin {
     usual_ns_.store(usual + (took_ns - usual) / 4, std::memory_order_relaxed);
   }
 
-  [[nodiscard]] static std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
+  [[nodiscard]] static std::int64_t now_ns() { return base::Clock::now().time_since_epoch().count(); }
 
  private:
   static constexpr std::int64_t kLookNs = 50'000;

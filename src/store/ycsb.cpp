@@ -9,12 +9,13 @@
 #include <cstring>
 #include <map>
 
+#include "base/clock.hpp"
 #include "store/aligned_buffer.hpp"
 
 namespace farheap::store {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using base::Clock;
 
 constexpr char kWhat[] = "cannot run YCSB";
 constexpr std::size_t kFields = 10, kFieldBytes = kYcsbRecordBytes / kFields;

@@ -48,6 +48,11 @@ def is_gone(pid):
         return True
 
 
+def is_stopped(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "T"
+
+
 def wait_until(condition, what):
     for _ in range(600):
         if condition():
@@ -168,6 +173,26 @@ class Doctor(unittest.TestCase):
         self.assertEqual(states["preload library"]["state"], "missing")
         self.assertEqual(states["store"]["state"], "missing")
 
+    def test_a_dollar_origin_in_the_librarys_path_was_the_loaders(self):
+        """LD_PRELOAD cannot say it: nothing was paged, and the doctor said that all was well."""
+        with tempfile.TemporaryDirectory() as folder:
+            for token in ("$ORIGIN", "${LIB}", "$PLATFORM"):
+                place = pathlib.Path(folder, f"a{token}b")
+                place.mkdir()
+                library = place / "libfarheap-preload.so"
+                library.write_bytes(pathlib.Path(RUNTIME).read_bytes())
+                done = tool("run", "--", "echo", "ran", FARHEAP_PRELOAD=str(library))
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"the loader would replace the ${token.strip('${}')} in its path", done.stderr)
+                self.assertIn("install Farheap in a folder without it", done.stderr)
+                checks = json.loads(tool("doctor", "--json", FARHEAP_PRELOAD=str(library)).stdout)
+                self.assertFalse(checks["run_works"])
+            place = pathlib.Path(folder, "a$b")  # which the loader leaves alone
+            place.mkdir()
+            library = place / "libfarheap-preload.so"
+            library.write_bytes(pathlib.Path(RUNTIME).read_bytes())
+            self.assertEqual(tool("run", "--quiet", "--", "echo", "ran", FARHEAP_PRELOAD=str(library)).stdout, "ran\n")
+
     def test_a_store_in_memory_is_warned_about(self):
         checks = json.loads(tool("doctor", "--json", "--set", "store=file:/dev/shm").stdout)["checks"]
         disk = next(check for check in checks if check["name"] == "store's disk")
@@ -260,6 +285,11 @@ class RunRefuses(unittest.TestCase):
 
     def test_static_program(self):
         self.refused(["--", STATIC], "statically linked", "--plain")
+
+    def test_what_the_loader_is_to_load(self):
+        loader = "/lib64/ld-linux-x86-64.so.2"
+        self.refused(["--", loader, STATIC], "statically linked", "--plain")
+        self.refused(["--", loader, "--inhibit-cache", "--argv0", "x", STATIC], "statically linked", "--plain")
 
     def test_store_that_cannot_be_opened(self):
         self.refused(["--store", "file:/no/such/folder/x", "--", "echo", "ran"], "/no/such/folder")
@@ -365,16 +395,45 @@ class RunWithRuntime(unittest.TestCase):
     def start(self, script):
         """A run whose program says its process id and then waits."""
         environment = dict(os.environ, FARHEAP_PRELOAD=RUNTIME)
+        # A job of its own: whoever starts it can stop it.
         run = subprocess.Popen([TOOL, "run", "--quiet", "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
-                               env=environment)
+                               env=environment, process_group=0)
         return run, int(run.stdout.readline())
 
     def test_signals_reach_the_program(self):
-        for name in ("TERM", "INT", "HUP", "USR1"):
+        for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "ALRM", "WINCH", "CONT", "TSTP", "URG", "RTMIN"):
             run, _ = self.start(f"trap 'exit 42' {name}; echo $$; while :; do sleep 0.05; done")
             run.send_signal(getattr(signal, "SIG" + name))
             run.communicate(timeout=30)
             self.assertEqual(run.returncode, 42, name)
+
+    def test_the_tool_stops_and_goes_on_with_its_program(self):
+        run, pid = self.start("trap 'echo on' CONT; trap 'exit 42' TERM; echo $$; while :; do sleep 0.05; done")
+        # Told by one that knows the tool only, or the program only, or both, as a shell does.
+        for stop, go_on in ((lambda: run.send_signal(signal.SIGTSTP), lambda: run.send_signal(signal.SIGCONT)),
+                            (lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT)),
+                            (lambda: os.killpg(run.pid, signal.SIGTSTP), lambda: os.killpg(run.pid, signal.SIGCONT))):
+            stop()
+            wait_until(lambda: is_stopped(pid) and is_stopped(run.pid), "both have stopped")
+            # As a shell sees it.
+            self.assertTrue(os.WIFSTOPPED(os.waitpid(run.pid, os.WUNTRACED)[1]))
+            go_on()
+            wait_until(lambda: not is_stopped(pid) and not is_stopped(run.pid), "both go on")
+            self.assertEqual(run.stdout.readline(), "on\n")
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 42)
+
+    def test_a_program_that_does_not_stop_has_a_tool_that_does_not(self):
+        run, pid = self.start("trap 'exit 42' TERM; trap '' TSTP; trap 'echo here' USR1; echo $$; "
+                              "while :; do sleep 0.05; done")
+        run.send_signal(signal.SIGTSTP)
+        run.send_signal(signal.SIGUSR1)
+        self.assertEqual(run.stdout.readline(), "here\n")
+        self.assertFalse(is_stopped(pid) or is_stopped(run.pid))
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 42)
 
     def test_a_killed_tool_takes_its_program_with_it(self):
         run, pid = self.start("echo $$; while :; do sleep 0.05; done")

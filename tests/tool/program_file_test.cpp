@@ -75,6 +75,22 @@ TEST_F(ProgramFile, RefusalsSayWhy) {
   EXPECT_NE(why(file("cut_off", elf(EM_X86_64, own_loader).substr(0, 70))), "");
 }
 
+TEST_F(ProgramFile, TheLoaderWasTakenForAStaticProgram) {
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  const std::string program = file("static", elf(EM_X86_64, ""));
+  const auto refused = [&](const std::vector<std::string>& words) {
+    const auto status = check_program(loader, words);
+    return status ? std::string() : status.error().message();
+  };
+  EXPECT_EQ(refused({loader, "/bin/sh", "-c", "exit"}), "");
+  EXPECT_EQ(refused({"ld.so", "--library-path", "/lib:/usr/lib", "/bin/sh"}), "");
+  EXPECT_EQ(refused({loader}), "") << "it says itself what is missing";
+  EXPECT_EQ(refused({loader, "--list", program}), "") << "it runs nothing";
+  EXPECT_EQ(refused({loader, "--preload"}), "");
+  EXPECT_NE(refused({loader, program}).find("statically linked"), std::string::npos);
+  EXPECT_NE(refused({loader, "--inhibit-cache", "--audit", "/bin/sh", program}).find(program), std::string::npos);
+}
+
 TEST_F(ProgramFile, ScriptsAreFollowedToTheirInterpreter) {
   const std::string program = file("static", elf(EM_X86_64, ""));
   const std::string script = file("script", "#!" + program + "\n");

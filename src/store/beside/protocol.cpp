@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/beside/protocol.hpp"
 
-#include <linux/futex.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/futex.hpp"
 
 namespace farheap::store::beside {
 
@@ -226,12 +225,13 @@ std::optional<Received> receive_message(int socket) {
 }
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, int milliseconds) {
-  const timespec most{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
-  syscall(SYS_futex, &word, FUTEX_WAIT, seen, milliseconds < 0 ? nullptr : &most, nullptr, 0);
+  if (milliseconds < 0) return base::futex_wait(word, seen, base::Reach::kShared);
+  const auto moment = base::Clock::now() + std::chrono::milliseconds(milliseconds);
+  base::futex_wait_until(word, seen, moment, base::Reach::kShared);
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word, int how_many) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, how_many, nullptr, nullptr, 0);
+  base::futex_wake(word, how_many, base::Reach::kShared);
 }
 
 }  // namespace farheap::store::beside

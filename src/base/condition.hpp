@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What std::condition_variable is, by the kernel's clock (base/clock.hpp) and without the C library's waits, which the
+// program may have replaced.
+//
+// Thread-safety: any thread of one process. In a forked child, where nobody waits: construct it anew.
+#pragma once
+
+#include <climits>
+#include <mutex>
+
+#include "base/futex.hpp"
+
+namespace farheap::base {
+
+class Condition {
+ public:
+  Condition() = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  // Returns with the lock held, when it was told or for no reason. Requires: the lock is held.
+  void wait(std::unique_lock<std::mutex>& lock) {
+    const Waiting here(*this, lock);
+    futex_wait(told_, here.seen);
+  }
+  template <class Predicate>
+  void wait(std::unique_lock<std::mutex>& lock, Predicate is_so) {
+    while (!is_so()) wait(lock);
+  }
+  void wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point moment) {
+    const Waiting here(*this, lock);
+    futex_wait_until(told_, here.seen, moment);
+  }
+  void wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most) {
+    wait_until(lock, Clock::now() + at_most);
+  }
+  // What the predicate says in the end.
+  template <class Predicate>
+  bool wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most, Predicate is_so) {
+    const auto moment = Clock::now() + at_most;
+    while (!is_so()) {
+      if (Clock::now() >= moment) return false;
+      wait_until(lock, moment);
+    }
+    return true;
+  }
+
+  // Requires: the caller holds the mutex of those that wait, or one who begins to wait meanwhile could be told instead.
+  void notify_one() { tell(1); }
+  void notify_all() { tell(INT_MAX); }
+
+ private:
+  // Without the lock while it lives.
+  struct Waiting {
+    Waiting(Condition& condition, std::unique_lock<std::mutex>& held) : all(condition), lock(held) {
+      all.waiting_.fetch_add(1);
+      seen = all.told_.load();
+      lock.unlock();
+    }
+    ~Waiting() {
+      lock.lock();
+      all.waiting_.fetch_sub(1);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+    Condition& all;
+    std::unique_lock<std::mutex>& lock;
+    std::uint32_t seen;
+  };
+
+  void tell(int most) {
+    told_.fetch_add(1);
+    if (waiting_.load() != 0) futex_wake(told_, most);
+  }
+
+  std::atomic<std::uint32_t> told_{0};  // times
+  std::atomic<std::uint32_t> waiting_{0};
+};
+
+}  // namespace farheap::base
