@@ -7,8 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <new>
 #include <type_traits>
 
 namespace farheap {
@@ -19,10 +17,14 @@ struct HeapRoot;
 namespace detail {
 // nullptr when there is no room.
 [[nodiscard]] void* allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept;
+// HeapFull, ReadOnlyHeap, std::bad_array_new_length. The library throws, so that programs without exceptions compile.
+[[nodiscard]] void* allocate_array(HeapRoot* root, std::size_t count, std::size_t element_bytes, std::size_t alignment);
 void deallocate(HeapRoot* root, void* pointer) noexcept;
 // As Heap::pause(), for what lives in the heap and knows its root only.
 void hold_commit(HeapRoot* root);
 void let_commit(HeapRoot* root) noexcept;
+template <class>
+inline constexpr bool kNever = false;
 }  // namespace detail
 
 template <class T>
@@ -35,15 +37,21 @@ class allocator {
   using propagate_on_container_swap = std::false_type;
   using is_always_equal = std::false_type;
 
+  // There is none: it is only declared so that the compiler says so in one line.
+  template <class U = T>
+  allocator() noexcept {
+    static_assert(detail::kNever<U>,
+                  "what lives in a heap is made with the heap's allocator: farheap::string(\"text\", "
+                  "heap.allocator<char>()), or inside of a container emplace_back(\"text\"), emplace(\"text\", value), "
+                  "which hand theirs on (docs/containers.md)");
+  }
   explicit allocator(HeapRoot* root) noexcept : root_(root) {}
   template <class U>
   allocator(const allocator<U>& other) noexcept : root_(other.root()) {}
 
+  // HeapFull, ReadOnlyHeap (farheap/heap.hpp).
   [[nodiscard]] T* allocate(std::size_t count) {
-    if (count > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
-    void* const memory = detail::allocate(root_, count * sizeof(T), alignof(T));
-    if (memory == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(memory);
+    return static_cast<T*>(detail::allocate_array(root_, count, sizeof(T), alignof(T)));
   }
   void deallocate(T* pointer, std::size_t) noexcept { detail::deallocate(root_, static_cast<void*>(pointer)); }
 

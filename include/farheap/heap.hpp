@@ -26,8 +26,10 @@
 #include <cstdint>
 #include <farheap/allocator.hpp>
 #include <farheap/file_uri.hpp>
+#include <farheap/may_live_in_heap.hpp>
 #include <farheap/polymorphic.hpp>
 #include <farheap/result.hpp>
+#include <farheap/type_name.hpp>
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -37,7 +39,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,9 @@ struct HeapOptions {
   // second. A process that was killed and is being taken down is waited for up to ten seconds longer. On a server the
   // lease decides instead.
   std::optional<std::chrono::milliseconds> wait = {};
+  // Of the files of a new heap, less the process's umask: 0640 lets the group read it. Reading takes no right to write.
+  // Of the other ways to keep a heap than file: the store decides.
+  unsigned mode = 0600;
 };
 
 enum class ObjectKind : std::uint32_t {
@@ -157,6 +161,20 @@ class TypeMismatch : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
+// A heap that was opened for reading was to be changed.
+class ReadOnlyHeap : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+// There is no room, and what() says where, for what and what to do.
+class HeapFull : public std::bad_alloc {
+ public:
+  explicit HeapFull(std::string_view text) noexcept { text_[text.copy(text_, sizeof text_ - 1)] = '\0'; }
+  [[nodiscard]] const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[400];
+};
 
 class Heap {
  public:
@@ -205,7 +223,9 @@ class Heap {
   ~Heap();
 
   // ---- versions
-  // On error the former version stands, the heap goes on in memory, and a later commit takes everything in.
+  // On error the former version stands, the heap goes on in memory, and a later commit takes everything in. kCorrupt:
+  // something has written over the books of the heap or its table of objects since the last commit; no commit makes
+  // that last, and the heap opens again at the one before.
   [[nodiscard]] Status commit();
   // commit(), and the version is kept under that name (1 to 95 bytes, no '@').
   [[nodiscard]] Status snapshot(std::string_view name);
@@ -232,7 +252,7 @@ class Heap {
   [[nodiscard]] Pause pause() { return Pause(*this); }
 
   // ---- memory
-  // nullptr when the capacity is used up. Requires: alignment a power of two.
+  // nullptr when the capacity is used up, or the heap was opened for reading. Requires: alignment a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
   void deallocate(void* pointer) noexcept;
   // As realloc().
@@ -249,14 +269,16 @@ class Heap {
   template <class T, bool kIterate = false>
   class Constructor;
   // construct<T>(name)(arguments...) and construct<T>(name)[n](arguments...), an array of n alike: a pointer to the
-  // (first) object; nullptr if there is one of that name. std::bad_alloc when there is no room; what T's constructor
-  // throws passes through, and nothing is left.
+  // (first) object; nullptr if there is one of that name. A container that is given no allocator gets this heap's.
+  // HeapFull when there is no room, ReadOnlyHeap if it was opened for reading; what T's constructor throws passes
+  // through, and nothing is left.
   // `name`: text, unique_instance or anonymous_instance.
   template <class T, class Name>
   [[nodiscard]] Constructor<T> construct(const Name& name) {
     return Constructor<T>(*this, key<T>(name), false);
   }
-  // The one that is there, whatever the arguments. TypeMismatch.
+  // The one that is there, whatever the arguments. TypeMismatch if it is of another type; with [n], too, if it has
+  // another length: find_array() tells which.
   template <class T, class Name>
   [[nodiscard]] Constructor<T> find_or_construct(const Name& name) {
     return Constructor<T>(*this, key<T>(name), true);
@@ -272,7 +294,7 @@ class Heap {
     T* first = nullptr;
     std::size_t length = 0;
   };
-  // nullptr if there is none. TypeMismatch.
+  // nullptr if there is none. TypeMismatch. find_array() tells how many elements there are, too.
   template <class T, class Name>
   [[nodiscard]] T* find(const Name& name) const {
     return find_array<T>(name).first;
@@ -282,12 +304,12 @@ class Heap {
     const Entry entry = look_up(key<T>(name));
     return {static_cast<T*>(entry.address), entry.length};
   }
-  // False if there is none. TypeMismatch.
+  // False if there is none. TypeMismatch, ReadOnlyHeap.
   template <class T, class Name>
   bool destroy(const Name& name) {
     return destroy_entry<T>(take(key<T>(name), nullptr));
   }
-  // Any object that construct() returned. False if it is none.
+  // Any object that construct() returned. False if it is none. TypeMismatch, ReadOnlyHeap.
   template <class T>
   bool destroy_ptr(T* object) {
     return object != nullptr && destroy_entry<T>(take(key<T>(anonymous_instance), object));
@@ -303,9 +325,9 @@ class Heap {
   [[nodiscard]] std::optional<ObjectEntry> entry(ObjectKind kind, std::string_view name) const;
   [[nodiscard]] std::optional<ObjectEntry> entry(const void* object) const;
   // Puts memory of this heap into the directory; its description is left out. False if there is one of that name.
-  // std::bad_alloc. Requires: the type's text is ended by a zero.
+  // HeapFull, ReadOnlyHeap. Requires: the type's text is ended by a zero.
   [[nodiscard]] bool add_entry(const ObjectEntry& entry);
-  // Takes an object out of it; the memory stays. nullptr if there is none.
+  // Takes an object out of it; the memory stays. nullptr if there is none. ReadOnlyHeap.
   [[nodiscard]] Found<void> remove_entry(ObjectKind kind, std::string_view name);
   [[nodiscard]] Found<void> remove_entry(const void* object);
 
@@ -332,6 +354,7 @@ class Heap {
     const char* type;
     std::size_t element_bytes;
     bool polymorphic;
+    std::size_t length = 0;  // that was asked for; 0: any
   };
   struct Entry {
     void* address = nullptr;
@@ -340,19 +363,22 @@ class Heap {
 
   template <class T>
   [[nodiscard]] static Key key(std::string_view name) {
-    return {ObjectKind::kNamed, name, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
+    return {ObjectKind::kNamed, name, detail::type_name<T>(), sizeof(T), std::is_polymorphic_v<T>, 0};
   }
   template <class T>
   [[nodiscard]] static Key key(UniqueInstance) {
-    return {ObjectKind::kUnique, typeid(T).name(), typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
+    return {ObjectKind::kUnique, detail::type_name<T>(),   detail::type_name<T>(),
+            sizeof(T),           std::is_polymorphic_v<T>, 0};
   }
   template <class T>
   [[nodiscard]] static Key key(AnonymousInstance) {
-    return {ObjectKind::kAnonymous, {}, typeid(T).name(), sizeof(T), std::is_polymorphic_v<T>};
+    return {ObjectKind::kAnonymous, {}, detail::type_name<T>(), sizeof(T), std::is_polymorphic_v<T>, 0};
   }
   [[nodiscard]] HeapRoot* root() const noexcept;
   [[nodiscard]] Entry look_up(const Key& key) const;
-  // False if there is one of that name already. std::bad_alloc.
+  // For so many elements of that object. HeapFull, ReadOnlyHeap, std::bad_array_new_length.
+  [[nodiscard]] void* room_for(const Key& key, std::size_t length, std::size_t alignment);
+  // False if there is one of that name already. HeapFull.
   [[nodiscard]] bool enter(const Key& key, void* object, std::size_t length);
   // Out of the directory; the object itself stays. `object`: this one, whatever its name.
   [[nodiscard]] Entry take(const Key& key, const void* object);
@@ -368,59 +394,98 @@ class Heap {
   std::unique_ptr<State> state_;
 };
 
+namespace detail {
+
+// Whether T takes memory from a heap, and these arguments do not say from which.
+template <class T, class... Arguments>
+[[nodiscard]] constexpr bool lacks_allocator() {
+  if constexpr (requires { typename T::allocator_type; }) {
+    using Allocator = typename T::allocator_type;
+    constexpr bool kTakesOne = std::is_constructible_v<Allocator, const allocator<std::byte>&> ||
+                               std::is_constructible_v<Allocator, std::pmr::memory_resource*>;
+    constexpr bool kHasOne =
+        ((std::is_constructible_v<Allocator, Arguments> || std::is_same_v<std::remove_cvref_t<Arguments>, T>) || ...);
+    return kTakesOne && !kHasOne;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
 template <class T, bool kIterate>
-class Heap::Constructor {
+class Heap::Constructor : private detail::LivesInHeap<T> {
   static_assert(!std::is_polymorphic_v<T> || polymorphic<T>::value,
                 "an object with virtual functions outlives its process only if its type is registered: "
                 "FARHEAP_POLYMORPHIC(T), see farheap/polymorphic.hpp");
 
  public:
   [[nodiscard]] Constructor& operator[](std::size_t length) {
-    length_ = length;
+    length_ = key_.length = length;
     return *this;
   }
 
   template <class... Arguments>
   T* operator()(Arguments&&... arguments) {
-    if (const T* const there = find_first()) return find_ ? const_cast<T*>(there) : nullptr;
-    if (length_ == 0 || length_ > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
-    void* const memory = heap_.allocate(length_ * sizeof(T), alignof(T));
-    if (memory == nullptr) throw std::bad_alloc();
-    auto* const first = static_cast<T*>(memory);
-    std::size_t made = 0;
-    try {
-      for (; made < length_; ++made) make(first + made, arguments...);
-      if (heap_.enter(key_, memory, length_)) return first;
-    } catch (...) {
-      undo(first, made);
-      throw;
-    }
-    undo(first, made);  // another thread was faster
-    return find_ ? static_cast<T*>(heap_.look_up(key_).address) : nullptr;
+    if (T* const there = find_first()) return find_ ? there : nullptr;
+    Made made(heap_, static_cast<T*>(heap_.room_for(key_, length_, alignof(T))));
+    for (; made.count < length_; ++made.count) make(made.first + made.count, arguments...);
+    if (heap_.enter(key_, static_cast<void*>(made.first), length_)) return made.keep();
+    return find_ ? static_cast<T*>(heap_.look_up(key_).address) : nullptr;  // another thread was faster
   }
 
  private:
   friend class Heap;
   Constructor(Heap& heap, Key key, bool find) : heap_(heap), key_(key), find_(find) {}
 
+  // What was made goes again, unless it is kept.
+  struct Made {
+    Made(Heap& its_heap, T* room) : heap(its_heap), first(room) {}
+    Made(const Made&) = delete;
+    Made& operator=(const Made&) = delete;
+    ~Made() {
+      if (first == nullptr) return;
+      for (; count > 0; --count) first[count - 1].~T();
+      heap.deallocate(static_cast<void*>(first));
+    }
+    [[nodiscard]] T* keep() { return std::exchange(first, nullptr); }
+
+    Heap& heap;
+    T* first;
+    std::size_t count = 0;
+  };
+
+  // Whatever the length, if a new one is asked for: it is in the way.
   [[nodiscard]] T* find_first() const {
-    return key_.kind == ObjectKind::kAnonymous ? nullptr : static_cast<T*>(heap_.look_up(key_).address);
+    if (key_.kind == ObjectKind::kAnonymous) return nullptr;
+    Key there = key_;
+    if (!find_) there.length = 0;
+    return static_cast<T*>(heap_.look_up(there).address);
   }
   template <class... Arguments>
   void make(T* at, Arguments&... arguments) {
     if constexpr (kIterate) {
-      ::new (static_cast<void*>(at)) T(*arguments++...);
+      make_one(at, *arguments++...);
     } else {
-      ::new (static_cast<void*>(at)) T(arguments...);
+      make_one(at, arguments...);
     }
   }
-  void undo(T* first, std::size_t made) noexcept {
-    for (; made > 0; --made) first[made - 1].~T();
-    heap_.deallocate(static_cast<void*>(first));
+  template <class... Arguments>
+  void make_one(T* at, Arguments&&... arguments) {
+    auto* const place = static_cast<void*>(at);
+    if constexpr (!detail::lacks_allocator<T, Arguments...>()) {
+      ::new (place) T(std::forward<Arguments>(arguments)...);
+    } else if constexpr (std::is_constructible_v<T, Arguments..., const farheap::allocator<std::byte>&>) {
+      ::new (place) T(std::forward<Arguments>(arguments)..., heap_.allocator<std::byte>());
+    } else if constexpr (std::is_constructible_v<T, Arguments..., std::pmr::memory_resource*>) {
+      ::new (place) T(std::forward<Arguments>(arguments)..., heap_.resource());
+    } else {
+      ::new (place) T(std::forward<Arguments>(arguments)...);
+    }
   }
 
   Heap& heap_;
-  const Key key_;
+  Key key_;
   const bool find_;
   std::size_t length_ = 1;
 };

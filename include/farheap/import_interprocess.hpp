@@ -15,15 +15,19 @@
 // Thread-safety: one thread.
 #pragma once
 
+#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
+#error "Boost.Interprocess needs exceptions and RTTI: compile this file with -fexceptions -frtti"
+#endif
+
 #include <boost/interprocess/managed_mapped_file.hpp>
 #include <cstddef>
 #include <exception>
 #include <farheap/heap.hpp>
+#include <farheap/type_name.hpp>
 #include <memory>
 #include <new>
 #include <string>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -68,7 +72,11 @@ class InterprocessFile {
     const auto [from, length] = segment_.find<From>(name.c_str());
     if (from == nullptr) return fail(ErrorCode::kNotFound, kWhat, file_, "it has no object '" + name + "'");
     void* const memory = heap.allocate(length * sizeof(To), alignof(To));
-    if (memory == nullptr) return fail(ErrorCode::kNoSpace, kWhat, name, "the heap is full");
+    if (memory == nullptr) {
+      if (!heap.is_read_only()) return fail(ErrorCode::kNoSpace, kWhat, name, "the heap is full");
+      return fail(ErrorCode::kInvalidArgument, kWhat, name, heap.uri() + " was opened for reading",
+                  "open it with Heap::open()");
+    }
     To* const first = static_cast<To*>(memory);
     std::size_t made = 0;
     bool entered = false;
@@ -76,7 +84,7 @@ class InterprocessFile {
       for (; made < length; ++made) ::new (static_cast<void*>(first + made)) To(make(from[made]));
       entered = heap.add_entry({.kind = ObjectKind::kNamed,
                                 .name = name,
-                                .type = typeid(To).name(),
+                                .type = detail::type_name<To>(),
                                 .length = length,
                                 .element_bytes = sizeof(To),
                                 .address = first});

@@ -257,20 +257,26 @@ class basic_value {
       plain_.natural = static_cast<std::uint64_t>(number);
     }
   }
+  // For one part; it is given back unless it is taken.
+  template <class PartAllocator>
+  struct Room {
+    explicit Room(const Allocator& of) : allocator(of), memory(allocator.allocate(1)) {}
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    ~Room() {
+      if (memory != nullptr) allocator.deallocate(memory, 1);
+    }
+    PartAllocator allocator;
+    typename std::allocator_traits<PartAllocator>::pointer memory;
+  };
   // In the place of what was there, and nothing is lost when there is no room.
   template <class T, class... Arguments>
   T& emplace(Kind kind, Arguments&&... arguments) {
-    Rebound<T> allocator(allocator_);
-    const auto memory = allocator.allocate(1);
-    try {
-      ::new (static_cast<void*>(std::to_address(memory))) T(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      allocator.deallocate(memory, 1);
-      throw;
-    }
+    Room<Rebound<T>> room(allocator_);
+    ::new (static_cast<void*>(std::to_address(room.memory))) T(std::forward<Arguments>(arguments)...);
     clear();
     kind_ = kind;
-    parts_ = memory;
+    parts_ = std::exchange(room.memory, nullptr);
     return *part<T>(kind);
   }
   template <class T>

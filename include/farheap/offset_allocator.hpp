@@ -38,6 +38,15 @@ class offset_allocator {
     using other = offset_allocator<U>;
   };
 
+  // There is none: it is only declared so that the compiler says so in one line.
+  template <class U = T>
+  offset_allocator() noexcept {
+    static_assert(
+        detail::kNever<U>,
+        "what lives in a heap is made with the heap's allocator: farheap::offset_allocator<std::byte>(heap), or "
+        "inside of a container emplace_back(\"text\"), emplace(\"text\", value), which hand theirs on "
+        "(docs/containers.md)");
+  }
   explicit offset_allocator(HeapRoot* root) noexcept : root_(root) {}
   explicit offset_allocator(const Heap& heap) noexcept : root_(heap.allocator<T>().root()) {}
   template <class U>

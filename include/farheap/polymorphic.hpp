@@ -33,6 +33,7 @@ bool register_polymorphic(const std::type_info& type, std::size_t bytes);
 
 }  // namespace farheap
 
+#if defined(__cpp_rtti)
 #define FARHEAP_POLYMORPHIC(...)                                                                    \
   template <>                                                                                       \
   struct farheap::polymorphic<__VA_ARGS__> : std::true_type {                                       \
@@ -41,3 +42,11 @@ bool register_polymorphic(const std::type_info& type, std::size_t bytes);
     inline static const bool registered =                                                           \
         farheap::detail::register_polymorphic(typeid(__VA_ARGS__), sizeof(__VA_ARGS__));            \
   };
+#else
+// Tables are found by the type_info that they begin with.
+#define FARHEAP_POLYMORPHIC(...)                                                                  \
+  template <>                                                                                     \
+  struct farheap::polymorphic<__VA_ARGS__> : std::true_type {                                     \
+    static_assert(!std::is_same_v<__VA_ARGS__, __VA_ARGS__>, "FARHEAP_POLYMORPHIC needs -frtti"); \
+  };
+#endif

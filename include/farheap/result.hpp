@@ -6,8 +6,10 @@
 // Thread-safety: plain values.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace farheap {
 
@@ -35,6 +37,41 @@ struct Error {
   // In one line. Passwords in URIs are left out.
   [[nodiscard]] std::string message() const;
 };
+
+}  // namespace farheap
+
+// value() of a Result without a value throws this: what() is the error's message. In a program without exceptions it
+// ends the program with that message.
+template <>
+class tl::bad_expected_access<farheap::Error> : public std::exception {
+ public:
+  explicit bad_expected_access(farheap::Error error) : error_(std::move(error)), text_(error_.message()) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] const farheap::Error& error() const& { return error_; }
+  [[nodiscard]] farheap::Error& error() & { return error_; }
+  [[nodiscard]] farheap::Error&& error() && { return std::move(error_); }
+
+ private:
+  farheap::Error error_;
+  std::string text_;
+};
+
+namespace farheap {
+
+using BadResult = tl::bad_expected_access<Error>;
+namespace detail {
+[[noreturn]] void throw_bad_result(BadResult&& error);
+}  // namespace detail
+
+}  // namespace farheap
+
+// The library throws, whatever the program is compiled with: tl's own goes on at random without exceptions.
+template <>
+[[noreturn]] inline void tl::detail::throw_exception(farheap::BadResult&& error) {
+  farheap::detail::throw_bad_result(std::move(error));
+}
+
+namespace farheap {
 
 // An error whose reason is an errno value. The code is derived from it (EACCES: kPermission, ENOSPC: kNoSpace, ...).
 [[nodiscard]] Error errno_error(int errno_value, std::string what, std::string subject, std::string remedy = {});

@@ -38,8 +38,12 @@ template <class Call>
 int guarded(const char* what, const char* name, const Call& call) {
   try {
     return call();
+  } catch (const farheap::ReadOnlyHeap& error) {
+    return fail_with({farheap::ErrorCode::kInvalidArgument, what, name, error.what(), ""});
+  } catch (const farheap::HeapFull& error) {
+    return fail_with({farheap::ErrorCode::kNoSpace, what, name, error.what(), ""});
   } catch (const std::bad_alloc&) {
-    return fail_with({farheap::ErrorCode::kNoSpace, what, name, "the heap is full", "make it with a larger capacity"});
+    return fail_with({farheap::ErrorCode::kNoSpace, what, name, "there is no memory", ""});
   } catch (const std::exception& error) {
     return fail_with({farheap::ErrorCode::kConflict, what, name, error.what(), ""});
   }
@@ -51,6 +55,11 @@ int outcome(const char* on, const Call& call) {
     const farheap::Status status = call();
     return status ? FARHEAP_DONE : fail_with(status.error());
   });
+}
+
+void tell_of_reading(const farheap::Heap& heap) {
+  fail_with({farheap::ErrorCode::kInvalidArgument, "cannot allocate in the heap", heap.uri(),
+             "it was opened for reading", "open it with FARHEAP_OPEN"});
 }
 
 using Byte = unsigned char;
@@ -111,7 +120,9 @@ int farheap_heap_check(const char* uri) {
 }
 
 void* farheap_heap_allocate(farheap_heap* heap, size_t bytes, size_t alignment) {
-  return heap->heap.allocate(bytes, alignment == 0 ? 16 : alignment);
+  void* const memory = heap->heap.allocate(bytes, alignment == 0 ? 16 : alignment);
+  if (memory == nullptr && heap->heap.is_read_only()) tell_of_reading(heap->heap);
+  return memory;
 }
 void* farheap_heap_reallocate(farheap_heap* heap, void* object, size_t bytes) {
   return heap->heap.reallocate(object, bytes);
@@ -134,7 +145,7 @@ void* farheap_heap_named(farheap_heap* heap, const char* name, size_t bytes) {
   constexpr char kWhat[] = "cannot make a named object";
   void* object = nullptr;
   (void)guarded(kWhat, name, [&] {
-    (void)heap->heap.find_or_construct<Byte>(name)[bytes](Byte{0});
+    (void)heap->heap.construct<Byte>(name)[bytes](Byte{0});
     const auto found = heap->heap.find_array<Byte>(name);
     if (found.length == bytes) {
       object = found.first;

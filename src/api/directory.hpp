@@ -64,6 +64,7 @@ class Directory {
 
  private:
   friend class DirectoryCheck;
+  friend class DirectoryWatch;
   [[nodiscard]] bool make_room(heap::Heap& heap);
   [[nodiscard]] static std::uint64_t hash_of(std::uint32_t kind, std::string_view name);
   [[nodiscard]] ObjectRecord*& by_name(std::uint64_t hash) const { return buckets_[hash & (bucket_count_ - 1)]; }

@@ -19,6 +19,7 @@
 
 #include "api/commit_holds.hpp"
 #include "api/directory.hpp"
+#include "api/directory_watch.hpp"
 #include "api/forked_children.hpp"
 #include "api/heap_lock.hpp"
 #include "api/heap_place.hpp"
@@ -46,14 +47,17 @@ namespace api {
 // At its place in the heap's root.
 class Resource final : public std::pmr::memory_resource {
  public:
-  Resource(HeapRoot& root, api::CommitHolds& holds) : root_(root), holds_(holds) {}
+  Resource(HeapRoot& root, api::CommitHolds& holds, const segment::KeptSegment& segment)
+      : root_(root), holds_(holds), segment_(segment) {}
+  // Says why an allocation failed: HeapFull, ReadOnlyHeap.
+  [[noreturn]] void refuse(std::size_t bytes) const;
   // By way of the heap's root: for what lives in the heap and has nothing else.
   [[nodiscard]] api::CommitHolds& commit_holds() const { return holds_; }
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     void* const memory = root_.books.allocate_aligned(bytes, alignment);
-    if (memory == nullptr) throw std::bad_alloc();
+    if (memory == nullptr) refuse(bytes);
     return memory;
   }
   void do_deallocate(void* pointer, std::size_t, std::size_t) override { root_.books.free(pointer); }
@@ -61,6 +65,7 @@ class Resource final : public std::pmr::memory_resource {
 
   HeapRoot& root_;
   api::CommitHolds& holds_;
+  const segment::KeptSegment& segment_;
 };
 static_assert(sizeof(Resource) <= sizeof(HeapRoot::resource));
 
@@ -80,10 +85,15 @@ struct Heap::State final : api::ForkWatcher {
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
   [[nodiscard]] Error no_room(Error error) const;
+  // Requires: the directory and the allocator's books are at rest.
+  [[nodiscard]] Status check_own_books();
+  // Throws ReadOnlyHeap if that is what it is.
+  void must_be_writable(const char* what, std::string_view name) const;
   [[nodiscard]] Status put_virtual_tables_right();
   void is_forked_child() noexcept override;
   [[nodiscard]] Status read_in_child();
   [[nodiscard]] Status ready_to_read();
+  [[nodiscard]] heap::KeptRange range() const { return {segment->base(), segment->base() + segment->capacity_bytes()}; }
   [[nodiscard]] HeapRoot& root() const { return *reinterpret_cast<HeapRoot*>(segment->root()); }
 
   api::HeapPlace place;
@@ -92,6 +102,7 @@ struct Heap::State final : api::ForkWatcher {
   base::Gate gate;                      // closed: the allocator's books are at rest
   api::CommitHolds holds;               // inside: no commit cuts
   mutable std::shared_mutex directory;  // guards the directory's records
+  api::DirectoryWatch watch;            // as the directory
   bool attached = false;
   pid_t owner = getpid();
   int binding = -1;  // of the allocator's threads

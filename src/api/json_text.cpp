@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <farheap/heap.hpp>
 #include <farheap/json/text.hpp>
 #include <nlohmann/json.hpp>
 
@@ -112,6 +113,19 @@ Status read(std::string_view text, std::size_t depth, Events& events) {
   Reader reader(text, depth, events);
   (void)Nlohmann::sax_parse(text.begin(), text.end(), &reader);
   return std::move(reader.status);
+}
+
+Status read_into_heap(std::string_view text, std::size_t depth, Events& events) {
+  const auto wrong = [&](ErrorCode code, const char* why, const char* remedy) {
+    return fail(code, "cannot read JSON", std::to_string(text.size()) + " bytes", why, remedy);
+  };
+  try {
+    return read(text, depth, events);
+  } catch (const ReadOnlyHeap& error) {
+    return wrong(ErrorCode::kInvalidArgument, error.what(), "");
+  } catch (const std::bad_alloc& error) {
+    return wrong(ErrorCode::kNoSpace, error.what(), "");
+  }
 }
 
 Status append_text(std::string& to, std::string_view text) {

@@ -123,7 +123,7 @@ Result<Heap> Heap::State::start(std::unique_ptr<State> state, std::unique_ptr<St
     state->root().books.attach(segment, segment.tables(), &state->gate);
   }
   state->attached = !reads;
-  ::new (static_cast<void*>(state->root().resource)) api::Resource(state->root(), state->holds);
+  ::new (static_cast<void*>(state->root().resource)) api::Resource(state->root(), state->holds, segment);
   if (!options.any_types && how != How::kCheck) {
     if (Status right = state->put_virtual_tables_right(); !right) return fail(std::move(right.error()));
   }
@@ -177,7 +177,7 @@ Status Heap::State::read_in_child() {
 // What this process needs of its own in pages that it does not change otherwise.
 Status Heap::State::ready_to_read() {
   root().books.attach_to_read();
-  ::new (static_cast<void*>(root().resource)) api::Resource(root(), holds);
+  ::new (static_cast<void*>(root().resource)) api::Resource(root(), holds, *segment);
   return options.any_types ? Status{} : put_virtual_tables_right();
 }
 
@@ -302,7 +302,7 @@ Status Heap::check(std::string_view uri, const CheckOptions& options) {
   if (!opened) return fail(std::move(opened.error()));
   State& state = *opened->state_;
   std::string why;
-  const heap::KeptRange range{state.segment->base(), state.segment->base() + state.segment->capacity_bytes()};
+  const heap::KeptRange range = state.range();
   const HeapRoot& root = state.root();
   if (!state.segment->check(why) || !root.books.check(why, range) || !root.directory.check(why, range)) {
     return fail(ErrorCode::kCorrupt, "the heap's books are wrong", state.place.uri, why,

@@ -8,7 +8,9 @@
 #include <shared_mutex>
 
 #include "api/heap_state.hpp"
+#include "api/type_text.hpp"
 #include "api/virtual_tables.hpp"
+#include "base/units.hpp"
 
 namespace farheap {
 
@@ -16,6 +18,35 @@ namespace farheap {
 
 void* detail::allocate(HeapRoot* root, std::size_t bytes, std::size_t alignment) noexcept {
   return alignment <= 16 ? root->books.allocate(bytes) : root->books.allocate_aligned(bytes, alignment);
+}
+
+void* detail::allocate_array(HeapRoot* root, std::size_t count, std::size_t element_bytes, std::size_t alignment) {
+  if (count > SIZE_MAX / element_bytes) throw std::bad_array_new_length();
+  void* const memory = allocate(root, count * element_bytes, alignment);
+  if (memory == nullptr) reinterpret_cast<api::Resource*>(root->resource)->refuse(count * element_bytes);
+  return memory;
+}
+
+void api::Resource::refuse(std::size_t bytes) const {
+  const std::string uri = segment_.store().describe();
+  if (segment_.read_only()) {
+    throw ReadOnlyHeap(
+        fmt::format("cannot allocate in a heap: {}: it was opened for reading; open it with Heap::open() "
+                    "to change it",
+                    uri));
+  }
+  throw HeapFull(
+      fmt::format("the heap is full: {}: no room for {} of its {}; make it with a larger capacity, or free "
+                  "something",
+                  uri, base::format_size(bytes), base::format_size(segment_.capacity_bytes())));
+}
+
+void Heap::State::must_be_writable(const char* what, std::string_view name) const {
+  if (!segment->read_only()) return;
+  throw ReadOnlyHeap(
+      fmt::format("cannot {} '{}': the heap {} was opened for reading; open it with Heap::open() to "
+                  "change it",
+                  what, name, place.uri));
 }
 
 void detail::deallocate(HeapRoot* root, void* pointer) noexcept { root->books.free(pointer); }
@@ -47,11 +78,33 @@ bool Heap::owns(const void* pointer) const noexcept {
 
 namespace {
 
-void check_type(const api::ObjectRecord& record, std::string_view type, std::size_t element_bytes) {
-  if (record.type == type && record.element_bytes == element_bytes) return;
-  throw TypeMismatch(fmt::format("the object '{}' is of type {} with {} bytes, and was asked for as {} with {}",
-                                 record.name == nullptr ? "" : record.name, record.type, record.element_bytes, type,
-                                 element_bytes));
+std::string_view name_of(const api::ObjectRecord& record) {
+  return {record.name == nullptr ? "" : record.name, record.name_bytes};
+}
+
+std::string type_and_bytes(std::string_view type, std::size_t bytes) {
+  return fmt::format("{} of {} byte{}", api::short_type(type), bytes, bytes == 1 ? "" : "s");
+}
+
+// A length of 0: whatever it is.
+void check_type(const api::ObjectRecord& record, std::string_view type, std::size_t element_bytes,
+                std::size_t length = 0) {
+  const bool is_unique = static_cast<ObjectKind>(record.kind) == ObjectKind::kUnique;
+  const std::string which = is_unique ? "the unique object" : fmt::format("the object '{}'", name_of(record));
+  if (record.element_bytes != element_bytes || !api::is_same_type(record.type, type)) {
+    const bool alike = api::short_type(record.type) == api::short_type(type);
+    throw TypeMismatch(fmt::format(
+        "{} is a {}, and was asked for as a {}{}", which, type_and_bytes(record.type, record.element_bytes),
+        type_and_bytes(type, element_bytes),
+        alike && record.element_bytes == element_bytes
+            ? fmt::format(" (in full: {}, and {})", api::readable_type(record.type), api::readable_type(type))
+            : ""));
+  }
+  if (length == 0 || record.length == length) return;
+  throw TypeMismatch(
+      fmt::format("{} has {} element{} of type {}, and was asked for with {}; find_array() tells how many "
+                  "there are",
+                  which, record.length, record.length == 1 ? "" : "s", api::short_type(type), length));
 }
 
 }  // namespace
@@ -60,8 +113,14 @@ Heap::Entry Heap::look_up(const Key& key) const {
   std::shared_lock lock(state_->directory);
   const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(key.kind), key.name);
   if (record == nullptr) return {};
-  check_type(*record, key.type, key.element_bytes);
+  check_type(*record, key.type, key.element_bytes, key.length);
   return {record->object, record->length};
+}
+
+void* Heap::room_for(const Key& key, std::size_t length, std::size_t alignment) {
+  state_->must_be_writable("construct the object", key.name);
+  if (length == 0) throw std::bad_array_new_length();
+  return detail::allocate_array(root(), length, key.element_bytes, alignment);
 }
 
 bool Heap::enter(const Key& key, void* object, std::size_t length) {
@@ -69,18 +128,21 @@ bool Heap::enter(const Key& key, void* object, std::size_t length) {
     const auto tables = api::virtual_tables(key.type, key.element_bytes);
     if (!tables) throw TypeMismatch(tables.error().message());
   }
+  state_->must_be_writable("enter the object", key.name);
   std::unique_lock lock(state_->directory);
   api::Directory& directory = root()->directory;
   const auto kind = static_cast<std::uint32_t>(key.kind);
   if (key.kind != ObjectKind::kAnonymous && directory.find(kind, key.name) != nullptr) return false;
-  if (directory.enter(root()->books, kind, key.name, key.type, key.element_bytes, object, length,
-                      key.polymorphic ? api::ObjectRecord::kPolymorphic : std::uint16_t{0}) == nullptr) {
-    throw std::bad_alloc();
-  }
+  const api::ObjectRecord* const record =
+      directory.enter(root()->books, kind, key.name, key.type, key.element_bytes, object, length,
+                      key.polymorphic ? api::ObjectRecord::kPolymorphic : std::uint16_t{0});
+  if (record == nullptr) static_cast<api::Resource*>(resource())->refuse(sizeof *record + key.name.size());
+  state_->watch.add(*record);
   return true;
 }
 
 Heap::Entry Heap::take(const Key& key, const void* object) {
+  state_->must_be_writable("destroy the object", key.name);
   std::unique_lock lock(state_->directory);
   api::Directory& directory = root()->directory;
   api::ObjectRecord* const record =
@@ -88,18 +150,32 @@ Heap::Entry Heap::take(const Key& key, const void* object) {
   if (record == nullptr) return {};
   check_type(*record, key.type, key.element_bytes);
   const Entry entry{record->object, record->length};
+  state_->watch.remove(*record);
   directory.remove(root()->books, record);
   return entry;
 }
 
+namespace {
+
+Status opened_for_reading(const char* what, std::string uri) {
+  return fail(ErrorCode::kInvalidArgument, what, std::move(uri), "the heap was opened for reading",
+              "open it with Heap::open() to change it");
+}
+
+}  // namespace
+
 Status Heap::describe(const void* object, std::string_view description) {
+  if (is_read_only()) return opened_for_reading("cannot describe an object", uri());
   std::unique_lock lock(state_->directory);
   api::ObjectRecord* const record = root()->directory.find(object);
   if (record == nullptr) {
     return fail(ErrorCode::kNotFound, "cannot describe an object", fmt::format("{}", object),
                 "construct() did not return it, or it was destroyed");
   }
-  if (root()->directory.describe(root()->books, *record, description)) return {};
+  state_->watch.remove(*record);
+  const bool described = root()->directory.describe(root()->books, *record, description);
+  state_->watch.add(*record);
+  if (described) return {};
   return fail(ErrorCode::kNoSpace, "cannot describe an object", uri(), "the heap is full");
 }
 
@@ -150,9 +226,10 @@ bool Heap::add_entry(const ObjectEntry& entry) {
 
 namespace {
 
-Heap::Found<void> remove_from(HeapRoot& root, api::ObjectRecord* record) {
+Heap::Found<void> remove_from(HeapRoot& root, api::DirectoryWatch& watch, api::ObjectRecord* record) {
   if (record == nullptr) return {};
   const Heap::Found<void> found{record->object, record->length};
+  watch.remove(*record);
   root.directory.remove(root.books, record);
   return found;
 }
@@ -160,13 +237,15 @@ Heap::Found<void> remove_from(HeapRoot& root, api::ObjectRecord* record) {
 }  // namespace
 
 Heap::Found<void> Heap::remove_entry(ObjectKind kind, std::string_view name) {
+  state_->must_be_writable("remove the object", name);
   std::unique_lock lock(state_->directory);
-  return remove_from(*root(), root()->directory.find(static_cast<std::uint32_t>(kind), name));
+  return remove_from(*root(), state_->watch, root()->directory.find(static_cast<std::uint32_t>(kind), name));
 }
 
 Heap::Found<void> Heap::remove_entry(const void* object) {
+  state_->must_be_writable("remove the object", "");
   std::unique_lock lock(state_->directory);
-  return remove_from(*root(), root()->directory.find(object));
+  return remove_from(*root(), state_->watch, root()->directory.find(object));
 }
 
 // ---- facts
@@ -196,6 +275,7 @@ std::string Heap::description() const {
 }
 
 Status Heap::set_description(std::string_view description) {
+  if (is_read_only()) return opened_for_reading("cannot describe the heap", uri());
   auto* const text = static_cast<char*>(allocate(description.size() + 1));
   if (text == nullptr) return fail(ErrorCode::kNoSpace, "cannot describe the heap", uri(), "it is full");
   std::copy(description.begin(), description.end(), text);

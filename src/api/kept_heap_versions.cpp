@@ -10,6 +10,22 @@
 
 namespace farheap {
 
+// The allocator's books and the table of objects lie where the program may write, so a program that writes behind the
+// end of an object may hit them. What has changed since the last commit is looked at, and no commit makes damage last.
+Status Heap::State::check_own_books() {
+  std::string why;
+  const auto keep_changed = [&](std::vector<std::uint64_t>& pages) { segment->keep_changed(pages); };
+  if (segment->check_head(why) && root().books.check_changed(why, range(), keep_changed) &&
+      watch.check(root().directory, range(), keep_changed, why)) {
+    return {};
+  }
+  return fail(ErrorCode::kCorrupt, "cannot commit", place.uri,
+              "something has written over the heap's own books since the last commit: " + why,
+              fmt::format("close the heap and open it again: it is as it was at commit {}. Then look for what writes "
+                          "behind the end of an object: find_array() tells how many elements there are",
+                          segment->versions().last_commit().commit));
+}
+
 // Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
 // up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
 // which has to be at rest, is shared with them.
@@ -30,6 +46,12 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
   holds.stop();
   std::shared_lock no_names(directory);
   gate.close();
+  if (Status sound = check_own_books(); !sound) {
+    gate.open();
+    no_names.unlock();
+    holds.resume();
+    return sound;
+  }
   bool open = false;
   const auto at_cut = [&] {
     open = true;

@@ -16,6 +16,8 @@ std::string Error::message() const {
   return base::without_secrets(text);
 }
 
+void detail::throw_bad_result(BadResult&& error) { throw BadResult(std::move(error)); }
+
 tl::unexpected<Error> fail(ErrorCode code, std::string what, std::string subject, std::string why, std::string remedy) {
   Error error{code, std::move(what), std::move(subject), std::move(why), std::move(remedy)};
   for (auto* part : {&error.what, &error.subject, &error.why, &error.remedy}) *part = base::without_secrets(*part);

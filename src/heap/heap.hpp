@@ -25,8 +25,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/gate.hpp"
 #include "base/metadata_source.hpp"
@@ -79,6 +81,11 @@ class Heap {
   // that may be damaged: nothing outside of `kept` is read. Calls malloc().
   // Requires: no other use of the heap meanwhile, and not by a thread of this heap's as its malloc().
   [[nodiscard]] bool check(std::string& why, const KeptRange& kept = {}) const;
+
+  // Of a kept heap in use, while the gate is closed: what the books say of themselves, and the records of slabs on
+  // pages that changed. keep_changed() leaves those pages in the list (as numbers from kept.begin on) that may have.
+  using KeepChanged = std::function<void(std::vector<std::uint64_t>& pages)>;
+  [[nodiscard]] bool check_changed(std::string& why, const KeptRange& kept, const KeepChanged& keep_changed) const;
 
   // False if the memory for the books could not be had; then every allocation returns nullptr.
   [[nodiscard]] bool usable() const noexcept { return usable_; }

@@ -23,6 +23,7 @@ class BookCheck {
     return tables() && slabs() && chunks() && bins() && large() && ranges() && caches(heap_.living_, true) &&
            caches(heap_.spare_, false) && cached_once() && arenas();
   }
+  [[nodiscard]] bool changed(const Heap::KeepChanged& keep_changed) { return heads() && changed_slabs(keep_changed); }
 
  private:
   struct BinFound {
@@ -42,6 +43,8 @@ class BookCheck {
     return false;
   }
 
+  [[nodiscard]] bool heads();
+  [[nodiscard]] bool changed_slabs(const Heap::KeepChanged& keep_changed);
   [[nodiscard]] bool tables();
   [[nodiscard]] bool slabs();
   [[nodiscard]] bool slab(std::size_t granule, unsigned size_class);
@@ -74,9 +77,8 @@ class BookCheck {
   std::array<unsigned, Heap::kMostArenas> arena_threads_{};
 };
 
-bool BookCheck::tables() {
+bool BookCheck::heads() {
   const HeapMap& map = heap_.map_;
-  const ChunkPool& pool = heap_.pool_;
   if (!kept_.holds(&heap_, sizeof heap_)) return wrong("the heap itself lies outside of the kept range");
   // As a byte: a damaged bool has no value.
   if (*reinterpret_cast<const unsigned char*>(&heap_.usable_) != 1) return wrong("the heap was never usable");
@@ -94,14 +96,47 @@ bool BookCheck::tables() {
     return wrong("the bins lie outside of the kept range");
   }
   if (!map.is_sound(kept_)) return wrong("a table of the heap's map has another length or lies elsewhere");
+  if (heap_.pool_.chunk_limit_ > chunk_count_)
+    return wrong("chunks up to number {} were used", heap_.pool_.chunk_limit_);
+  found_.resize(bins);
+  in_slabs_.resize(heap_.pool_.chunk_limit_);
+  is_slab_.resize(heap_.pool_.chunk_limit_ * kGranulesPerChunk);
+  return true;
+}
+
+bool BookCheck::tables() {
+  if (!heads()) return false;
+  const ChunkPool& pool = heap_.pool_;
   if (!pool.chunks_.is_sound(chunk_count_ + 1, kept_) || !pool.with_free_.is_sound(chunk_count_ + 1, kept_) ||
       !pool.with_dirty_.is_sound(chunk_count_ + 1, kept_)) {
     return wrong("a table of the chunks has another length, lies elsewhere, or its levels do not agree");
   }
-  if (pool.chunk_limit_ > chunk_count_) return wrong("chunks up to number {} were used", pool.chunk_limit_);
-  found_.resize(bins);
-  in_slabs_.resize(pool.chunk_limit_);
-  is_slab_.resize(pool.chunk_limit_ * kGranulesPerChunk);
+  return true;
+}
+
+// One page of records at a time; a slab whose first record lies on the page before is looked at once.
+bool BookCheck::changed_slabs(const Heap::KeepChanged& keep_changed) {
+  const auto page_of = [&](std::size_t granule) {
+    const auto at = reinterpret_cast<std::uintptr_t>(&heap_.map_.record(granule));
+    return (at - reinterpret_cast<std::uintptr_t>(kept_.begin)) / base::kPageBytes;
+  };
+  std::vector<std::uint64_t> pages;
+  for (std::size_t granule = 0; granule < is_slab_.size(); granule += base::kPageBytes / sizeof(Slab)) {
+    pages.push_back(page_of(granule));
+  }
+  const std::uint64_t first_page = pages.empty() ? 0 : pages.front();
+  keep_changed(pages);
+  for (const std::uint64_t page : pages) {
+    const std::size_t first = (page - first_page) * (base::kPageBytes / sizeof(Slab));
+    const std::size_t end = std::min(first + base::kPageBytes / sizeof(Slab), is_slab_.size());
+    for (std::size_t granule = first; granule < end; ++granule) {
+      const unsigned size_class = heap_.map_.class_of_granule(granule);
+      if (size_class == 0) continue;
+      const unsigned back = heap_.map_.record(granule).granules_back;
+      if (back > granule % kGranulesPerChunk) return wrong("the slab of granule {} begins {} before it", granule, back);
+      if (!is_slab_[granule - back] && !slab(granule - back, size_class)) return false;
+    }
+  }
   return true;
 }
 
@@ -367,6 +402,10 @@ bool BookCheck::arenas() {
     return wrong("arena {} counts {} threads; there are {}", i, heap_.arena_threads_[i], arena_threads_[i]);
   }
   return true;
+}
+
+bool Heap::check_changed(std::string& why, const KeptRange& kept, const KeepChanged& keep_changed) const {
+  return BookCheck(*this, kept, why).changed(keep_changed);
 }
 
 bool Heap::check(std::string& why, const KeptRange& kept) const { return BookCheck(*this, kept, why).all(); }

@@ -161,6 +161,8 @@ class Pager {
   // Not done: its pages count as changed again.
   void end_commit(bool done);
   [[nodiscard]] bool has_changes() const;
+  // Of these pages those stay in the list that differ from what the backing has.
+  void keep_changed(std::vector<PageNumber>& pages) const;
 
   // ---- flush (pager_flush.cpp). Requires: !track_changes.
   // What the program wrote before this call is in the backing when it returns; all stays in memory. (A page whose hash

@@ -77,6 +77,11 @@ bool Pager::has_changes() const {
   return changes_.any_changed();
 }
 
+void Pager::keep_changed(std::vector<PageNumber>& pages) const {
+  Lock lock(mutex_);
+  std::erase_if(pages, [&](PageNumber page) { return !changes_.is_changed(page); });
+}
+
 std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
   pause_eviction(true);
   freeze();

@@ -6,6 +6,11 @@
 #include "pager/contents.hpp"
 
 namespace farheap::segment {
+namespace {
+
+constexpr std::uint64_t kExtent = 512;  // pages: those written together are often neighbours
+
+}  // namespace
 
 void KeptBacking::forget(pager::PageRun run) {
   if (snapshot_ != nullptr) return;
@@ -26,8 +31,26 @@ void KeptBacking::hold() {
   holding_ = true;
 }
 
-void KeptBacking::go_on() {
+// By the pager, between commits.
+Status KeptBacking::write(std::span<const Write> runs) {
+  {
+    std::lock_guard lock(mutex_);
+    for (const Write& one : runs) {
+      const std::uint64_t last = one.run.first + one.run.count - 1;
+      for (std::uint64_t i = one.run.first / kExtent; i <= last / kExtent; ++i) written_.insert(i);
+    }
+  }
+  return versions_.write(runs);
+}
+
+void KeptBacking::keep_written(std::vector<pager::PageNumber>& pages) {
   std::lock_guard lock(mutex_);
+  std::erase_if(pages, [&](pager::PageNumber page) { return !written_.contains(page / kExtent); });
+}
+
+void KeptBacking::go_on(bool done) {
+  std::lock_guard lock(mutex_);
+  if (done) written_.clear();
   for (const pager::PageRun run : forgotten_) forget_now(run);
   forgotten_.clear();
   holding_ = false;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "pager/view.hpp"
@@ -24,13 +25,15 @@ class KeptBacking final : public pager::Backing {
     return snapshot_ != nullptr ? versions_.read(*snapshot_, runs) : versions_.read(runs);
   }
   Result<Stored> stored_from(pager::PageNumber first) override { return versions_.stored_from(snapshot_, first); }
-  Status write(std::span<const Write> runs) override { return versions_.write(runs); }
+  Status write(std::span<const Write> runs) override;
   void forget(pager::PageRun run) override;
 
   void hold();
   // Pages of the commit.
   [[nodiscard]] Status take(std::span<const pager::PageRun> runs, const std::byte* bytes);
-  void go_on();
+  void go_on(bool done);
+  // Of these pages those stay in the list that may have been written since the last commit that was done.
+  void keep_written(std::vector<pager::PageNumber>& pages);
 
  private:
   void forget_now(pager::PageRun run);
@@ -40,6 +43,7 @@ class KeptBacking final : public pager::Backing {
   std::mutex mutex_;  // guards all below
   bool holding_ = false;
   std::vector<pager::PageRun> forgotten_;
+  std::unordered_set<std::uint64_t> written_;  // extents
 };
 
 }  // namespace farheap::segment

@@ -317,20 +317,39 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
       case Kind::kRemoval: status = versions_->remove(name); break;
     }
   }
-  backing_->go_on();
+  backing_->go_on(status.has_value());
   pager_->end_commit(status.has_value());
   if (cleaner_) cleaner_->end_commit();
   return status;
 }
 
-bool KeptSegment::check(std::string& why) const {
+void KeptSegment::keep_changed(std::vector<std::uint64_t>& pages) const {
+  AtTheTables working;
+  std::vector<pager::PageNumber> written = pages;
+  backing_->keep_written(written);
+  pager_->keep_changed(pages);
+  pages.insert(pages.end(), written.begin(), written.end());
+}
+
+bool KeptSegment::check_head(std::string& why) const {
   const KeptBooks& mine = books();
+  if (mine.magic != KeptBooks::kMagic || mine.format == 0 || mine.format > KeptBooks::kFormat) {
+    why = fmt::format("its first page says {:#x}, of format {}", mine.magic, mine.format);
+    return false;
+  }
   const std::byte* const tables = base() + KeptBooks::kBytes + KeptBooks::kRootBytes;
   if (mine.end_of_tables != table_bytes(capacity_bytes()) || mine.next_table > mine.end_of_tables ||
       mine.next_table < static_cast<std::uint64_t>(tables - base())) {
     why = fmt::format("tables reach to {} of {}, which cannot be", mine.next_table, mine.end_of_tables);
     return false;
   }
+  return true;
+}
+
+bool KeptSegment::check(std::string& why) const {
+  if (!check_head(why)) return false;
+  const KeptBooks& mine = books();
+  const std::byte* const tables = base() + KeptBooks::kBytes + KeptBooks::kRootBytes;
   return mine.runs.check(why, {base() + mine.end_of_tables, base() + capacity_bytes()},
                          {tables, base() + mine.next_table});
 }

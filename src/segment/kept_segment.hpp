@@ -107,6 +107,10 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
 
   // Whether the books of addresses agree with each other, without a look at anything else; if not, why says where.
   [[nodiscard]] bool check(std::string& why) const;
+  // What the first page says of itself, alone.
+  [[nodiscard]] bool check_head(std::string& why) const;
+  // Of these pages those stay in the list that may differ from the last commit; some may come twice.
+  void keep_changed(std::vector<std::uint64_t>& pages) const;
 
   // Has the store let go of what no commit came to be, and brings pages together that commits have scattered over it:
   // part of the next commit. Calls progress(bytes

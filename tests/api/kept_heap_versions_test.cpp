@@ -374,7 +374,7 @@ TEST_F(KeptHeapVersionsTest, AHeapThatIsReadGivesNoMemory) {
   EXPECT_EQ(heap.allocate(10), nullptr);
   EXPECT_EQ(heap.allocate(1_MiB), nullptr);
   EXPECT_EQ(heap.allocate(100, 4096), nullptr);
-  EXPECT_THROW((void)heap.construct<int>("other")(6), std::bad_alloc);
+  EXPECT_THROW((void)heap.construct<int>("other")(6), ReadOnlyHeap);
   EXPECT_EQ(*heap.find<int>("number"), 5);
 }
 

@@ -10,6 +10,7 @@
 // Thread-safety: as in std::.
 #pragma once
 
+#include <compare>
 #include <deque>
 #include <farheap/scoped_allocator.hpp>
 #include <forward_list>
@@ -27,6 +28,14 @@
 namespace farheap {
 
 using string = std::basic_string<char, std::char_traits<char>, allocator<char>>;
+
+// Text from outside is compared with text in a heap as it is: index.find("w" + word) makes no copy.
+[[nodiscard]] inline bool operator==(const string& a, const std::string& b) noexcept {
+  return std::string_view(a) == std::string_view(b);
+}
+[[nodiscard]] inline std::strong_ordering operator<=>(const string& a, const std::string& b) noexcept {
+  return std::string_view(a) <=> std::string_view(b);
+}
 
 // std::hash, which knows no strings with allocators; those are found by any text.
 template <class Key>

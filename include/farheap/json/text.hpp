@@ -39,6 +39,9 @@ class Events {
 // Until the end of the text, or the first error: kInvalidArgument, with line and column. What `events` throws passes
 // through.
 [[nodiscard]] Status read(std::string_view text, std::size_t depth, Events& events);
+// As read(), for values that take memory from a heap: kNoSpace when it is full, kInvalidArgument if it was opened for
+// reading.
+[[nodiscard]] Status read_into_heap(std::string_view text, std::size_t depth, Events& events);
 
 // With its quotation marks and escapes. kInvalidArgument if it is not UTF-8.
 [[nodiscard]] Status append_text(std::string& to, std::string_view text);

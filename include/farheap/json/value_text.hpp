@@ -3,7 +3,8 @@
 // What farheap/json.hpp promises, of values and of their text. Included by it.
 #pragma once
 
-#include <charconv>
+#include <farheap/json.hpp>
+#include <string>
 #include <vector>
 
 namespace farheap::json {
@@ -158,12 +159,7 @@ template <class Allocator>
 Result<basic_value<Allocator>> parse(std::string_view text, const Allocator& allocator, const ParseOptions& options) {
   basic_value<Allocator> parsed(allocator);
   detail::Builder<basic_value<Allocator>> builder(parsed);
-  try {
-    if (Status status = read(text, options.depth, builder); !status) return fail(std::move(status.error()));
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kNoSpace, "cannot read JSON", std::to_string(text.size()) + " bytes",
-                "there is no room for its values", "make the heap with a larger capacity, or free something");
-  }
+  if (Status status = read_into_heap(text, options.depth, builder); !status) return fail(std::move(status.error()));
   return parsed;
 }
 

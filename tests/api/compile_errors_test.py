@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What cannot live in a heap is refused when it is compiled, in words that say what to write instead; what can compiles."""
+
+import concurrent.futures
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HEAD = """#include <farheap/containers/std.hpp>
+#include <farheap/farheap.hpp>
+#include <any>
+#include <array>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <regex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <variant>
+#include <vector>
+struct Plain { int i; int* p; };
+struct Shape { virtual ~Shape() = default; };
+struct Circle : Shape { int radius = 1; };
+FARHEAP_POLYMORPHIC(Circle)
+struct Mine { std::string outside; };
+struct Theirs : std::vector<int> {};
+template <>
+struct farheap::may_live_in_heap<Mine> : std::false_type {};
+template <>
+struct farheap::may_live_in_heap<Theirs> : std::true_type {};
+using Index = farheap::map<farheap::string, farheap::vector<int>>;
+"""
+
+MEMORY = "std::allocator's memory is outside of the heap"
+OWNED = "std::unique_ptr and std::shared_ptr own memory outside of the heap"
+CODE = "functions lie elsewhere in the next run"
+LOCK = "a lock in a heap comes back as it was at the commit"
+SYSTEM = "this type of std:: keeps what is gone in the next run"
+VIRTUAL = "the tables of virtual functions are put right of objects that construct() makes, not inside of containers"
+ALLOCATOR = "what lives in a heap is made with the heap's allocator"
+
+# A type that construct<T> refuses, and why.
+REFUSED = {
+    "std::vector<int>": MEMORY,
+    "std::string": MEMORY,
+    "std::map<int, int>": MEMORY,
+    "farheap::vector<std::string>": MEMORY,
+    "farheap::map<int, farheap::vector<std::string>>": MEMORY,
+    "std::pair<int, std::string>": MEMORY,
+    "std::array<std::string, 3>": MEMORY,
+    "std::shared_ptr<int>": OWNED,
+    "std::unique_ptr<Plain>": OWNED,
+    "farheap::vector<std::shared_ptr<int>>": OWNED,
+    "std::optional<std::weak_ptr<int>>": OWNED,
+    "std::function<void()>": CODE,
+    "std::any": CODE,
+    "void (*)(int)": CODE,
+    "int (Plain::*)()": CODE,
+    "std::tuple<int, void (*)()>": CODE,
+    "std::mutex": LOCK,
+    "std::shared_mutex": LOCK,
+    "std::pair<int, std::once_flag>": LOCK,
+    "std::thread": SYSTEM,
+    "std::future<int>": SYSTEM,
+    "std::regex": SYSTEM,
+    "std::filesystem::path": SYSTEM,
+    "farheap::vector<Circle>": VIRTUAL,
+    "std::variant<int, Circle>": VIRTUAL,
+    "Mine": "farheap::may_live_in_heap<T> was specialised to say so",
+    "farheap::vector<Mine>": "farheap::may_live_in_heap<T> was specialised to say so",
+}
+
+# Types that have to be taken.
+TAKEN = ["int", "Plain", "int*", "int Plain::*", "farheap::vector<int*>", "Index", "std::optional<int>", "Circle",
+         "std::pair<farheap::string, int>", "std::pmr::vector<int>", "std::array<Plain, 3>", "std::variant<int, Plain>",
+         "farheap::vector<Circle*>", "Theirs", "farheap::unordered_map<farheap::string, Theirs>", "std::string_view",
+         "std::atomic<int>", "farheap::vector<bool>"]
+
+# Statements that everybody writes first, and what is said of them.
+STATEMENTS = {
+    'farheap::vector<farheap::string> v(heap.allocator<int>()); v.push_back("x");': ALLOCATOR,
+    "farheap::vector<int> v;": ALLOCATOR,
+    'Index i(heap.allocator<int>()); i["word"].push_back(1);': ALLOCATOR,
+    'farheap::string s("text");': ALLOCATOR,
+}
+
+# The forms that docs/containers.md shows.
+FORMS = """
+  auto& index = *heap.find_or_construct<Index>("index")();
+  std::string s = "ord";
+  index.emplace("w" + s, 0).first->second.push_back(17);
+  index[farheap::string("w" + s, heap.allocator<char>())].push_back(17);
+  if (const auto found = index.find("w" + s); found != index.end()) found->second.push_back(18);
+  auto& words = *heap.find_or_construct<farheap::vector<farheap::string>>("words")();
+  words.emplace_back("x");
+  words.emplace_back("w" + s);
+"""
+
+
+def body(statements):
+    return HEAD + "void test(farheap::Heap& heap) {\n(void)heap;\n" + statements + "\n}\n"
+
+
+def main():
+    include, compilers = sys.argv[1], sys.argv[2:]
+    taken = "\n".join(f'static_cast<void>(heap.find_or_construct<{one}>("{i}"));' for i, one in enumerate(TAKEN))
+    cases = [(f"construct<{one}>", body(f'static_cast<void>(heap.construct<{one}>("x"));'), why)
+             for one, why in REFUSED.items()]
+    cases += [(one, body(one), why) for one, why in STATEMENTS.items()]
+    cases += [("what may live in a heap", body(taken), None), ("the forms of containers.md", body(FORMS), None)]
+
+    def check(job):
+        compiler, (name, text, why) = job
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "case.cpp"
+            source.write_text(text, encoding="utf-8")
+            done = subprocess.run([compiler, "-std=c++20", "-I", include, "-fsyntax-only", "-Wall", "-Wno-unused", source],
+                                  check=False, capture_output=True, text=True)
+        said = " ".join(done.stderr.split())
+        if why is None and done.returncode != 0:
+            return f"{compiler}: {name}: does not compile:\n{done.stderr[:2000]}"
+        if why is not None and (done.returncode == 0 or why not in said):
+            return f"{compiler}: {name}: not refused with '{why}':\n{done.stderr[:2000]}"
+        return None
+
+    jobs = [(compiler, case) for compiler in compilers for case in cases]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        failures = [failure for failure in pool.map(check, jobs) if failure]
+    print("\n".join(failures) or f"{len(jobs)} cases are as they should be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
