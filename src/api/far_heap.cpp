@@ -83,6 +83,8 @@ struct FarHeap::State {
   std::unique_ptr<heap::Heap> local;             // kLocal
   std::mutex mutex;                              // guards what follows
   std::unordered_map<void*, std::size_t> sizes;  // kShared: of what this process allocated
+  std::mutex sync_mutex;                         // guards what follows
+  Status sync;                                   // the first that failed
 };
 
 Status FarHeap::State::check(const void* at, std::uint64_t bytes) const {
@@ -218,9 +220,12 @@ Status FarHeap::write(void* at, std::span<const std::byte> from) {
   return state_->memory.write(state_->offset_of(at), from);
 }
 
+// What was written before a sync that failed may be lost, and is in memory no more: no later one makes it durable.
 Status FarHeap::flush() {
   if (Status flushed = state_->memory.flush(); !flushed) return flushed;
-  return state_->store->sync();
+  std::lock_guard lock(state_->sync_mutex);
+  if (state_->sync) state_->sync = state_->store->sync();
+  return state_->sync;
 }
 
 }  // namespace farheap

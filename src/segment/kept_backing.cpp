@@ -50,7 +50,7 @@ Status KeptBacking::take(std::span<const pager::PageRun> runs, const std::byte* 
       goes_on = !zero;
     }
   }
-  return writes.empty() ? Status{} : versions_.write(writes);
+  return writes.empty() ? Status{} : versions_.write(writes, Versions::Writer::kKeeps);
 }
 
 }  // namespace farheap::segment

@@ -157,7 +157,10 @@ Result<FoundSuperblock> read_superblock(Store& store) {
       why_not = std::move(content.error());
       found.one_is_damaged = true;
     }
-    if (content && (!newest || content->commit > newest->commit)) newest = *content;
+    if (!content) continue;
+    found.other_is_the_one_before =
+        newest && std::max(newest->commit, content->commit) - std::min(newest->commit, content->commit) == 1;
+    if (!newest || content->commit > newest->commit) newest = *content;
   }
   if (why_not && (is_below_decorator(store, *why_not) || !newest)) return fail(std::move(*why_not));
   if (!newest) {

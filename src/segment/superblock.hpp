@@ -50,7 +50,8 @@ struct FoundSuperblock {
   Superblock content;
   // What the store calls the two blocks now: a writer replaces these and no others. 0 where a store has no versions.
   std::array<Version, kSuperblocks> versions{};
-  bool one_is_damaged = false;  // a commit that was interrupted; or else the content is the last but one
+  bool one_is_damaged = false;           // a commit that was interrupted; or else the content is the last but one
+  bool other_is_the_one_before = false;  // whole; otherwise a commit may have failed there
 };
 
 // kNotFound if neither was ever written; kCorrupt if both are damaged, or the store holds something else; kUnavailable

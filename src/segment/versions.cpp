@@ -3,6 +3,8 @@
 // Pages of a kept segment, to their slots and back. How they become versions is in versions_commit.cpp.
 #include "segment/versions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -57,6 +59,7 @@ BlockTree& Versions::map_of(const Snapshot* snapshot) {
 Status Versions::read_by(const Snapshot* snapshot, std::span<const Backing::Read> runs) {
   const std::size_t longest = longest_read(store_);
   std::vector<SlotRead> entries;
+  std::vector<Placed> doubtful;
   {
     std::lock_guard lock(mutex_);
     BlockTree& map = map_of(snapshot);
@@ -71,10 +74,24 @@ Status Versions::read_by(const Snapshot* snapshot, std::span<const Backing::Read
         } else {
           append(entries, at->slot(), into, longest);
         }
+        if (snapshot == nullptr && fresh_.is_doubtful(page)) {
+          doubtful.push_back({page, into, fresh_.sum(page), *at, *at});
+        }
       }
     }
   }
-  return read_slots(store_, entries);
+  if (Status status = read_slots(store_, entries); !status) return status;
+  return check_doubtful(doubtful);
+}
+
+Status Versions::check_doubtful(std::span<const Placed> pages) const {
+  for (const Placed& one : pages) {
+    if (FreshPages::sum_of(one.bytes) == one.sum) continue;
+    return fail(ErrorCode::kCorrupt, "cannot read a page that was written", fmt::format("block {}", one.from.slot()),
+                store_.describe() + " has lost it: it could not make it durable before",
+                "the heap is whole at its last commit: see to the device, and open it again");
+  }
+  return {};
 }
 
 Status Versions::read(std::span<const Backing::Read> runs) { return read_by(nullptr, runs); }
@@ -93,21 +110,16 @@ Result<Backing::Stored> Versions::stored_from(const Snapshot* snapshot, Page fir
   return stored;
 }
 
-bool Versions::is_fresh(Page page) const {
-  const auto leaf = fresh_.find(leaf_of(page));
-  return leaf != fresh_.end() && leaf->second[place_of(page)];
-}
-
 void Versions::raise_fence() {
   if (leases_ != nullptr) space_.set_fence(leases_->fence());
 }
 
 // A page that no commit refers to yet is written over in its place, if nothing can arrive there late; all others go to
 // new slots.
-Status Versions::write(std::span<const Backing::Write> runs) {
+Status Versions::write(std::span<const Backing::Write> runs, Writer writer) {
   std::lock_guard writing(writing_);
   Lock lock(mutex_);
-  settle(lock);
+  if (Status settled = settle(lock); !settled) return settled;
   raise_fence();
   std::vector<Placed> pages;
   for (const Backing::Write& one : runs) {
@@ -115,8 +127,10 @@ Status Versions::write(std::span<const Backing::Write> runs) {
       const Page page = one.run.first + i;
       auto at = where(map_, page);
       if (!at) return fail(std::move(at.error()));
-      const bool stays = is_fresh(page) && space_.is_behind_fence(at->slot());
-      pages.push_back({page, one.from + i * kPageBytes, *at, stays ? *at : SlotRef()});
+      const std::byte* const bytes = one.from + i * kPageBytes;
+      const auto sum = writer == Writer::kForgets ? FreshPages::sum_of(bytes) : FreshPages::kNoSum;
+      const bool stays = fresh_.has(page) && space_.is_behind_fence(at->slot());
+      pages.push_back({page, bytes, sum, *at, stays ? *at : SlotRef()});
     }
   }
   Status status = take_slots(pages);
@@ -152,19 +166,23 @@ Status Versions::put_pages(const std::vector<Placed>& pages) {
 }
 
 // From now on the page is there; `at` may be nowhere. On error it is where it was: what has to be read comes first.
-Status Versions::note(Page page, SlotRef at) {
+Status Versions::note(Page page, SlotRef at, FreshPages::Sum sum) {
   auto words = map_.change(leaf_of(page));
   if (!words) return fail(std::move(words.error()));
   std::uint64_t& word = (**words)[place_of(page)];
   const SlotRef old(word);
-  const bool was_fresh = is_fresh(page);
+  const bool was_fresh = fresh_.has(page);
   if (!old.is_nowhere()) {
     if (Status status = was_fresh ? space_.give_back(old.slot()) : retire(old); !status) return status;
   }
   word = at.word();
   if (!at.is_nowhere()) written_lately_.insert(leaf_of(page));
   if (old.is_nowhere() != at.is_nowhere()) pages_ = at.is_nowhere() ? pages_ - 1 : pages_ + 1;
-  if (!at.is_nowhere() || was_fresh) fresh_[leaf_of(page)][place_of(page)] = !at.is_nowhere();
+  if (at.is_nowhere()) {
+    fresh_.remove(page);
+  } else {
+    fresh_.add(page, sum);
+  }
   return {};
 }
 
@@ -172,8 +190,11 @@ Status Versions::note(Page page, SlotRef at) {
 Status Versions::note(std::span<const Placed> pages) {
   for (; !pages.empty(); pages = pages.subspan(1)) {
     const Placed& one = pages.front();
-    if (one.from == one.to) continue;
-    if (Status status = note(one.page, one.to); !status) return give_back(pages), status;
+    if (one.from == one.to) {
+      fresh_.add(one.page, one.sum);
+      continue;
+    }
+    if (Status status = note(one.page, one.to, one.sum); !status) return give_back(pages), status;
   }
   return {};
 }
@@ -204,7 +225,7 @@ Status Versions::forget(Page first, std::uint64_t count) {
     if (*words == nullptr) page = end;
     for (; page < end; ++page) {
       if ((**words)[place_of(page)] == 0) continue;
-      if (Status status = note(page, SlotRef()); !status) return status;
+      if (Status status = note(page, SlotRef(), FreshPages::kNoSum); !status) return status;
     }
   }
   return {};

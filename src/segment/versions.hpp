@@ -16,7 +16,6 @@
 // way to the store.
 #pragma once
 
-#include <bitset>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,6 +28,7 @@
 
 #include "farheap/store.hpp"
 #include "pager/view.hpp"
+#include "segment/fresh_pages.hpp"
 #include "segment/slot_list.hpp"
 #include "segment/slot_space.hpp"
 #include "segment/superblock.hpp"
@@ -74,13 +74,18 @@ class Versions {
 
   // Pages that were never written read as zeros.
   [[nodiscard]] Status read(std::span<const pager::Backing::Read> runs);
-  // On error each page has what it had before or what was written: write it again.
-  [[nodiscard]] Status write(std::span<const pager::Backing::Write> runs);
+  // On error each page has what it had before or what was written: write it again. Whoever keeps the pages (kKeeps)
+  // writes them again if the commit that follows fails; the others are told by a checksum if the store loses them.
+  enum class Writer { kForgets, kKeeps };
+  [[nodiscard]] Status write(std::span<const pager::Backing::Write> runs, Writer writer = Writer::kForgets);
   // They read as zeros from now on.
   [[nodiscard]] Status forget(Page first, std::uint64_t count);
 
   // What was written and forgotten until now becomes the newest version. On error it does not, or (a store that does
-  // not answer) it may have; what is written stays readable, and a later commit takes it in.
+  // not answer) it may have; what is written stays readable, and a later commit takes it in. That holds after a sync
+  // that failed, too: what was written since the last good one is then written again first, because a store may have
+  // lost it without another word. kCorrupt, and nothing is committed any more, if it has lost pages that are nowhere
+  // else; then reading these is kCorrupt, too.
   [[nodiscard]] Status commit();
   // The same, and it is kept under a name. kConflict if there is one of that name; kInvalidArgument for a name that is
   // empty or too long.
@@ -133,14 +138,17 @@ class Versions {
   struct Placed {
     Page page;
     const std::byte* bytes;
+    FreshPages::Sum sum;
     SlotRef from, to;
   };
   // What may still arrive from somebody, this process too, has become more.
   void raise_fence();
   [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
+  // Requires: they have just been read.
+  [[nodiscard]] Status check_doubtful(std::span<const Placed> pages) const;
   [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer);
-  [[nodiscard]] Status note(Page page, SlotRef at);
+  [[nodiscard]] Status note(Page page, SlotRef at, FreshPages::Sum sum);
   [[nodiscard]] Status note(std::span<const Placed> pages);
   void give_back(std::span<const Placed> pages);
 
@@ -157,8 +165,12 @@ class Versions {
   [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read);
   [[nodiscard]] std::uint64_t oldest_read();
   [[nodiscard]] std::uint64_t next_commit() const;
-  // Before the first write of an opening, where the store has free slots: a commit of what was opened.
-  void settle(Lock& lock);
+  // Before the first write of an opening, where another state than the one before what was opened may be found later:
+  // a commit of what was opened. On error nothing may be written.
+  [[nodiscard]] Status settle(Lock& lock);
+  // What was in doubt is in the store again, if it can be had.
+  [[nodiscard]] Status write_doubtful_again(Lock& lock);
+  [[nodiscard]] Status rewrite(std::span<Placed> pages, std::byte* buffer);
 
   // versions_snapshots.cpp
   [[nodiscard]] Status load_snapshots();
@@ -171,7 +183,6 @@ class Versions {
   [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root);
   [[nodiscard]] Status read_by(const Snapshot* snapshot, std::span<const pager::Backing::Read> runs);
   [[nodiscard]] BlockTree& map_of(const Snapshot* snapshot);
-  [[nodiscard]] bool is_fresh(Page page) const;
 
   Store& store_;
   VersionLeases* const leases_;
@@ -184,6 +195,8 @@ class Versions {
   std::uint64_t doubtful_commit_ = 0;
   std::array<Version, kSuperblocks> versions_;
   bool is_settled_ = false;  // it was tried, or there was a commit
+  // At the end of the store may be slots of a commit that failed, and that a power loss would bring back.
+  bool has_doubtful_end_ = false;
   BlockTree map_;
   SlotSpace space_;
   SlotList dead_;
@@ -194,8 +207,7 @@ class Versions {
   std::uint64_t epoch_;
   std::uint64_t pages_;
   std::vector<SlotRef> newly_dead_;  // not in dead_ yet
-  // Pages whose slots no commit refers to, by leaf of the map.
-  std::unordered_map<std::uint64_t, std::bitset<kPagesPerLeaf>> fresh_;
+  FreshPages fresh_;
   std::unordered_set<std::uint64_t> written_lately_;  // leaves that the cleaner has not looked at
 };
 

@@ -39,6 +39,7 @@ struct Versions::Attempt {
   Superblock content;
   std::vector<std::uint64_t> taken;  // slots of books
   std::vector<BlockTree::Sealed> blocks;
+  bool sync_has_failed = false;  // of all that comes before the superblock
   bool superblock_was_tried = false;
 };
 

@@ -8,6 +8,10 @@
 // The invariant: until a superblock was sent nothing refers to what an attempt wrote, and its slots are free at once if
 // it fails. After that it may have become the last commit without telling; so none of its slots is used for anything
 // else before another commit is safe.
+//
+// A sync that failed may have lost what was written before it, and the next one would not say so. All that a commit
+// brings is therefore in the store twice then: books are written anew in any case, pages by write_doubtful_again().
+// What lies below the last commit was made durable by a sync that succeeded.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -58,7 +62,7 @@ Status Versions::commit() {
 }
 
 Status Versions::commit_changes(Lock& lock) {
-  if (!map_.has_changed() && newly_dead_.empty()) return {};
+  if (!map_.has_changed() && newly_dead_.empty()) return has_doubtful_end_ ? settle(lock) : Status{};
   if (Status status = load_snapshots(); !status) return status;
   Attempt attempt(*this);
   return commit(attempt, lock);
@@ -66,12 +70,16 @@ Status Versions::commit_changes(Lock& lock) {
 
 // Trees that are sealed do not change before they are finished, so their blocks can be written without the mutex.
 Status Versions::commit(Attempt& attempt, Lock& lock) {
-  settle(lock);
+  Status status = settle(lock);
   raise_fence();
-  Status status = place_and_seal(attempt);
+  if (status) status = write_doubtful_again(lock);
+  if (status) status = place_and_seal(attempt);
   lock.unlock();
   if (status) status = put_books(attempt);
-  if (status) status = store_.sync();
+  if (status) {
+    status = store_.sync();
+    attempt.sync_has_failed = !status;
+  }
   if (status) {
     attempt.superblock_was_tried = true;
     status = write_superblock(store_, attempt.content, versions_);
@@ -99,23 +107,75 @@ std::uint64_t Versions::next_commit() const {
 // What the older superblock leads to may be in slots that the newer state calls free, and there is no telling which. So
 // it is written over, as any commit does; only that this one says what the last one said, time included. If that fails,
 // the store grows as if nothing were free, and the next commit tells why.
-void Versions::settle(Lock& lock) {
-  if (is_settled_ || !space_.is_waiting()) return;
-  is_settled_ = true;
+//
+// Where the other superblock is not that of the commit before, a commit may have failed there that could not be made
+// durable, and neither could its removal: after a power loss it would be found, and its slots lie where the store
+// grows. Then nothing is written before it is gone.
+//
+// The last commit may be one of a process that was killed before it was durable. It has to be, before the other one is
+// written over.
+Status Versions::settle(Lock& lock) {
+  if (is_settled_ || !(space_.is_waiting() || has_doubtful_end_)) return {};
+  is_settled_ = !has_doubtful_end_;
   Superblock same = content_;
   same.writer = writer_;
   same.commit = next_commit();
   lock.unlock();
-  const Status status = write_superblock(store_, same, versions_);
+  Status status = store_.sync();
+  if (status) status = write_superblock(store_, same, versions_);
   const std::uint64_t oldest = status ? oldest_read() : 0;
   lock.lock();
   if (!status) {
     doubtful_commit_ = same.commit;
+    if (has_doubtful_end_) return status;
     base::log(base::LogLevel::kInfo, "free space is not used before the next commit: {}", status.error().message());
-    return;
+    return {};
   }
+  is_settled_ = true;
   content_ = same;
   space_.settle(oldest);
+  return {};
+}
+
+// In place: no commit refers to their slots.
+Status Versions::write_doubtful_again(Lock& lock) {
+  if (!fresh_.any_doubtful()) return {};
+  constexpr std::size_t kAtOnce = 256;
+  std::vector<Placed> pages;
+  Status status;
+  fresh_.for_each_doubtful([&](Page page, FreshPages::Sum sum) {
+    auto words = map_.find(page / kPagesPerLeaf);
+    if (!words && status) status = fail(std::move(words.error()));
+    if (!words || *words == nullptr) return;
+    const SlotRef at((**words)[page % kPagesPerLeaf]);
+    pages.push_back({page, nullptr, sum, at, at});
+  });
+  if (!status) return status;
+  std::ranges::sort(pages, {}, [](const Placed& one) { return one.from.slot(); });
+  const store::AlignedBuffer buffer(std::min(pages.size(), kAtOnce) * base::kPageBytes);
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_.describe(), "no memory");
+  for (std::size_t first = 0; status && first < pages.size(); first += kAtOnce) {
+    const auto some = std::span(pages).subspan(first, std::min(kAtOnce, pages.size() - first));
+    lock.unlock();
+    status = rewrite(some, buffer.part(0, some.size() * base::kPageBytes).data());
+    lock.lock();
+    if (status) status = note(some);
+  }
+  return status;
+}
+
+Status Versions::rewrite(std::span<Placed> pages, std::byte* buffer) {
+  std::vector<SlotRead> reads;
+  std::vector<SlotWrite> writes;
+  for (Placed& one : pages) {
+    append(reads, one.from.slot(), buffer, longest_read(store_));
+    append(writes, one.from.slot(), static_cast<const std::byte*>(buffer), longest_write(store_));
+    one.bytes = buffer;
+    buffer += base::kPageBytes;
+  }
+  Status status = read_slots(store_, reads);
+  if (status) status = check_doubtful(pages);
+  return status ? write_slots(store_, writes) : status;
 }
 
 SlotList& Versions::dead_after(Attempt& attempt) {
@@ -207,6 +267,7 @@ Status Versions::give_up(Attempt& attempt, Status why) {
     if (!undone) break;
     undone = attempt.superblock_was_tried ? space_.release(slot) : space_.give_back(slot);
   }
+  if (attempt.sync_has_failed) fresh_.doubt();
   if (attempt.superblock_was_tried) {
     fresh_.clear();
     doubtful_commit_ = attempt.content.commit;

@@ -96,6 +96,7 @@ Result<bool> Versions::gather_one_of_lately(std::byte* buffer) {
 // Requires: writing_ is held.
 Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffer) {
   Lock lock(mutex_);
+  if (fresh_.any_doubtful()) return 0;  // what was lost would become what was written
   auto words = map_.find(leaf);
   if (!words) return fail(std::move(words.error()));
   if (*words == nullptr) return 0;
@@ -108,11 +109,12 @@ Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffe
     const SlotRef from((**words)[i]);
     if (from.is_nowhere()) continue;
     std::byte* const at = buffer + pages.size() * base::kPageBytes;
-    pages.push_back({leaf * kPagesPerLeaf + i, at, from, SlotRef()});
+    pages.push_back({leaf * kPagesPerLeaf + i, at, FreshPages::kNoSum, from, SlotRef()});
     append(reads, from.slot(), at, longest_read(store_));
   }
   lock.unlock();
   if (Status read = read_slots(store_, reads); !read) return fail(std::move(read.error()));
+  for (Placed& one : pages) one.sum = FreshPages::sum_of(one.bytes);
   lock.lock();
 
   raise_fence();

@@ -42,6 +42,7 @@ Status shut_out_former_writers(Store& store, FoundSuperblock& found) {
     if (status) status = write_superblock(store, same, found.versions);
     if (status) {
       found.content = same;
+      found.other_is_the_one_before = true;
       return {};
     }
     if (status.error().code != ErrorCode::kConflict || i == kTries) return status;
@@ -82,7 +83,9 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
   if (leases != nullptr && leases->is_anybody_late()) {
     if (Status status = shut_out_former_writers(store, *found); !status) return fail(std::move(status.error()));
   }
-  return std::unique_ptr<Versions>(new Versions(store, leases, found->content, found->versions));
+  std::unique_ptr<Versions> opened(new Versions(store, leases, found->content, found->versions));
+  opened->has_doubtful_end_ = !found->other_is_the_one_before;
+  return opened;
 }
 
 std::unique_ptr<Versions> Versions::at(Store& store, const Superblock& content) {

@@ -9,6 +9,7 @@
 #include <list>
 
 #include "base/units.hpp"
+#include "store/failed_sync.hpp"
 #include "store/fork_lock.hpp"
 
 namespace farheap::store {
@@ -23,6 +24,7 @@ struct Open {
   unsigned flags;
   pid_t process;  // a forked child cannot use its parent's
   unsigned users;
+  Status synced;  // the first that failed
 };
 
 ForkLock open_lock;  // guards open_ones; held while one is opened or closed
@@ -69,6 +71,16 @@ void CloseEnvironment::operator()(MDB_env* env) const {
   open_ones().erase(one);
 }
 
+// The pages of its trees are written once: what a sync that failed has lost, no later one would write.
+Status sync_environment(const Environment& env, const std::string& subject) {
+  std::lock_guard lock(open_lock);
+  const auto one = std::ranges::find(open_ones(), env.get(), &Open::env);
+  if (!one->synced) return one->synced;
+  const int error = mdb_env_sync(env.get(), 1);
+  if (error != 0) one->synced = cannot_sync_any_more(lmdb_error(error, "cannot make it durable", subject));
+  return one->synced;
+}
+
 Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject) {
   std::lock_guard lock(open_lock);
   struct stat named{};
@@ -86,7 +98,7 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
   auto env = make(path, flags, subject);
   if (!env) return fail(std::move(env.error()));
   if (stat(path.c_str(), &named) != 0) named = {};
-  open_ones().push_back({*env, named.st_dev, named.st_ino, flags, getpid(), 1});
+  open_ones().push_back({*env, named.st_dev, named.st_ino, flags, getpid(), 1, {}});
   return Environment(*env);
 }
 

@@ -24,4 +24,7 @@ using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 // `flags` are those of mdb_env_open that are for durability. kConflict if this process has it open with others.
 [[nodiscard]] Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject);
 
+// Of one that was opened not to make every put durable. After one that failed all fail, for all who share it.
+[[nodiscard]] Status sync_environment(const Environment& env, const std::string& subject);
+
 }  // namespace farheap::store

@@ -214,9 +214,7 @@ class LmdbStore final : public Store {
 
   Status sync() override {
     if (!kept_ || syncs_each_) return {};
-    const int error = mdb_env_sync(env_.get(), 1);
-    if (error != 0) return fail(lmdb_error(error, "cannot make it durable", describe()));
-    return {};
+    return sync_environment(env_, describe());
   }
 
   Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {

@@ -61,6 +61,7 @@ class SideTable {
   [[nodiscard]] Result<std::int64_t> add(std::string_view counter, std::int64_t delta);
   [[nodiscard]] std::vector<NamedCounter> counters();
 
+  // After one that failed the next one writes all of it again.
   [[nodiscard]] Status sync();
 
   // Excludes the other threads and processes from some of the 64 stripes. Always taken in one order.
@@ -91,6 +92,11 @@ class SideTable {
     std::int64_t value;
     char name[56];  // zero-terminated; empty: free from here on
   };
+  // Of a damaged one, too.
+  [[nodiscard]] static std::string_view name_of(const Counter& counter) {
+    const std::string_view whole(counter.name, sizeof counter.name);
+    return whole.substr(0, whole.find('\0'));
+  }
   static constexpr std::size_t kHeaderBytes = 4096;
   static constexpr std::size_t kCounters = 960;
   static constexpr std::size_t kWordsAt = 64 << 10;
@@ -101,6 +107,7 @@ class SideTable {
   [[nodiscard]] Status set_up(std::size_t block_bytes);
   [[nodiscard]] Word* chunk(std::size_t number);
   [[nodiscard]] bool allocate(std::uint64_t segment);
+  void write_all_again();
   [[nodiscard]] int lock_file();
   void lock_byte(int number, bool take);
 
@@ -108,6 +115,7 @@ class SideTable {
   std::string name_;
   Header* header_ = nullptr;
   Counter* counters_ = nullptr;
+  std::atomic<bool> sync_has_failed_{false};
   std::array<ForkLock, kStripes + 1> locks_;  // the last one: counters, size, header
   // A forked child shares the file description and with it the parent's locks, so it opens one of its own.
   std::atomic<std::uint64_t> lock_file_{0};  // process id << 32 | descriptor

@@ -2,14 +2,19 @@
 //
 // A store in memory that knows what of it would be left if the power failed now: all that was there at the last sync(),
 // and of what came after anything, in any order, whole or in part.
+//
+// Its sync() can be made to fail, and then does what Linux does: of what was written since the last good one, some is
+// lost for ever, though it can be read for a while; the rest waits for the next sync(), which does not say a word.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,6 +30,22 @@ class PowerLossStore final : public Store {
 
   PowerLossStore() = default;
   explicit PowerLossStore(const Image& image) : now_(image), durable_(image) {}
+
+  PowerLossStore(const PowerLossStore& other)  // as it is now, for another process
+      : now_(other.now_), durable_(other.durable_), since_(other.since_), unsafe_(other.unsafe_) {}
+
+  // Of the syncs that come, one in so many fails; 0: none. What it loses is chosen by `chance`.
+  unsigned one_sync_fails_of = 0;
+  std::mt19937_64 chance{7};
+  [[nodiscard]] unsigned failed_syncs() const { return failed_syncs_; }
+  // What was lost and could still be read (it was in the page cache) cannot be read any more.
+  void drop_cache() {
+    for (const std::uint64_t number : unsafe_) show_durable(number);
+    unsafe_.clear();
+  }
+
+  // The block of the last change.
+  [[nodiscard]] std::uint64_t last_changed() const { return last_changed_; }
 
   // Called after every change; `lost()` says what would be left.
   std::function<void()> changed = [] {};
@@ -94,7 +115,8 @@ class PowerLossStore final : public Store {
     return fail(ErrorCode::kUnavailable, "cannot count", describe(), "no counters");
   }
   Status sync() override {
-    durable_ = now_;
+    if (one_sync_fails_of != 0 && chance() % one_sync_fails_of == 0) return fail_sync();
+    for (const auto& [number, block] : since_) set(durable_, number, block);
     since_.clear();
     changed();
     return {};
@@ -118,7 +140,28 @@ class PowerLossStore final : public Store {
     }
     return mix;
   }
+  void show_durable(std::uint64_t number) {
+    const auto there = durable_.find(number);
+    set(now_, number, there == durable_.end() ? nullptr : there->second);
+  }
+  Status fail_sync() {
+    std::map<std::uint64_t, bool> is_lost;
+    for (const auto& [number, block] : since_) {
+      if (is_lost.emplace(number, chance() % 3 != 0).second && is_lost[number]) unsafe_.insert(number);
+    }
+    std::erase_if(since_, [&](const auto& one) { return is_lost[one.first]; });
+    std::erase_if(unsafe_, [&](std::uint64_t number) {
+      const bool goes = chance() % 2 == 0;
+      if (goes) show_durable(number);
+      return goes;
+    });
+    ++failed_syncs_;
+    changed();
+    return fail(ErrorCode::kIo, "cannot sync", describe(), "as asked: what was written since the last one may be lost");
+  }
   void note(std::uint64_t number, BlockPointer block) {
+    unsafe_.erase(number);
+    last_changed_ = number;
     set(now_, number, block);
     since_.emplace_back(number, std::move(block));
     changed();
@@ -126,6 +169,9 @@ class PowerLossStore final : public Store {
 
   Image now_, durable_;
   std::vector<std::pair<std::uint64_t, BlockPointer>> since_;
+  std::set<std::uint64_t> unsafe_;  // lost, and still shown
+  unsigned failed_syncs_ = 0;
+  std::uint64_t last_changed_ = 0;
 };
 
 }  // namespace farheap::segment

@@ -169,4 +169,25 @@ class VersionsWorker {
   std::vector<ModelState> attempted_;
 };
 
+// Empty if what is in the store opens at one of the states; then its books are whole, too.
+inline std::string opens_at_one_of(Store& store, VersionsWorker& worker, const std::vector<const ModelState*>& states) {
+  auto versions = Versions::open(store);
+  if (!versions) return versions.error().message();
+  std::string wrong;
+  for (const ModelState* state : states) {
+    wrong = worker.compare(**versions, *state);
+    if (!wrong.empty()) continue;
+    const Status books = (*versions)->check();
+    return books ? "" : books.error().message();
+  }
+  return wrong;
+}
+
+// What may be found: the last commit that returned, and those that failed since.
+inline std::vector<const ModelState*> all_of(const std::vector<ModelState>& states) {
+  std::vector<const ModelState*> all;
+  for (const ModelState& one : states) all.push_back(&one);
+  return all;
+}
+
 }  // namespace farheap::segment

@@ -370,8 +370,9 @@ class Handle final : public Store {
     bool is_well = true;
     const Fate fate = call([&](bool is_heard) {
       if (!is_heard) return;
-      is_well = !world_.happens(world_.troubles.sync_fails);
-      is_well ? server_.sync(sender) : server_.fail_sync(sender);
+      const bool fails = world_.happens(world_.troubles.sync_fails);
+      is_well = is_well && !fails;  // one that failed stays so, when its answer is lost and it is asked for again
+      fails ? server_.fail_sync(sender) : server_.sync(sender);
     });
     if (fate == Fate::kAnswered && is_well) return {};
     return fail(ErrorCode::kIo, "cannot sync", describe(), is_well ? "the server does not answer" : "it failed");

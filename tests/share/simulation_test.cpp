@@ -306,7 +306,22 @@ TEST(ManyWriters, FindsAWriterThatIsTakenForDead) {
   std::puts(found.c_str());
 }
 
-TEST(ManyWriters, FindsAWriteThatOutlivesItsLease) { EXPECT_NE(first_wrong(1, 400, {}, {.has_no_fence = true}), ""); }
+TEST(ManyWriters, FindsAWriteThatOutlivesItsLease) {
+  const std::string found = first_wrong(1, 200, {}, {.has_no_fence = true});
+  EXPECT_NE(found, "");
+  std::puts(found.c_str());
+}
+
+// The store says that it could not keep what was written, and forgets a part of it.
+TEST(ManyWriters, NothingIsLostByASyncThatFailsEither) {
+  EXPECT_EQ(first_wrong(1, 1 + number_of("FARHEAP_SIMULATION_SEEDS", 50), {.sync_fails = 100}), "");
+}
+
+TEST(ManyWriters, FindsAFailedSync) {
+  const std::string found = first_wrong(1, 200, {.sync_fails = 100}, {.forgets_a_failed_sync = true});
+  EXPECT_NE(found, "");
+  std::puts(found.c_str());
+}
 
 }  // namespace
 }  // namespace farheap::simulation

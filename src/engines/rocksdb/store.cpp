@@ -26,6 +26,7 @@
 #include "engines/rocksdb/folder.hpp"
 #include "store/batch.hpp"
 #include "store/contents.hpp"
+#include "store/failed_sync.hpp"
 #include "store/stripes.hpp"
 
 namespace farheap::engines {
@@ -181,6 +182,8 @@ class RocksDbStore final : public Store {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   store::Stripes stripes_;  // around what reads a version before it writes
   std::mutex counting_;
+  std::mutex syncing_;
+  Status synced_;  // the first that failed; syncing_ guards it
   std::atomic<Version> next_version_{base::random_number() >> 1 | 1};
 };
 
@@ -320,11 +323,14 @@ Result<std::int64_t> RocksDbStore::add(std::string_view counter, std::int64_t de
   return static_cast<std::int64_t>(value);
 }
 
+// A log that could not be synced may have lost what was in it, and no later sync would say so.
 Status RocksDbStore::sync() {
   if (!kept_ || write_.sync) return {};
+  const std::scoped_lock lock(syncing_);
+  if (!synced_) return synced_;
   const auto status = database_->SyncWAL();
-  if (!status.ok()) return fail(error_of(status, "cannot make it durable", describe()));
-  return {};
+  if (!status.ok()) synced_ = store::cannot_sync_any_more(error_of(status, "cannot make it durable", describe()));
+  return synced_;
 }
 
 Result<StoreUsage> RocksDbStore::usage() {
