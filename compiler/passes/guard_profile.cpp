@@ -197,11 +197,16 @@ llvm::Expected<GuardProfile> GuardProfile::read(llvm::StringRef path) {
 void GuardProfile::add(llvm::StringRef name, std::uint64_t shape, std::size_t guards, std::size_t ordinal,
                        const GuardCount& count) {
   std::vector<FunctionProfile>& known = functions_[name];
-  auto found = llvm::find_if(
-      known, [&](const FunctionProfile& one) { return one.shape == shape && one.guards.size() == guards; });
-  if (found == known.end()) found = known.insert(known.end(), {shape, std::vector<GuardCount>(guards)});
-  found->guards[ordinal].passes += count.passes;
-  found->guards[ordinal].misses += count.misses;
+  auto found =
+      llvm::find_if(known, [&](const FunctionProfile& one) { return one.shape == shape && one.guards == guards; });
+  if (found == known.end()) {
+    found = known.emplace(known.end());
+    found->shape = shape;
+    found->guards = guards;
+  }
+  GuardCount& sum = found->counts[ordinal];
+  sum.passes += count.passes;
+  sum.misses += count.misses;
   has_misses_ |= count.misses != 0;
 }
 
@@ -214,10 +219,10 @@ const FunctionProfile* GuardProfile::find(const llvm::Function& function, std::u
     return nullptr;
   }
   for (const FunctionProfile& one : known->second) {
-    if (one.shape == shape && one.guards.size() == guards) return &one;
+    if (one.shape == shape && one.guards == guards) return &one;
   }
   others_.push_back(llvm::demangle(function.getName()));
-  const std::size_t recorded = known->second.front().guards.size();
+  const std::size_t recorded = known->second.front().guards;
   why = recorded == guards
             ? std::string("the profile is of another function of this name")
             : "the profile knows " + std::to_string(recorded) + " guards, and there are " + std::to_string(guards);

@@ -6,6 +6,7 @@
 // Thread-safety: GuardProfile::read() may be called by any thread; the rest, one thread for a module.
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/GlobalVariable.h>
@@ -24,7 +25,11 @@ struct GuardCount {
 // One state of a function, by its shape: there may be several, if it changed between two runs.
 struct FunctionProfile {
   std::uint64_t shape = 0;
-  std::vector<GuardCount> guards;
+  std::size_t guards = 0;
+  llvm::DenseMap<std::size_t, GuardCount> counts;  // of those that were recorded
+
+  // Requires: ordinal < guards.
+  [[nodiscard]] GuardCount of(std::size_t ordinal) const { return counts.lookup(ordinal); }
 };
 
 class GuardProfile {

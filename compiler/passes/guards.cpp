@@ -91,7 +91,7 @@ class Inserter {
     }
     std::vector<Guard> chosen;
     for (std::size_t i = 0; i < guards.size(); ++i) {
-      if (is_worth_a_guard(known->guards[i])) {
+      if (is_worth_a_guard(known->of(i))) {
         chosen.push_back(std::move(guards[i]));
       } else {
         note(*guards[i].access, "left", "by the profile: it seldom misses, or never ran", guards[i].accesses);

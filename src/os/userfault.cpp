@@ -106,9 +106,16 @@ int Userfault::write_protect(void* at, std::size_t bytes, bool on) {
   return base::system_call(SYS_ioctl, file_, UFFDIO_WRITEPROTECT, &argument) == 0 ? 0 : errno;
 }
 
+// Whoever is not woken sleeps for ever, and no caller could do more about it than ask again.
 int Userfault::wake(void* at, std::size_t bytes) {
+  constexpr int kTries = 4;
   uffdio_range range{reinterpret_cast<std::uintptr_t>(at), bytes};
-  return base::system_call(SYS_ioctl, file_, UFFDIO_WAKE, &range) == 0 ? 0 : errno;
+  int failed = 0;
+  for (int i = 0; i < kTries; ++i) {
+    if (base::system_call(SYS_ioctl, file_, UFFDIO_WAKE, &range) == 0) return 0;
+    failed = errno;
+  }
+  return failed;
 }
 
 }  // namespace farheap::os

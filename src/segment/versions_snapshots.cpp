@@ -43,6 +43,7 @@ Status shut_out_former_writers(Store& store, FoundSuperblock& found) {
     if (status) status = write_superblock(store, same, found.versions);
     if (status) {
       found.content = same;
+      found.other_is_the_one_before = true;
       return {};
     }
     if (status.error().code != ErrorCode::kConflict || i == kTries) return status;

@@ -97,6 +97,12 @@ Status LeasedStore::clear_root(std::uint64_t number) {
   return fail(ErrorCode::kConflict, "cannot take back what was written", describe(), "somebody else has replaced it");
 }
 
+Status LeasedStore::sync() {
+  Status status = inner_->sync();
+  if (!status) leases_.doubt();
+  return status;
+}
+
 Result<StoreUsage> LeasedStore::usage() {
   auto usage = inner_->usage();
   if (!usage) return usage;

@@ -27,6 +27,9 @@ class LeasedStore final : public store::Decorator {
   // Roots are not erased but replaced, where they are still what they were, by what says that there is none: an erasure
   // that came late would take the next writer's.
   Status erase(std::uint64_t first, std::uint64_t count) override;
+  // After one that failed a commit may be taken back that somebody reads already: what it refers to lies below the
+  // fence of those who do not know of it.
+  Status sync() override;
   // Without the leases.
   Result<StoreUsage> usage() override;
 

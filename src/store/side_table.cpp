@@ -27,9 +27,11 @@ namespace {
 constexpr char kMagic[8] = {'F', 'H', 'S', 'I', 'D', 'E', '\r', '\n'};
 constexpr std::uint32_t kFormat = 1;
 constexpr char kWhat[] = "cannot open the store's table";
+constexpr char kRemedy[] = "a heap's file is whole without it: `farheap heap check --repair`";
 
 // Versions must not come again after a power loss took back the counter that they are drawn from.
 constexpr std::uint64_t kVersionsPerBoot = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMostVersions = std::uint64_t{1} << 61;  // a million boots
 
 std::uint64_t this_boot() {
   char text[64] = {};
@@ -97,9 +99,13 @@ Status SideTable::set_up(std::size_t block_bytes) {
     return fail(ErrorCode::kCorrupt, kWhat, name_, fmt::format("it has format {}", header_->format),
                 "open it with the newer Farheap that made it");
   }
+  // Numbers that no table has: they would lead out of it, or into the marks of a word.
+  const auto next_version = header_->next_version.load();
+  if (header_->end_word.load() > kWords || next_version == 0 || next_version > kMostVersions) {
+    return fail(ErrorCode::kCorrupt, kWhat, name_, "its header makes no sense", kRemedy);
+  }
   if (static_cast<std::uint64_t>(status.st_size) < kWordsAt + header_->end_word.load() * sizeof(Word) && !fresh) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short",
-                "a heap's file is whole without it: `farheap heap check --repair`");
+    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short", kRemedy);
   }
   if (header_->block_bytes != block_bytes) {
     return fail(ErrorCode::kInvalidArgument, kWhat, name_,
@@ -172,7 +178,7 @@ Result<std::int64_t> SideTable::add(std::string_view counter, std::int64_t delta
       slot.name[counter.size()] = '\0';
       std::atomic_ref(slot.name[0]).store(counter[0]);
     }
-    if (std::string_view(slot.name) != counter) continue;
+    if (name_of(slot) != counter) continue;
     const auto sum = static_cast<std::uint64_t>(slot.value) + static_cast<std::uint64_t>(delta);
     std::atomic_ref(slot.value).store(static_cast<std::int64_t>(sum));
     return slot.value;
@@ -185,7 +191,7 @@ std::vector<NamedCounter> SideTable::counters() {
   Guard guard(*this, 0, true);
   std::vector<NamedCounter> all;
   for (std::size_t i = 0; i < kCounters && counters_[i].name[0] != '\0'; ++i) {
-    all.push_back({counters_[i].name, counters_[i].value});
+    all.push_back({std::string(name_of(counters_[i])), counters_[i].value});
   }
   return all;
 }

@@ -92,6 +92,11 @@ class SideTable {
     std::int64_t value;
     char name[56];  // zero-terminated; empty: free from here on
   };
+  // Of a damaged one, too.
+  [[nodiscard]] static std::string_view name_of(const Counter& counter) {
+    const std::string_view whole(counter.name, sizeof counter.name);
+    return whole.substr(0, whole.find('\0'));
+  }
   static constexpr std::size_t kHeaderBytes = 4096;
   static constexpr std::size_t kCounters = 960;
   static constexpr std::size_t kWordsAt = 64 << 10;
