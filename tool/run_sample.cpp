@@ -72,7 +72,8 @@ Sample Sampler::take() {
 }
 
 void Sampler::add_ranges(Sample& sample, std::size_t slot, const base::HeatTable::Snapshot& now) {
-  if (now.pid <= 0) return;  // no process wrote that
+  const bool is_possible = now.range_bytes != 0 && now.range_bytes <= kMostOffset / base::HeatTable::kRanges;
+  if (now.pid <= 0 || !is_possible) return;  // no process of Farheap wrote that
   auto& before = seen_[slot].heat;
   before.widen_to(now.range_bytes);
   for (std::size_t i = 0; i < now.ranges.size(); ++i) {

@@ -50,6 +50,8 @@ struct ProcessSample {
   base::HeatCounts counts;  // since it began to page
 };
 
+inline constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 57;  // of a range: no address space is larger
+
 // A range of a process's heap, and what happened there since the sample before.
 struct RangeSample {
   int pid = 0;

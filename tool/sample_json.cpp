@@ -42,7 +42,6 @@ constexpr const char* kHeatNames[] = {"faults_fresh", "faults_probation", "fault
 static_assert(std::size(kHeatNames) == base::kHeatKinds);
 
 constexpr double kMostSeconds = 1e10;
-constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 57;  // no address space is larger
 
 // Takes members out of an object; what is missing or of another type is remembered.
 class Members {

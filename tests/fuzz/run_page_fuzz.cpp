@@ -6,13 +6,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
 
 #include "base/run_page.hpp"
 #include "tool/run_report.hpp"
@@ -22,6 +24,11 @@
 using namespace farheap;
 
 namespace {
+
+[[noreturn]] void stop(const char* why) {
+  std::fprintf(stderr, "run_page_fuzz: %s\n", why);
+  std::abort();
+}
 
 // What is in front of the heat tables, and the first two of them: all the others are read alike.
 constexpr std::size_t kReached = offsetof(base::RunShared, heat_tables) + 2 * sizeof(base::HeatTable);
@@ -42,19 +49,20 @@ std::string path_of(int file) { return "/proc/self/fd/" + std::to_string(file); 
 
 void look_from_outside(const base::RunFiles& files) {
   const auto view = base::RunView::open(path_of(files.configuration), path_of(files.counters), geteuid());
-  if (!view) std::abort();
+  if (!view) stop("no view");
   tool::Sampler sampler((*view)->page());
   const tool::Sample before = sampler.take();
-  if (!(*view)->refresh()) std::abort();
+  if (!(*view)->refresh()) stop("no second look");
   const tool::Sample now = sampler.take();
-  if (!now.counters.not_below(before.counters) || tool::parse_sample(tool::sample_json(now)).has_value() == false) {
-    std::abort();
-  }
-  if (tool::picture_text({(*view)->page().command_text(), 1, before, now}).empty()) std::abort();
+  if (!now.counters.not_below(before.counters)) stop("counters that run backwards");
+  const auto line = nlohmann::json::parse(
+      tool::sample_json(now).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  if (const auto read = tool::parse_sample(line); !read) stop(read.error().message().c_str());
+  if (tool::picture_text({(*view)->page().command_text(), 1, before, now}).empty()) stop("no picture");
   tool::RunSummary summary;
   summary.command = {"prog"};
   tool::add_counters(summary, now.counters);
-  if (tool::report_lines(summary).empty()) std::abort();
+  if (tool::report_lines(summary).empty()) stop("no report");
 }
 
 void be_in_the_run(base::RunPage& page) {
@@ -62,7 +70,7 @@ void be_in_the_run(base::RunPage& page) {
   base::RunSlot& child = page.claim_for_child(getpid(), 1, 1);
   page.forked(child, getpid());
   for (const auto* slot : {&own, &child}) {
-    if (slot < page.slots || slot >= page.slots + base::RunPage::kSlots) std::abort();
+    if (slot < page.slots || slot >= page.slots + base::RunPage::kSlots) stop("no slot of the page");
   }
   (void)page.others(own);
   (void)page.total_bytes();
@@ -76,13 +84,11 @@ void be_in_the_run(base::RunPage& page) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view data(reinterpret_cast<const char*>(bytes), size);
-  if (const auto place = base::RunPlace::parse(data); place && base::RunPlace::parse(place->text()) == std::nullopt) {
-    std::abort();
-  }
+  if (const auto place = base::RunPlace::parse(data); place && !base::RunPlace::parse(place->text())) stop("no place");
   const auto files = base::make_run_files(std::uint64_t{64} << 20, "a program");
-  if (!files) std::abort();
+  if (!files) stop(files.error().message().c_str());
   const auto page = base::map_run_page(*files);
-  if (!page) std::abort();
+  if (!page) stop(page.error().message().c_str());
   base::open_locks(**page, files->counters);
   write_over(reinterpret_cast<std::byte*>(static_cast<base::RunShared*>(*page)), data);
   look_from_outside(*files);
