@@ -18,15 +18,22 @@ Result<std::unique_ptr<BlockMap>> BlockMap::make(Store& store, std::uint64_t cap
   if (!extents) return fail(std::move(extents.error()));
   // Room for the segment and for what forked children still refer to.
   const std::uint64_t capacity = std::min<std::uint64_t>(2 * capacity_pages, std::uint64_t{1} << 31);
-  auto slots = SlotTable::make(capacity);
+  auto* const copied = store::copied_by_fork(store);
+  auto slots = SlotTable::make(capacity, copied == nullptr);
   if (!slots) return fail(std::move(slots.error()));
-  auto family = Family::make(capacity);
+  auto family = copied == nullptr ? Family::make(capacity) : Result<std::unique_ptr<Family>>(Family::none());
   if (!family) return fail(std::move(family.error()));
-  return std::unique_ptr<BlockMap>(new BlockMap(store, std::move(*extents), std::move(*slots), std::move(*family)));
+  return std::unique_ptr<BlockMap>(
+      new BlockMap(store, copied, std::move(*extents), std::move(*slots), std::move(*family)));
 }
 
-BlockMap::BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots, std::unique_ptr<Family> family)
-    : store_(store), extents_(std::move(extents)), slots_(std::move(slots)), family_(std::move(family)) {}
+BlockMap::BlockMap(Store& store, store::CopiedByFork* copied, os::ReservedArray<Extent*> extents, SlotTable slots,
+                   std::unique_ptr<Family> family)
+    : store_(store),
+      copied_(copied),
+      extents_(std::move(extents)),
+      slots_(std::move(slots)),
+      family_(std::move(family)) {}
 
 BlockMap::~BlockMap() {
   for (std::uint64_t i = 0; i < extents_end_; ++i) {
@@ -103,6 +110,7 @@ Status BlockMap::check_usable() const {
 
 void BlockMap::unlock_in_child() {
   cut_off_ = !has(store_.capabilities(), Capability::kForks);
+  if (copied_ != nullptr) copied_->after_fork_in_child();
   family_->arrive();
   mutex_.unlock();
 }
@@ -302,6 +310,7 @@ void BlockMap::take_back_from_the_dead() {
 
 void BlockMap::lock_for_fork() {
   mutex_.lock();
+  if (copied_ != nullptr) return copied_->before_fork();
   take_back_from_the_dead();
   const Family::Member child = family_->expect_child();
   for_each_reference(
@@ -316,7 +325,9 @@ void BlockMap::lock_for_fork() {
 }
 
 void BlockMap::unlock_after_fork(bool forked) {
-  if (!forked) {
+  if (copied_ != nullptr) {
+    copied_->after_fork_in_parent(forked);
+  } else if (!forked) {
     const Family::Member child = family_->child();
     for_each_reference([&](SlotGroup group) { release_group(group, child); },
                        [&](Slot slot) { (void)release(slot, child); });

@@ -6,6 +6,9 @@
 // place is taken (a forked child still refers to what was there) is a stray: it goes to the same place of a further
 // group of the extent, and is looked up there.
 //
+// That is so where parent and child share the store. Where a fork copies it (store/copied_by_fork.hpp), they have
+// nothing in common that one could spoil for the other, and every page stays at home.
+//
 // Thread-safety: any thread. One page is dealt with by one caller at a time (the pager sees to it).
 #pragma once
 
@@ -22,6 +25,7 @@
 #include "segment/family.hpp"
 #include "segment/slot_io.hpp"
 #include "segment/slot_table.hpp"
+#include "store/copied_by_fork.hpp"
 
 namespace farheap::segment {
 
@@ -67,7 +71,8 @@ class BlockMap final : public pager::Backing {
   };
 
   class InFlight;
-  BlockMap(Store& store, os::ReservedArray<Extent*> extents, SlotTable slots, std::unique_ptr<Family> family);
+  BlockMap(Store& store, store::CopiedByFork* copied, os::ReservedArray<Extent*> extents, SlotTable slots,
+           std::unique_ptr<Family> family);
   [[nodiscard]] bool place_all(std::span<const Write> runs, std::vector<SlotWrite>& entries);
   [[nodiscard]] Extent& extent(std::uint64_t number);
   [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
@@ -90,7 +95,8 @@ class BlockMap final : public pager::Backing {
   [[nodiscard]] Slot slots_in_sequence(pager::PageRun run) const;
 
   Store& store_;
-  bool cut_off_ = false;  // a forked child whose store does not fork
+  store::CopiedByFork* const copied_;  // nullptr: parent and child share it
+  bool cut_off_ = false;               // a forked child whose store does not fork
   pager::CorePage* core_pages_ = nullptr;
   os::ReservedArray<Extent*> extents_;
   SlotTable slots_;

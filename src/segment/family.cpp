@@ -94,7 +94,7 @@ void Family::empty(Member member) {
 }
 
 Family::Member Family::expect_child() {
-  child_ = 0;
+  child_ = file_ < 0 ? kUnknown : 0;
   while (child_ != kUnknown && !take_place(child_, kClaimed)) ++child_;
   if (child_ == kUnknown) return child_;
   places_[child_].since_ms.store(child_since_ms_ = now_ms());
@@ -159,6 +159,7 @@ bool Family::is_dead(Member member) {
 }
 
 Family::Member Family::find_dead() {
+  if (file_ < 0) return kUnknown;
   const Member end = places_end_[0].load();  // asked with each write: most families are one process
   for (Member member = 0; member < end; ++member) {
     if (is_dead(member)) return member;

@@ -34,6 +34,8 @@ class Family {
 
   // This process is the first member.
   [[nodiscard]] static Result<std::unique_ptr<Family>> make(std::uint64_t slots);
+  // Of a process that shares no slots with its children: nothing is noted, and nobody is expected or dead.
+  [[nodiscard]] static std::unique_ptr<Family> none() { return std::unique_ptr<Family>(new Family); }
   ~Family();
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;

@@ -5,12 +5,12 @@
 
 namespace farheap::segment {
 
-Result<SlotTable> SlotTable::make(std::uint64_t capacity) {
+Result<SlotTable> SlotTable::make(std::uint64_t capacity, bool is_shared) {
   SlotTable table;
   const std::uint64_t groups = capacity / kGroupSlots;
-  auto references = os::ReservedArray<std::atomic<std::uint16_t>>::make(groups * kGroupSlots, true);
-  auto states = os::ReservedArray<Group>::make(groups, true);
-  auto shared = os::ReservedArray<Shared>::make(1, true);
+  auto references = os::ReservedArray<std::atomic<std::uint16_t>>::make(groups * kGroupSlots, is_shared);
+  auto states = os::ReservedArray<Group>::make(groups, is_shared);
+  auto shared = os::ReservedArray<Shared>::make(1, is_shared);
   if (!references) return fail(std::move(references.error()));
   if (!states) return fail(std::move(states.error()));
   if (!shared) return fail(std::move(shared.error()));

@@ -26,8 +26,9 @@ inline constexpr std::uint32_t kGroupSlots = 512;
 
 class SlotTable {
  public:
-  // `capacity` slots; kNoSpace if the addresses for the counts cannot be had.
-  [[nodiscard]] static Result<SlotTable> make(std::uint64_t capacity);
+  // `capacity` slots; kNoSpace if the addresses for the counts cannot be had. Not shared: a forked child has a table of
+  // its own, as of the fork.
+  [[nodiscard]] static Result<SlotTable> make(std::uint64_t capacity, bool shared = true);
 
   // A group that nobody owns and whose slots are all free, the next one after `after` if that is so. It has one
   // owner now. kNoGroup when all are taken.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/decorator.hpp"
 
+#include "store/copied_by_fork.hpp"
+
 namespace farheap::store {
 namespace {
 
@@ -23,6 +25,11 @@ void in_pieces(const Limits& limits, std::span<Entry> batch, Call call) {
 }
 
 }  // namespace
+
+CopiedByFork* copied_by_fork(Store& store) {
+  auto* const decorator = dynamic_cast<Decorator*>(&store);
+  return decorator != nullptr ? copied_by_fork(decorator->behind()) : dynamic_cast<CopiedByFork*>(&store);
+}
 
 // The outcomes tell; the Status only repeats the first of them.
 void get_in_pieces(Store& store, std::span<Get> batch) {

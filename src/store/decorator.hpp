@@ -27,6 +27,7 @@ class Decorator : public Store {
   Result<StoreUsage> usage() override { return inner_->usage(); }
   Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override { return inner_->runs_from(first); }
   Result<std::vector<NamedCounter>> counters() override { return inner_->counters(); }
+  [[nodiscard]] Store& behind() { return *inner_; }
 
  protected:
   std::string name_;

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -50,15 +51,18 @@ std::uint64_t file_size_limit() {
 
 }  // namespace
 
-FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
-    : file_(file), name_(std::move(name)), block_bytes_(options.block_bytes) {
+FileDevice::FileDevice(int file, int reader, std::string name, const StoreOptions& options)
+    : file_(file), reader_(reader), name_(std::move(name)), block_bytes_(options.block_bytes) {
   choose_direct();
   // Buffered writes through a ring are slower than plain ones; and in memory the copy is all there is to do, but a ring
   // would wake a thread for it.
   const bool in_memory = is_in_memory(file_);
   use_ring_ = direct_ && options.use_io_uring && !in_memory;
   // A kept file has a name, and who cut it off would end us where read() is an error.
-  if (in_memory && options.lifetime == Lifetime::kScratch) window_ = std::make_unique<os::FileWindow>(file_);
+  if (in_memory && options.lifetime == Lifetime::kScratch) {
+    // What is mapped from a file that is open for writing could be made writable, in a forked child, too.
+    window_ = std::make_unique<os::FileWindow>(has_reader() ? reader_ : file_);
+  }
   struct stat status{};
   if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
   const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));
@@ -68,13 +72,21 @@ FileDevice::FileDevice(int file, std::string name, const StoreOptions& options)
   }
 }
 
-std::unique_ptr<FileDevice> FileDevice::take(int file, std::string name, const StoreOptions& options) {
-  return std::unique_ptr<FileDevice>(new FileDevice(os::keep_descriptor(file), std::move(name), options));
+std::unique_ptr<FileDevice> FileDevice::take(int file, std::string name, const StoreOptions& options, int reader) {
+  if (reader >= 0) reader = os::keep_descriptor(reader);
+  return std::unique_ptr<FileDevice>(new FileDevice(os::keep_descriptor(file), reader, std::move(name), options));
 }
 
 FileDevice::~FileDevice() {
   window_.reset();
   os::release_descriptor(file_);
+  os::release_descriptor(reader_);
+}
+
+void FileDevice::leave_only_reader() {
+  os::release_descriptor(file_);
+  file_ = std::exchange(reader_, -1);
+  gives_back_ = false;
 }
 
 void FileDevice::choose_direct() {
@@ -86,6 +98,7 @@ void FileDevice::choose_direct() {
     return;
   }
   direct_ = flags >= 0 && fcntl(file_, F_SETFL, flags | O_DIRECT) == 0;
+  if (direct_ && has_reader()) direct_ = fcntl(reader_, F_SETFL, fcntl(reader_, F_GETFL) | O_DIRECT) == 0;
   memory_alignment_ = alignment.memory;
   if (!direct_) {
     base::log(base::LogLevel::kInfo, "{}: this file system has no direct I/O: through the page cache", name_);
@@ -152,14 +165,12 @@ void FileDevice::run_bounced(std::span<os::IoRequest> batch, std::size_t bytes) 
   }
 }
 
-void FileDevice::reach(std::uint64_t end_bytes, SideTable& table) {
-  if (end_bytes <= size_.load(std::memory_order_relaxed)) return;
+void FileDevice::reach(std::uint64_t end_bytes) {
   // To go over the limit would raise SIGXFSZ, which ends most programs.
   const std::uint64_t step = std::clamp<std::uint64_t>(std::bit_ceil(end_bytes / 4), 64 * base::kMiB, base::kGiB);
   const std::uint64_t wanted = std::min<std::uint64_t>(base::round_up(end_bytes, step), file_size_limit());
   if (wanted < end_bytes) return;
-  // Under the lock, because a process with an older idea of the size would cut off what another has just written.
-  SideTable::Guard guard(table, 0, true);
+  // A process with an older idea of the size would cut off what another has just written.
   struct stat status{};
   if (fstat(file_, &status) != 0) return;
   auto reached = static_cast<std::uint64_t>(status.st_size);

@@ -15,14 +15,14 @@
 
 #include "os/file_window.hpp"
 #include "os/read_ring.hpp"
-#include "store/side_table.hpp"
 
 namespace farheap::store {
 
 class FileDevice {
  public:
-  // Takes the open file over.
-  [[nodiscard]] static std::unique_ptr<FileDevice> take(int file, std::string name, const StoreOptions& options);
+  // Takes the open file over, and `reader`, the same file opened for reading only (-1: there is none).
+  [[nodiscard]] static std::unique_ptr<FileDevice> take(int file, std::string name, const StoreOptions& options,
+                                                        int reader = -1);
   ~FileDevice();
   FileDevice(const FileDevice&) = delete;
   FileDevice& operator=(const FileDevice&) = delete;
@@ -30,6 +30,9 @@ class FileDevice {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int file() const { return file_; }
   [[nodiscard]] bool is_direct() const { return direct_; }
+  // From here on this process can only read it, whatever becomes of it. False without a `reader`: it cannot even that.
+  [[nodiscard]] bool has_reader() const { return reader_ >= 0; }
+  void leave_only_reader();
   [[nodiscard]] bool gives_back() const { return gives_back_; }
   [[nodiscard]] std::size_t block_bytes() const { return block_bytes_; }
   // Blocks are smaller than what holes are made of; then erase() needs to know its neighbours.
@@ -47,9 +50,12 @@ class FileDevice {
   [[nodiscard]] bool fits(const os::IoRequest& io) const {
     return !direct_ || reinterpret_cast<std::uintptr_t>(io.data) % memory_alignment_ == 0;
   }
+  [[nodiscard]] bool reaches(std::uint64_t end_bytes) const {
+    return end_bytes <= size_.load(std::memory_order_relaxed);
+  }
   // Makes the file reach `end_bytes`, and well beyond: writes inside a file are faster than those that extend it.
-  // Without room it does nothing: the write will tell.
-  void reach(std::uint64_t end_bytes, SideTable& table);
+  // Without room it does nothing: the write will tell. Requires: no other process or thread does the same.
+  void reach(std::uint64_t end_bytes);
   // Takes room for blocks that are about to be written for the first time, if `together` requests are. A ring writes
   // into room that was taken from 2 to 6 times faster than into a hole (4 KiB: 110 instead of 17 MB/s on ext4), where
   // it hands each write to a thread; for a lone plain write it does not pay. Without room the write will tell.
@@ -64,7 +70,7 @@ class FileDevice {
  private:
   static constexpr std::size_t kHoleBytes = 4096;
 
-  FileDevice(int file, std::string name, const StoreOptions& options);
+  FileDevice(int file, int reader, std::string name, const StoreOptions& options);
   void choose_direct();
   void run_within_limits(std::span<os::IoRequest> batch);
   void run_bounced(std::span<os::IoRequest> batch, std::size_t bytes);
@@ -72,6 +78,7 @@ class FileDevice {
   [[nodiscard]] Status punch_bytes(std::uint64_t begin, std::uint64_t end);
 
   int file_;
+  int reader_;
   std::string name_;
   std::size_t block_bytes_;
   std::size_t memory_alignment_ = 4096;

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.hpp"
 #include "os/named_file.hpp"
@@ -17,6 +18,7 @@
 #include "store/file_store.hpp"
 #include "store/kept_file.hpp"
 #include "store/kinds.hpp"
+#include "store/side_table.hpp"
 
 namespace farheap::store {
 namespace {
@@ -35,9 +37,19 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Result<int> open_nameless(const std::string& folder) {
+// The same file twice: to be written, and to be read only, for forked children. That one may be missing (-1).
+struct Nameless {
+  int file = -1;
+  int reader = -1;
+};
+
+Nameless with_reader(int file) {
+  return {file, open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDONLY | O_CLOEXEC)};
+}
+
+Result<Nameless> open_nameless(const std::string& folder) {
   int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-  if (file >= 0) return file;
+  if (file >= 0) return with_reader(file);
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
     return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
   }
@@ -46,11 +58,11 @@ Result<int> open_nameless(const std::string& folder) {
   file = mkostemp(name.data(), O_CLOEXEC);
   if (file < 0) return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
   unlink(name.c_str());
-  return file;
+  return with_reader(file);
 }
 
 // A file whose name was wished for, and that must still not outlive us.
-Result<int> open_and_unlink(const std::string& path) {
+Result<Nameless> open_and_unlink(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0 && errno == EEXIST) {
     return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
@@ -59,19 +71,19 @@ Result<int> open_and_unlink(const std::string& path) {
   }
   if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
   unlink(path.c_str());
-  return file;
+  return with_reader(file);
 }
 
+// The name that was wished for is the first file's; those of forks are made beside it.
 StoreResult open_scratch(const std::string& place, const StoreOptions& options) {
-  auto file = is_folder(place) ? open_nameless(place) : open_and_unlink(place);
-  if (!file) return fail(std::move(file.error()));
-  (void)fchmod(*file, 0600);
-  auto device = FileDevice::take(*file, "file:" + place, options);
-  const int memory = memfd_create("farheap-store", MFD_CLOEXEC);
-  if (memory < 0) return fail(errno_error(errno, kWhat, "file:" + place));
-  auto table = SideTable::open(memory, options.block_bytes, "file:" + place);
-  if (!table) return fail(std::move(table.error()));
-  return make_scratch_file_store(place, std::move(device), std::move(*table));
+  const bool folder = is_folder(place);
+  return make_scratch_file_store(place, options, [=, first = true]() mutable -> Result<std::unique_ptr<FileDevice>> {
+    const bool named = std::exchange(first, false) && !folder;
+    auto file = named ? open_and_unlink(place) : open_nameless(folder ? place : folder_of(place));
+    if (!file) return fail(std::move(file.error()));
+    (void)fchmod(file->file, 0600);
+    return FileDevice::take(file->file, "file:" + place, options, file->reader);
+  });
 }
 
 StoreResult open_kept(const std::string& place, const StoreOptions& options) {

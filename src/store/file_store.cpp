@@ -9,32 +9,12 @@
 
 namespace farheap::store {
 
-FileStore::FileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table)
-    : place_(std::move(place)), device_(std::move(device)), table_(std::move(table)) {
-  limits_ = {.block_bytes = device_->block_bytes(),
+FileStore::FileStore(std::string place, std::size_t block_bytes) : place_(std::move(place)) {
+  limits_ = {.block_bytes = block_bytes,
              .largest_value_bytes = 16 * base::kMiB,
              .largest_batch_bytes = 256 * base::kMiB,
              .largest_batch_operations = 4096,
              .best_run_bytes = base::kMiB};
-}
-
-Result<std::int64_t> FileStore::add(std::string_view counter, std::int64_t delta) {
-  return table_->add(counter, delta);
-}
-
-Result<StoreUsage> FileStore::usage() {
-  auto space = device_->space_bytes();
-  if (!space) return fail(std::move(space.error()));
-  return StoreUsage{table_->blocks_present().load(), *space};
-}
-
-std::uint64_t FileStore::stripes_of(std::uint64_t first, std::uint64_t count) {
-  const std::uint64_t low = first / kBlocksPerStripe;
-  const std::uint64_t high = (first + count - 1) / kBlocksPerStripe;
-  if (high - low >= SideTable::kStripes - 1) return ~std::uint64_t{0};
-  std::uint64_t stripes = 0;
-  for (auto stripe = low; stripe <= high; ++stripe) stripes |= std::uint64_t{1} << stripe % SideTable::kStripes;
-  return stripes;
 }
 
 os::IoRequest FileStore::request(const Get& entry) const {

@@ -7,18 +7,24 @@
 #pragma once
 
 #include <farheap/store.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/uri_path.hpp"
 #include "store/file_device.hpp"
+#include "store/kinds.hpp"
 #include "store/side_table.hpp"
 
 namespace farheap::store {
 
-// Nothing outlives it: a presence bit for each block, no versions.
-[[nodiscard]] std::unique_ptr<Store> make_scratch_file_store(std::string place, std::unique_ptr<FileDevice> device,
-                                                             std::unique_ptr<SideTable> table);
+// Opens one more nameless file of a scratch store.
+using OpenScratchFile = std::function<Result<std::unique_ptr<FileDevice>>()>;
+
+// Nothing outlives it: no versions, and what is known of a block is known to this process alone. A fork copies it
+// (copied_by_fork.hpp).
+[[nodiscard]] StoreResult make_scratch_file_store(std::string place, const StoreOptions& options,
+                                                  OpenScratchFile open_file);
 
 // Kept, and open in several processes at once: a version for each block.
 [[nodiscard]] std::unique_ptr<Store> make_kept_file_store(std::string place, std::unique_ptr<FileDevice> device,
@@ -27,27 +33,21 @@ namespace farheap::store {
 // What both have in common.
 class FileStore : public Store {
  public:
-  FileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table);
+  FileStore(std::string place, std::size_t block_bytes);
   std::string describe() const final { return base::path_uri("file", place_); }
   Limits limits() const final { return limits_; }
   Status get(std::span<Get> batch) final;
   Status put(std::span<Put> batch) final;
-  Result<std::int64_t> add(std::string_view counter, std::int64_t delta) final;
-  Result<StoreUsage> usage() final;
-  Result<std::vector<NamedCounter>> counters() final { return table_->counters(); }
 
  protected:
   // Entries that are carried out together, with what they need on the stack.
   static constexpr std::size_t kTogether = 64;
-  // Blocks that share a stripe of the table's locks: neighbours, so that a run takes few.
-  static constexpr std::uint64_t kBlocksPerStripe = 64;
 
   // At most kTogether entries of a batch that check() has passed; `why` is set where one fails.
   virtual void get_together(std::span<Get> batch, const char*& why) = 0;
   virtual void put_together(std::span<Put> batch, const char*& why) = 0;
 
   [[nodiscard]] std::size_t blocks_in(std::size_t bytes) const { return bytes / limits_.block_bytes; }
-  [[nodiscard]] static std::uint64_t stripes_of(std::uint64_t first, std::uint64_t count);
   [[nodiscard]] os::IoRequest request(const Get& entry) const;  // `file` is the device's to fill in
   [[nodiscard]] os::IoRequest request(const Put& entry) const;
   // Turns a finished request into an outcome; remembers the reason of the last failure for the Status.
@@ -57,8 +57,6 @@ class FileStore : public Store {
   [[nodiscard]] Status in_groups(std::span<Entry> batch, Together together);
 
   std::string place_;
-  std::unique_ptr<FileDevice> device_;
-  std::unique_ptr<SideTable> table_;
   Limits limits_;
 };
 

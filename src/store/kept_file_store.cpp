@@ -14,6 +14,8 @@
 #include "store/batch.hpp"
 #include "store/contents.hpp"
 #include "store/file_store.hpp"
+#include "store/side_table.hpp"
+#include "store/stripes.hpp"
 
 namespace farheap::store {
 namespace {
@@ -23,7 +25,8 @@ constexpr std::uint64_t kWasAbsent = std::uint64_t{1} << 62;  // together with k
 
 class KeptFileStore final : public FileStore {
  public:
-  using FileStore::FileStore;
+  KeptFileStore(std::string place, std::unique_ptr<FileDevice> device, std::unique_ptr<SideTable> table)
+      : FileStore(std::move(place), device->block_bytes()), device_(std::move(device)), table_(std::move(table)) {}
 
   Capabilities capabilities() const override {
     auto all = static_cast<Capabilities>(Capability::kCounters) | static_cast<Capabilities>(Capability::kVersions) |
@@ -39,7 +42,7 @@ class KeptFileStore final : public FileStore {
     if (first >= end) return {};
     count = std::min(count, end - first);
     if (count == 0) return {};
-    SideTable::Guard guard(*table_, stripes_of(first, count));
+    SideTable::Guard guard(*table_, Stripes::of(first, count));
     auto is_absent = [&](std::uint64_t block) {
       const Word* word = table_->find(block);
       return word == nullptr || word->load() == 0;
@@ -74,6 +77,17 @@ class KeptFileStore final : public FileStore {
   Status sync() override {
     if (auto ok = device_->sync(); !ok) return ok;
     return table_->sync();
+  }
+
+  Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
+    return table_->add(counter, delta);
+  }
+  Result<std::vector<NamedCounter>> counters() override { return table_->counters(); }
+
+  Result<StoreUsage> usage() override {
+    auto space = device_->space_bytes();
+    if (!space) return fail(std::move(space.error()));
+    return StoreUsage{table_->blocks_present().load(), *space};
   }
 
  private:
@@ -123,7 +137,7 @@ class KeptFileStore final : public FileStore {
 
   void get_alone(Get& entry, const char*& why) {
     const auto count = blocks_in(entry.into.size());
-    SideTable::Guard guard(*table_, stripes_of(entry.block, count));
+    SideTable::Guard guard(*table_, Stripes::of(entry.block, count));
     for (std::size_t i = 0; i < count; ++i) {
       if (Word* word = table_->find(entry.block + i)) (void)settled(*word);
     }
@@ -185,7 +199,10 @@ class KeptFileStore final : public FileStore {
       word->store(version | kWriting | (absent ? kWasAbsent : 0), std::memory_order_release);
       fresh = fresh || absent;
     }
-    device_->reach((entry.block + count) * limits_.block_bytes, *table_);
+    if (const auto end = (entry.block + count) * limits_.block_bytes; !device_->reaches(end)) {
+      SideTable::Guard guard(*table_, 0, true);
+      device_->reach(end);
+    }
     if (fresh) device_->prepare(entry.block, count, together);
     return true;
   }
@@ -207,7 +224,7 @@ class KeptFileStore final : public FileStore {
 
   void put_together(std::span<Put> batch, const char*& why) override {
     std::uint64_t stripes = 0;
-    for (const auto& entry : batch) stripes |= stripes_of(entry.block, blocks_in(entry.from.size()));
+    for (const auto& entry : batch) stripes |= Stripes::of(entry.block, blocks_in(entry.from.size()));
     SideTable::Guard guard(*table_, stripes);
     os::IoRequest requests[kTogether];
     Put* entries[kTogether];
@@ -233,6 +250,9 @@ class KeptFileStore final : public FileStore {
     }
     carry_out();
   }
+
+  std::unique_ptr<FileDevice> device_;
+  std::unique_ptr<SideTable> table_;
 };
 
 }  // namespace

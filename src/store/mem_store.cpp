@@ -16,6 +16,7 @@
 #include "base/units.hpp"
 #include "store/batch.hpp"
 #include "store/contents.hpp"
+#include "store/copied_by_fork.hpp"
 #include "store/kinds.hpp"
 
 namespace farheap::store {
@@ -31,7 +32,7 @@ struct Shard {
   std::unordered_map<std::uint64_t, Block> blocks;
 };
 
-class MemStore final : public Store {
+class MemStore final : public Store, public CopiedByFork {
  public:
   explicit MemStore(std::size_t block_bytes) {
     limits_ = {.block_bytes = block_bytes,
@@ -188,6 +189,11 @@ class MemStore final : public Store {
     }
     return {};
   }
+
+  // The kernel copies it. (The pager is at rest then: no shard is locked.)
+  void before_fork() override {}
+  void after_fork_in_parent(bool) override {}
+  void after_fork_in_child() override {}
 
   Limits limits_;
   std::array<Shard, kShards> shards_;

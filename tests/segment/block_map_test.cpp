@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 
 #include <array>
+#include <functional>
 #include <thread>
 
 #include "block_map_worker.hpp"
@@ -105,6 +106,43 @@ TEST_P(BlockMapTest, ParentAndChildWriteEachItsOwn) {
     EXPECT_EQ(status_of(child), 0);
     ASSERT_EQ(worker->read_all(), "");
   }
+}
+
+// Each fork after writing begins a file; they are brought together when there are many.
+TEST_P(BlockMapTest, ManyForksWithPagesFromBeforeEach) {
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
+  Worker worker(*map_, 0, 4000, 5);
+  for (int i = 0; i < 60; ++i) {
+    for (int steps = 0; steps < 5; ++steps) ASSERT_EQ(worker.step(), "");
+    const pid_t child = forked(*map_, [&] {
+      for (int steps = 0; steps < 5; ++steps) {
+        if (!worker.step().empty()) return 1;
+      }
+      return worker.read_all().empty() ? 0 : 2;
+    });
+    if (i % 3 != 0) {
+      ASSERT_EQ(worker.step(), "") << "while the child lives";
+    }
+    ASSERT_EQ(status_of(child), 0) << "fork " << i;
+  }
+  EXPECT_EQ(worker.read_all(), "");
+}
+
+// A chain of children, each the parent of the next, each with pages from all that came before it.
+TEST_P(BlockMapTest, ManyGenerations) {
+  if (!forks()) GTEST_SKIP() << "SKIPPED, NOT TESTED: " << GetParam() << " does not promise to survive fork()";
+  Worker worker(*map_, 0, 2000, 7);
+  std::function<int(int)> live = [&](int left) {
+    for (int steps = 0; steps < 5; ++steps) {
+      if (!worker.step().empty()) return 1;
+    }
+    if (left == 0) return worker.read_all().empty() ? 0 : 2;
+    const pid_t child = forked(*map_, [&] { return live(left - 1); });
+    if (!worker.step().empty()) return 3;
+    const int status = status_of(child);
+    return status != 0 ? WEXITSTATUS(status) : worker.read_all().empty() ? 0 : 4;
+  };
+  EXPECT_EQ(live(40), 0);
 }
 
 TEST_P(BlockMapTest, AChildReadsWhatItsParentForgot) {

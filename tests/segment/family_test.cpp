@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include <atomic>
+#include <filesystem>
 #include <vector>
 
 #include "block_map_worker.hpp"
@@ -21,13 +22,22 @@ constexpr std::uint64_t kCapacityPages = 1 << 16;
 class FamilyTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto store = open_store("file:/var/tmp", {.block_bytes = kPageBytes});
+    std::string folder = "/var/tmp/farheap-family-XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    // One that parent and child share, as engines on servers are. (Of a scratch file a fork makes a copy.)
+    auto store = open_store("file:" + folder_, {.block_bytes = kPageBytes, .lifetime = Lifetime::kKeep});
     ASSERT_TRUE(store.has_value()) << store.error().message();
     store_ = std::move(*store);
     auto map = BlockMap::make(*store_, kCapacityPages);
     ASSERT_TRUE(map.has_value()) << map.error().message();
     map_ = std::move(*map);
     ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  }
+  void TearDown() override {
+    map_.reset();
+    store_.reset();
+    std::filesystem::remove_all(folder_);
   }
   [[nodiscard]] std::uint64_t all_references() const {
     std::uint64_t sum = 0;
@@ -43,6 +53,7 @@ class FamilyTest : public testing::Test {
     while (wait(nullptr) > 0) {
     }
   }
+  std::string folder_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BlockMap> map_;
 };
