@@ -11,9 +11,9 @@ HeapStoreOpener& opener_of_tests() {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place) {
+Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place, bool read_only) {
   if (const HeapStoreOpener& opener = opener_of_tests()) return opener(place);
-  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
+  return open_store(place.uri, {.lifetime = Lifetime::kKeep, .read_only = read_only});
 }
 
 // A store that an opener of tests has made is there as soon as it holds a block.
