@@ -34,6 +34,7 @@
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 #include "store/lmdb_readers.hpp"
+#include "store/named_place.hpp"
 
 namespace farheap::store {
 namespace {
@@ -464,17 +465,9 @@ Result<Environment> open_kept(const std::string& place, unsigned flags, const st
   return env;
 }
 
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 // Unlinked as soon as it is open, so that nothing stays whatever ends the process.
 Result<Environment> open_scratch(const std::string& place, const std::string& subject) {
-  if (!is_folder(place)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "it is not a folder",
-                "name a folder, as lmdb:/tmp, for a store that does not outlive its process");
-  }
+  if (const Status there = check_scratch_folder(place, subject); !there) return fail(there.error());
   std::string folder = place + "/.farheap-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, subject));
   (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
