@@ -175,8 +175,6 @@ struct StoreOptions {
   std::string encrypt_key_file = {};
   // Engines that ask for a password: the file it is in, where the URI names none (?password_file=, ?password_env=).
   std::string password_file = {};
-  // Nothing will be written: then file: opens what this user may read and not write, or what belongs to somebody else.
-  bool read_only = false;
 };
 
 // Opens "[decorator+]...engine:place", e.g. "mem:", "file:/mnt/nvme", "checksum+compress+lmdb:/data/x.mdb",

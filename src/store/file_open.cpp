@@ -80,7 +80,7 @@ Result<os::NamedFile> open_to_read(const std::string& path) {
   return os::NamedFile{*opened, false};
 }
 
-StoreResult open_kept(const std::string& place, const StoreOptions& options) {
+StoreResult open_kept(const std::string& place, const StoreOptions& options, bool read_only) {
   const auto file_name = kept_file_of(place, kWhat);
   if (!file_name) return fail(file_name.error());
   const std::string& path = *file_name;
@@ -96,7 +96,7 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options) {
   auto table_file = os::open_own_file(table_path, 0600, kWhat);
   auto file = table_file ? os::open_own_file(path, 0600, kWhat) : fail(table_file.error());
   const auto& refusal = table_file ? file : table_file;
-  if (options.read_only && !refusal && refusal.error().code == ErrorCode::kPermission) {
+  if (read_only && !refusal && refusal.error().code == ErrorCode::kPermission) {
     use = SideTable::Use::kRead;
     if (table_file) close(table_file->file);
     table_file = open_to_read(table_path);
@@ -121,14 +121,18 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options) {
 
 }  // namespace
 
-StoreResult open_file(const std::string& place, const Parameters&, const StoreOptions& options) {
+StoreResult open_file(const std::string& place, const Parameters& parameters, const StoreOptions& options) {
   const std::string subject = "file:" + place;
   if (place.empty()) {
     return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
                 "write it as file:DIR or file:FILE");
   }
   if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));
-  return options.lifetime == Lifetime::kKeep ? open_kept(place, options) : open_scratch(place, options);
+  const auto read_only = parameters.word("read_only", "no");
+  if (read_only != "yes" && read_only != "no")
+    return parameters.wrong("read_only", "it is yes or no", "write yes or no");
+  if (options.lifetime == Lifetime::kKeep) return open_kept(place, options, read_only == "yes");
+  return open_scratch(place, options);
 }
 
 }  // namespace farheap::store

@@ -116,7 +116,8 @@ TEST_F(HeapFilesTest, AHeapOfSomebodyElseIsReadAndNotChanged) {
   }
   EXPECT_EQ(text_of(at("heap.versions")), table);
   EXPECT_EQ(text_of(at("heap.lock")), lock);
-  auto store = open_store(folder_.uri(), {.lifetime = Lifetime::kKeep, .read_only = true});
+  EXPECT_FALSE(open_store(folder_.uri(), {.lifetime = Lifetime::kKeep}));
+  auto store = open_store(folder_.uri() + "?read_only=yes", {.lifetime = Lifetime::kKeep});
   ASSERT_TRUE(store);
   const std::vector<std::byte> page(4096);
   Put put{.block = 100, .from = page};
