@@ -26,6 +26,8 @@ class HeapLock : public segment::VersionLeases {
   // Takes nothing.
   [[nodiscard]] static Result<bool> has_writer(const HeapPlace& place);
 
+  [[nodiscard]] bool is_for_reading() const { return for_ == For::kReading; }
+
   // It was created: others may read it.
   [[nodiscard]] virtual Status let_readers_in() = 0;
   // In a forked child: it goes on as long as the parent has it.
@@ -34,6 +36,9 @@ class HeapLock : public segment::VersionLeases {
   [[nodiscard]] virtual std::unique_ptr<Store> guard(std::unique_ptr<Store> store) = 0;
   // What it was for was removed, or nothing was made of it: nothing of it is left.
   virtual void remove() = 0;
+
+ private:
+  For for_ = For::kWriting;
 };
 
 [[nodiscard]] Result<std::unique_ptr<HeapLock>> lock_files(const HeapPlace& place, HeapLock::For what,

@@ -172,7 +172,7 @@ Status HeapPlace::check_is_heap(Use use) const {
 }
 
 Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
-  auto store = open_heap_store(*this);
+  auto store = open_heap_store(*this, lock.is_for_reading());
   if (!store) return store;
   return lock.guard(std::move(*store));
 }

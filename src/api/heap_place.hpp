@@ -26,6 +26,8 @@ struct HeapPlace {
   // kInvalidArgument for stores in which no heap can live.
   [[nodiscard]] static Result<HeapPlace> parse(std::string_view uri);
   [[nodiscard]] bool is_on_server() const { return file.empty(); }
+  // In file:, with decorators or without.
+  [[nodiscard]] bool is_file_store() const { return !others.empty() && others.front() == file + ".versions"; }
   [[nodiscard]] Result<bool> is_there() const;
   // Nothing if it is; kNotFound, in words, if not.
   [[nodiscard]] Status check_is_there() const;

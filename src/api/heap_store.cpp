@@ -11,9 +11,11 @@ HeapStoreOpener& opener_of_tests() {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place) {
+Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place, bool read_only) {
   if (const HeapStoreOpener& opener = opener_of_tests()) return opener(place);
-  return open_store(place.uri, {.lifetime = Lifetime::kKeep});
+  std::string uri = place.uri;
+  if (read_only && place.is_file_store()) uri += (uri.find('?') == uri.npos ? "?" : "&") + std::string("read_only=yes");
+  return open_store(uri, {.lifetime = Lifetime::kKeep});
 }
 
 // A store that an opener of tests has made is there as soon as it holds a block.

@@ -17,7 +17,7 @@ namespace farheap::api {
 using HeapStoreOpener = std::function<Result<std::unique_ptr<Store>>(const HeapPlace&)>;
 
 // By open_store(), or by the opener that was set.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_heap_store(const HeapPlace& place, bool read_only = false);
 
 // is_store_there() and remove_store(), or what the opener's stores have.
 [[nodiscard]] Result<bool> is_heap_store_there(const HeapPlace& place);

@@ -49,7 +49,9 @@ Result<std::unique_ptr<HeapLock>> lock_on_server(const HeapPlace& place, HeapLoc
 }
 
 Result<std::unique_ptr<HeapLock>> HeapLock::take(const HeapPlace& place, For what, std::chrono::milliseconds wait) {
-  return place.is_on_server() ? lock_on_server(place, what) : lock_files(place, what, wait);
+  auto taken = place.is_on_server() ? lock_on_server(place, what) : lock_files(place, what, wait);
+  if (taken) (*taken)->for_ = what;
+  return taken;
 }
 
 Result<bool> HeapLock::has_writer(const HeapPlace& place) {

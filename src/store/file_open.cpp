@@ -86,7 +86,13 @@ StoreResult open_scratch(const std::string& place, const StoreOptions& options) 
   });
 }
 
-StoreResult open_kept(const std::string& place, const StoreOptions& options) {
+Result<os::NamedFile> open_to_read(const std::string& path) {
+  const auto opened = os::open_file_to_read(path, kWhat);
+  if (!opened) return fail(opened.error());
+  return os::NamedFile{*opened, false};
+}
+
+StoreResult open_kept(const std::string& place, const StoreOptions& options, bool read_only) {
   const auto file_name = kept_file_of(place, kWhat);
   if (!file_name) return fail(file_name.error());
   const std::string& path = *file_name;
@@ -98,15 +104,28 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options) {
                 fmt::format("it has no {}, so it is not a store", table_path), "name a file that is not there yet");
   }
   // The table first: with it, a file of blocks is known to be ours.
+  auto use = SideTable::Use::kWrite;
   auto table_file = os::open_own_file(table_path, 0600, kWhat);
-  if (!table_file) return fail(std::move(table_file.error()));
-  auto table = SideTable::open(table_file->file, options.block_bytes, table_path);
-  if (!table) return fail(std::move(table.error()));
-  auto file = os::open_own_file(path, 0600, kWhat);
-  if (!file) return fail(std::move(file.error()));
+  auto file = table_file ? os::open_own_file(path, 0600, kWhat) : fail(table_file.error());
+  const auto& refusal = table_file ? file : table_file;
+  if (read_only && !refusal && refusal.error().code == ErrorCode::kPermission) {
+    use = SideTable::Use::kRead;
+    if (table_file) close(table_file->file);
+    table_file = open_to_read(table_path);
+    file = table_file ? open_to_read(path) : fail(table_file.error());
+  }
+  if (!file) {
+    if (table_file) close(table_file->file);
+    return fail(std::move(file.error()));
+  }
+  auto table = SideTable::open(table_file->file, options.block_bytes, table_path, use);
+  if (!table) {
+    close(file->file);
+    return fail(std::move(table.error()));
+  }
   auto device = FileDevice::take(file->file, "file:" + path, options);
   // As long as nothing is in it: whoever made the names may have been killed before they were durable.
-  if ((*table)->blocks_present().load() == 0) {
+  if (use == SideTable::Use::kWrite && (*table)->blocks_present().load() == 0) {
     if (Status durable = os::make_names_durable(path, kWhat); !durable) return fail(std::move(durable.error()));
   }
   return make_kept_file_store(place, std::move(device), std::move(*table));
@@ -114,14 +133,18 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options) {
 
 }  // namespace
 
-StoreResult open_file(const std::string& place, const Parameters&, const StoreOptions& options) {
+StoreResult open_file(const std::string& place, const Parameters& parameters, const StoreOptions& options) {
   const std::string subject = "file:" + place;
   if (place.empty()) {
     return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
                 "write it as file:DIR or file:FILE");
   }
   if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));
-  return options.lifetime == Lifetime::kKeep ? open_kept(place, options) : open_scratch(place, options);
+  const auto read_only = parameters.word("read_only", "no");
+  if (read_only != "yes" && read_only != "no")
+    return parameters.wrong("read_only", "it is yes or no", "write yes or no");
+  if (options.lifetime == Lifetime::kKeep) return open_kept(place, options, read_only == "yes");
+  return open_scratch(place, options);
 }
 
 }  // namespace farheap::store

@@ -8,8 +8,10 @@
 // loss) a mix, which checksum+ tells; but no comparison of versions can succeed on them. After a power loss words and
 // bytes are those of the last sync() or of any time after it, each for itself.
 //
-// Readers take no lock: they read the words, the bytes, and the words again; if those differ, they take the lock.
+// Readers take no lock: they read the words, the bytes, and the words again; if those differ, they take the lock. Who
+// may not write the files has no lock, and reads again.
 #include <atomic>
+#include <ctime>
 
 #include "store/batch.hpp"
 #include "store/contents.hpp"
@@ -22,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kWriting = std::uint64_t{1} << 63;
 constexpr std::uint64_t kWasAbsent = std::uint64_t{1} << 62;  // together with kWriting
+constexpr char kOnlyRead[] = "it is open to be read alone";
 
 class KeptFileStore final : public FileStore {
  public:
@@ -38,6 +41,7 @@ class KeptFileStore final : public FileStore {
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {
+    if (table_->is_only_read()) return fail(ErrorCode::kPermission, "cannot erase", describe(), kOnlyRead);
     const std::uint64_t end = table_->end();
     if (first >= end) return {};
     count = std::min(count, end - first);
@@ -75,6 +79,7 @@ class KeptFileStore final : public FileStore {
   }
 
   Status sync() override {
+    if (table_->is_only_read()) return {};
     if (auto ok = device_->sync(); !ok) return ok;
     return table_->sync();
   }
@@ -135,7 +140,29 @@ class KeptFileStore final : public FileStore {
     return entry.outcome == Outcome::kPending;
   }
 
+  // Without a lock nobody keeps writers out: it is read until it has not changed meanwhile. A writer that was killed in
+  // the middle leaves the block busy, with bytes that are old, new or torn.
+  void get_unlocked(Get& entry, const char*& why) {
+    constexpr int kMostAttempts = 1000;
+    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      if (attempt != 0) (void)nanosleep(&kPause, nullptr);
+      const Look seen = look(entry);
+      if (seen.busy && attempt + 1 < kMostAttempts) continue;
+      entry.outcome = Outcome::kPending;
+      if (!wants_bytes(entry, seen)) return;
+      os::IoRequest io = request(entry);
+      device_->run({&io, 1});
+      std::atomic_thread_fence(std::memory_order_acquire);
+      entry.outcome = settle(io, why);
+      if (look(entry).mark == seen.mark) return;
+    }
+    entry.outcome = Outcome::kFailed;
+    why = "it changes faster than it can be read";
+  }
+
   void get_alone(Get& entry, const char*& why) {
+    if (table_->is_only_read()) return get_unlocked(entry, why);
     const auto count = blocks_in(entry.into.size());
     SideTable::Guard guard(*table_, Stripes::of(entry.block, count));
     for (std::size_t i = 0; i < count; ++i) {
@@ -223,6 +250,11 @@ class KeptFileStore final : public FileStore {
   }
 
   void put_together(std::span<Put> batch, const char*& why) override {
+    if (table_->is_only_read()) {
+      for (Put& one : batch) one.outcome = Outcome::kFailed;
+      why = kOnlyRead;
+      return;
+    }
     std::uint64_t stripes = 0;
     for (const auto& entry : batch) stripes |= Stripes::of(entry.block, blocks_in(entry.from.size()));
     SideTable::Guard guard(*table_, stripes);

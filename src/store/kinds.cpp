@@ -34,6 +34,7 @@ constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
 constexpr std::string_view kFaultyParameters[] = {"seed",  "error", "torn",    "lost",
                                                   "short", "flip",  "unknown", "full_after"};
 
+constexpr std::string_view kFileParameters[] = {"read_only"};
 constexpr std::string_view kLmdbParameters[] = {"sync"};
 constexpr std::string_view kCompressParameters[] = {"codec", "level"};
 #if defined(FARHEAP_HAVE_ZSTD) || defined(FARHEAP_HAVE_LZ4)
@@ -110,6 +111,7 @@ constexpr const Keeper* kKeepSpanner = nullptr;
 constexpr Kind kKinds[] = {
     {.shown = {"mem", "mem:", "blocks in this process's own memory, for tests and measurements"}, .engine = open_mem},
     {.shown = {"file", "file:DIR | file:FILE", "a file on a local disk, past the page cache, unlinked from birth"},
+     .parameters = kFileParameters,
      .engine = open_file,
      .keeper = &kFileKeeper},
     {.shown = {"lmdb", "lmdb:DIR | lmdb:FILE", "an LMDB database, shared by the processes of one machine if kept"},

@@ -51,8 +51,8 @@ bool is_unfinished(int file, std::uint64_t bytes, std::uint64_t words_at) {
 
 }  // namespace
 
-Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_bytes, std::string name) {
-  std::unique_ptr<SideTable> table(new SideTable(os::keep_descriptor(file), std::move(name)));
+Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_bytes, std::string name, Use use) {
+  std::unique_ptr<SideTable> table(new SideTable(os::keep_descriptor(file), std::move(name), use));
   auto ok = table->set_up(block_bytes);
   if (!ok) return fail(std::move(ok.error()));
   return table;
@@ -74,14 +74,14 @@ Status SideTable::set_up(std::size_t block_bytes) {
   Guard guard(*this, 0, true);
   struct stat status{};
   if (fstat(file_, &status) != 0) return fail(errno_error(errno, kWhat, name_));
-  const bool fresh = is_unfinished(file_, static_cast<std::uint64_t>(status.st_size), kWordsAt);
+  const bool fresh = !is_only_read() && is_unfinished(file_, static_cast<std::uint64_t>(status.st_size), kWordsAt);
   if (fresh && fallocate(file_, 0, 0, kWordsAt) != 0 && (errno != EOPNOTSUPP || ftruncate(file_, kWordsAt) != 0)) {
     return fail(errno_error(errno, kWhat, name_));
   }
   if (!fresh && static_cast<std::size_t>(status.st_size) < kWordsAt) {
     return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short");
   }
-  void* at = mmap(nullptr, kWordsAt, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  void* at = mmap(nullptr, kWordsAt, protection(), MAP_SHARED, file_, 0);
   if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, name_));
   header_ = static_cast<Header*>(at);
   counters_ = reinterpret_cast<Counter*>(static_cast<std::byte*>(at) + kHeaderBytes);
@@ -112,7 +112,7 @@ Status SideTable::set_up(std::size_t block_bytes) {
                 fmt::format("it holds blocks of {} bytes, not of {}", header_->block_bytes, block_bytes),
                 "open it with the block size it was made with");
   }
-  if (const auto boot = this_boot(); header_->boot != boot) {
+  if (const auto boot = this_boot(); !is_only_read() && header_->boot != boot) {
     header_->boot = boot;
     header_->next_version.fetch_add(kVersionsPerBoot);
   }
@@ -123,8 +123,7 @@ Word* SideTable::chunk(std::size_t number) {
   auto& slot = chunks_[number];
   if (auto* there = slot.load(std::memory_order_acquire)) return there;
   constexpr std::size_t kBytes = kWordsPerChunk * sizeof(Word);
-  void* at =
-      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
+  void* at = mmap(nullptr, kBytes, protection(), MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
   if (at == MAP_FAILED) return nullptr;
   Word* none = nullptr;
   if (slot.compare_exchange_strong(none, static_cast<Word*>(at))) return static_cast<Word*>(at);
@@ -156,7 +155,7 @@ bool SideTable::allocate(std::uint64_t segment) {
 }
 
 Word* SideTable::make(std::uint64_t index) {
-  if (index >= kWords) return nullptr;
+  if (index >= kWords || is_only_read()) return nullptr;
   const auto segment = index / kWordsPerSegment;
   const bool there = allocated_[segment / 64].load(std::memory_order_acquire) >> segment % 64 & 1;
   if (!there && !allocate(segment)) return nullptr;
@@ -168,6 +167,7 @@ Result<std::int64_t> SideTable::add(std::string_view counter, std::int64_t delta
     return fail(ErrorCode::kInvalidArgument, "cannot count", std::string(counter),
                 fmt::format("a counter's name has 1 to {} bytes, none of them zero", sizeof(Counter::name) - 1));
   }
+  if (is_only_read()) return fail(ErrorCode::kPermission, "cannot count", name_, "it is open to be read alone");
   Guard guard(*this, 0, true);
   for (std::size_t i = 0; i < kCounters; ++i) {
     auto& slot = counters_[i];
@@ -223,6 +223,7 @@ void SideTable::write_all_again() {
 }
 
 Status SideTable::sync() {
+  if (is_only_read()) return {};
   if (sync_has_failed_.exchange(false)) write_all_again();
   if (fdatasync(file_) == 0) return {};
   const int error = errno;
@@ -248,6 +249,7 @@ int SideTable::lock_file() {
 
 // A lock of the process, where the file description may be its parent's: the two kinds exclude each other.
 void SideTable::lock_byte(int number, bool take) {
+  if (is_only_read()) return;
   const int file = lock_file();
   const bool shared = file == file_;
   struct flock range{};

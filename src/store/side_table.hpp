@@ -9,6 +9,8 @@
 // Thread-safety: any thread, any process; words are atomics, everything else is under a Guard or set at open.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -36,7 +38,11 @@ class SideTable {
 
   // Takes the file over, and makes a fresh table if it is empty or was left before it was made. kInvalidArgument if it
   // was made for other blocks, kCorrupt if it is no such table or of a newer format.
-  [[nodiscard]] static Result<std::unique_ptr<SideTable>> open(int file, std::size_t block_bytes, std::string name);
+  // Use::kRead, for a file that may not be written: there has to be one already, nothing in it is changed, and no lock
+  // is taken.
+  enum class Use { kWrite, kRead };
+  [[nodiscard]] static Result<std::unique_ptr<SideTable>> open(int file, std::size_t block_bytes, std::string name,
+                                                               Use use = Use::kWrite);
   ~SideTable();
   SideTable(const SideTable&) = delete;
   SideTable& operator=(const SideTable&) = delete;
@@ -57,6 +63,8 @@ class SideTable {
   // Unique over the life of the table, never 0, never with one of the two top bits.
   [[nodiscard]] std::uint64_t new_version() { return header_->next_version.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] Word& blocks_present() { return header_->blocks_present; }
+
+  [[nodiscard]] bool is_only_read() const { return use_ == Use::kRead; }
 
   [[nodiscard]] Result<std::int64_t> add(std::string_view counter, std::int64_t delta);
   [[nodiscard]] std::vector<NamedCounter> counters();
@@ -103,7 +111,8 @@ class SideTable {
   static constexpr std::size_t kWordsPerSegment = 8192;  // what is allocated at once
   static_assert(kHeaderBytes + kCounters * sizeof(Counter) == kWordsAt);
 
-  SideTable(int file, std::string name) : file_(file), name_(std::move(name)) {}
+  SideTable(int file, std::string name, Use use) : file_(file), name_(std::move(name)), use_(use) {}
+  [[nodiscard]] int protection() const { return use_ == Use::kRead ? PROT_READ : PROT_READ | PROT_WRITE; }
   [[nodiscard]] Status set_up(std::size_t block_bytes);
   [[nodiscard]] Word* chunk(std::size_t number);
   [[nodiscard]] bool allocate(std::uint64_t segment);
@@ -113,6 +122,7 @@ class SideTable {
 
   int file_;
   std::string name_;
+  Use use_;
   Header* header_ = nullptr;
   Counter* counters_ = nullptr;
   std::atomic<bool> sync_has_failed_{false};

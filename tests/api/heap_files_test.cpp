@@ -102,6 +102,49 @@ TEST_F(HeapFilesTest, AHeapOfSomebodyElseIsNotOpenedForWriting) {
   EXPECT_TRUE(fs::exists(at("heap")));
 }
 
+TEST_F(HeapFilesTest, AHeapOfSomebodyElseIsReadAndNotChanged) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  make_heap();
+  for (const char* const name : {"heap", "heap.versions", "heap.lock"}) {
+    ASSERT_EQ(chown(at(name).c_str(), kStranger, kStranger), 0);
+  }
+  const std::string table = text_of(at("heap.versions")), lock = text_of(at("heap.lock"));
+  {
+    const Heap heap = must(Heap::open_read_only(folder_.uri(), kSmall));
+    EXPECT_EQ(*heap.find<int>("answer"), 42);
+    EXPECT_EQ(Heap::look(folder_.uri())->objects.size(), 1U);
+  }
+  EXPECT_EQ(text_of(at("heap.versions")), table);
+  EXPECT_EQ(text_of(at("heap.lock")), lock);
+  EXPECT_FALSE(open_store(folder_.uri(), {.lifetime = Lifetime::kKeep}));
+  auto store = open_store(folder_.uri() + "?read_only=yes", {.lifetime = Lifetime::kKeep});
+  ASSERT_TRUE(store);
+  const std::vector<std::byte> page(4096);
+  Put put{.block = 100, .from = page};
+  EXPECT_FALSE((*store)->put({&put, 1}));
+  EXPECT_FALSE((*store)->erase(0, 1));
+  EXPECT_FALSE((*store)->add("counter", 1));
+  EXPECT_EQ(text_of(at("heap.versions")), table);
+}
+
+TEST_F(HeapFilesTest, WhoMayOnlyReadTheFilesReadsTheHeap) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  make_heap();
+  ASSERT_EQ(chmod(fs::path(at("heap")).parent_path().c_str(), 0755), 0);
+  for (const char* const name : {"heap", "heap.versions", "heap.lock"}) ASSERT_EQ(chmod(at(name).c_str(), 0644), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresgid(kStranger, kStranger, kStranger) != 0 || setresuid(kStranger, kStranger, kStranger) != 0) _exit(9);
+    const auto facts = Heap::look(folder_.uri());
+    if (!facts) std::fprintf(stderr, "%s\n", facts.error().message().c_str());
+    const auto writes = Heap::roll_back(folder_.uri());
+    _exit(facts && facts->objects.size() == 1 && !writes && writes.error().code == ErrorCode::kPermission ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(HeapFilesTest, FilesWithTwoNamesAreNotWritten) {
   make_heap("other");
   fs::create_hard_link(at("other"), at("heap"));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // rocksdb: in process and in farheap-engines.
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iostream>
@@ -147,6 +149,25 @@ TEST_F(RocksDb, WhatAKilledRunLeftIsRemovedByTheNext) {
   Bytes into(4096);
   Get get{.block = 0, .into = into};
   EXPECT_FALSE(killed->get({&get, 1}));
+}
+
+TEST_F(RocksDb, ALinkWithTheNameOfALeftoverDoesNotClearWhatItLeadsTo) {
+  (void)put_blocks(*open_or_fail(uri_, kKept), 0, make_blocks(0, 4, 4096));
+  ASSERT_TRUE(is_store_there(uri_).value());
+  TemporaryFolder shared;
+  std::filesystem::create_symlink(folder_.path() + "/db", shared.path() + "/.farheap-rocksdb-abcdef");
+  (void)open_or_fail("rocksdb:" + shared.path());
+  EXPECT_TRUE(is_store_there(uri_).value());
+}
+
+TEST_F(RocksDb, AFolderOfSomebodyElseIsNotOpened) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  ASSERT_EQ(mkdir((folder_.path() + "/db").c_str(), 0700), 0);
+  ASSERT_EQ(chown((folder_.path() + "/db").c_str(), 65534, 65534), 0);
+  const auto opened = open_store(uri_, kKept);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kPermission);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/db"));
 }
 
 TEST_F(RocksDb, WrongParametersAreRefused) {

@@ -3,8 +3,10 @@
 // The helpers of Metall's own that its examples and its users' programs call. All return false on error.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
-#include <fstream>
 #include <metall/logger.hpp>
 #include <system_error>
 
@@ -29,7 +31,11 @@ inline bool create_directory(const std::filesystem::path& path) {
 }
 
 inline bool create_file(const std::filesystem::path& path) {
-  return !directory_exist(path) && (file_exist(path) || std::ofstream(path).good());
+  if (directory_exist(path)) return false;
+  if (file_exist(path)) return true;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);  // through no link
+  if (file >= 0) ::close(file);
+  return file >= 0;
 }
 
 // A folder with all in it, too. True if there is none.

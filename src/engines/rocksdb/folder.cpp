@@ -16,8 +16,8 @@
 
 #include "base/uri_path.hpp"
 #include "engines/engine_table.hpp"
-#include "store/named_place.hpp"
 #include "os/named_file.hpp"
+#include "store/named_place.hpp"
 
 namespace farheap::engines {
 namespace {
