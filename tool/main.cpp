@@ -302,6 +302,7 @@ class CommandLine {
       verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
       if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required(one.needs_name);
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
+      if (one.what == HeapArguments::kList) add_long_types(verb);
       verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
     add_heap_remove(heap);
@@ -309,6 +310,10 @@ class CommandLine {
     add_heap_export(heap);
     add_heap_check(heap);
     add_heap_copy(heap);
+  }
+
+  void add_long_types(CLI::App* verb) {
+    verb->add_flag("--long", heap_.long_types, "All of each type's name, and lines as long as that takes");
   }
 
   void add_heap_remove(CLI::App* heap) {
@@ -324,6 +329,8 @@ class CommandLine {
     CLI::App* verb = add_verb(heap, "check", "heap check");
     verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
     verb->add_flag("--data", heap_.data, "Read all pages, too: a store with checksums tells which are damaged");
+    verb->add_flag("--pointers", heap_.pointers,
+                   "Look for pointers out of the heap, too: a guess, by what their values look like");
     verb->add_flag("--repair", heap_.repair,
                    "Make a damaged heap anew out of the versions that are whole; its files stay as FILE.damaged");
     verb->add_flag("--json", heap_.json, "For machines");
@@ -348,6 +355,7 @@ class CommandLine {
     verb->add_option("A", heap_.uri, "A version: URI of the newest one, or URI@SNAPSHOT")->required();
     verb->add_option("B", heap_.other, "Another one of the same heap, or of its copy")->required();
     verb->add_flag("--json", heap_.json, "For machines");
+    add_long_types(verb);
     verb->footer("\nThe cost follows what differs, and how many objects there are; of two copies, all pages are read.");
     verb->callback([this] { status_ = heap_verb(HeapArguments::kDiff); });
   }
