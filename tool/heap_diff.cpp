@@ -62,9 +62,9 @@ void print_difference(const HeapArguments& arguments, const HeapDifference& foun
     rows.push_back({label_of(object), std::string(word_of(one.what)), fmt::format("{}", fmt::join(parts_of(one), ", ")),
                     fmt::format("{}", one.pages),
                     base::format_size(object.bytes) + (resized ? " -> " + base::format_size(one.b.bytes) : ""),
-                    printable(readable_type(object.type))});
+                    printable(type_of(object, arguments.long_types))});
   }
-  print_out("\n{}", aligned(rows));
+  print_out("\n{}", arguments.long_types ? aligned(rows) : fitted(rows, {5, 0, 2}));
 }
 
 void print_json(const HeapArguments& arguments, const HeapDifference& found) {

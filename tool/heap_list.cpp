@@ -11,13 +11,15 @@
 namespace farheap::tool {
 namespace {
 
-void print_objects(const HeapFacts& facts) {
+void print_objects(const HeapArguments& arguments, const HeapFacts& facts) {
   std::vector<std::vector<std::string>> rows{{"OBJECT", "COUNT", "BYTES", "TYPE", ""}};
   for (const ObjectInfo& one : facts.objects) {
     rows.push_back({label_of(one), fmt::format("{}", one.length), base::format_size(one.bytes),
-                    printable(readable_type(one.type)), printable(one.description)});
+                    printable(type_of(one, arguments.long_types)), printable(one.description)});
   }
-  print_out("{}", rows.size() > 1 ? aligned(rows) : "no objects\n");
+  print_out("{}", rows.size() == 1          ? "no objects\n"
+                  : arguments.long_types ? aligned(rows)
+                                         : fitted(rows, {4, 3, 0}));
 }
 
 void print_versions(const HeapFacts& facts) {
@@ -81,7 +83,7 @@ int heap_list(const HeapArguments& arguments) {
   const auto facts = Heap::look(arguments.uri);
   if (!facts) return failed(facts.error());
   if (!arguments.json) {
-    print_objects(*facts);
+    print_objects(arguments, *facts);
     print_versions(*facts);
     return kDone;
   }
@@ -110,7 +112,7 @@ int heap_show(const HeapArguments& arguments) {
   for (const ObjectInfo& one : *found) {
     print_out("{}", aligned({{"name", label_of(one)},
                              {"kind", std::string(word_of(one.kind))},
-                             {"type", printable(readable_type(one.type))},
+                             {"type", printable(type_of(one, true))},
                              {"count", fmt::format("{}", one.length)},
                              {"bytes", fmt::format("{}", one.bytes)},
                              {"address", fmt::format("{}", one.address)},

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "heap_text.hpp"
 
-#include <cxxabi.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <memory>
 #include <unordered_map>
 
+#include "api/type_text.hpp"
 #include "base/units.hpp"
 #include "base/without_secrets.hpp"
 #include "terminal.hpp"
@@ -22,14 +20,12 @@ int failed(const Error& error) {
 }
 
 // Many objects have few types.
-const std::string& readable_type(const std::string& type) {
-  static std::unordered_map<std::string, std::string> known;
-  const auto found = known.find(type);
-  if (found != known.end()) return found->second;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return known.emplace(type, status == 0 ? name.get() : type).first->second;
+const std::string& type_of(const ObjectInfo& object, bool whole) {
+  static std::unordered_map<std::string, std::string> known[2];
+  const auto found = known[whole].find(object.type);
+  if (found != known[whole].end()) return found->second;
+  std::string text = whole ? api::readable_type(object.type) : api::short_type(object.type);
+  return known[whole].emplace(object.type, std::move(text)).first->second;
 }
 
 std::string_view word_of(ObjectKind kind) {
@@ -63,7 +59,7 @@ std::string described(const VersionInfo& version) {
 Json json_of(const ObjectInfo& object) {
   return {{"name", object.name},
           {"kind", word_of(object.kind)},
-          {"type", readable_type(object.type)},
+          {"type", type_of(object, true)},
           {"length", object.length},
           {"bytes", object.bytes},
           {"description", object.description},

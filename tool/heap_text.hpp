@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 // Says what is wrong; the exit status for it.
 int failed(const Error& error);
 
-// As it stands in a source file; what the compiler does not know stays as it is.
-[[nodiscard]] const std::string& readable_type(const std::string& type);
+// As it stands in a source file; not whole: without what everybody knows.
+[[nodiscard]] const std::string& type_of(const ObjectInfo& object, bool whole);
 [[nodiscard]] std::string_view word_of(ObjectKind kind);
 [[nodiscard]] std::string time_of(std::uint64_t ns);
 [[nodiscard]] std::string label_of(const ObjectInfo& object);

@@ -303,6 +303,7 @@ class CommandLine {
       if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required(one.needs_name);
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
       add_wait(verb);
+      if (one.what == HeapArguments::kList) add_long_types(verb);
       verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
     add_heap_remove(heap);
@@ -316,6 +317,10 @@ class CommandLine {
     verb->add_option("--wait", heap_.wait, "How long to wait for a program that has the heap open; by default 1")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.0, 1e6));
+  }
+
+  void add_long_types(CLI::App* verb) {
+    verb->add_flag("--long", heap_.long_types, "All of each type's name, and lines as long as that takes");
   }
 
   void add_heap_remove(CLI::App* heap) {
@@ -332,6 +337,8 @@ class CommandLine {
     CLI::App* verb = add_verb(heap, "check", "heap check");
     verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
     verb->add_flag("--data", heap_.data, "Read all pages, too: a store with checksums tells which are damaged");
+    verb->add_flag("--pointers", heap_.pointers,
+                   "Look for pointers out of the heap, too: a guess, by what their values look like");
     verb->add_flag("--repair", heap_.repair,
                    "Make a damaged heap anew out of the versions that are whole; its files stay as FILE.damaged");
     verb->add_flag("--json", heap_.json, "For machines");
@@ -358,6 +365,7 @@ class CommandLine {
     verb->add_option("A", heap_.uri, "A version: URI of the newest one, or URI@SNAPSHOT")->required();
     verb->add_option("B", heap_.other, "Another one of the same heap, or of its copy")->required();
     verb->add_flag("--json", heap_.json, "For machines");
+    add_long_types(verb);
     verb->footer("\nThe cost follows what differs, and how many objects there are; of two copies, all pages are read.");
     add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kDiff); });

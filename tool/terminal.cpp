@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,6 +86,47 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
     text += '\n';
   }
   return text;
+}
+
+namespace {
+
+// 0: standard output is no terminal.
+std::size_t width_of_terminal() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Not in the middle of a character of UTF-8.
+void cut(std::string& text, std::size_t most) {
+  constexpr std::string_view kMore = "...";
+  if (text.size() <= most) return;
+  std::size_t end = most - kMore.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  text.resize(end);
+  text += kMore;
+}
+
+}  // namespace
+
+std::string fitted(std::vector<std::vector<std::string>> rows, const std::vector<std::size_t>& columns) {
+  constexpr std::size_t kLeast = 12;
+  const std::size_t width = width_of_terminal();
+  if (width == 0) return aligned(rows);
+  const auto width_of = [&](std::size_t column) {
+    std::size_t most = 0;
+    for (const auto& row : rows) most = std::max(most, column < row.size() ? row[column].size() : 0);
+    return most;
+  };
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < rows.front().size(); ++i) all += width_of(i) + (i == 0 ? 0 : 2);
+  for (const std::size_t column : columns) {
+    const std::size_t mine = width_of(column);
+    if (all <= width || mine <= kLeast) continue;
+    const std::size_t most = std::max(kLeast, mine - std::min(mine, all - width));
+    for (auto& row : rows) cut(row[column], most);
+    all -= mine - most;
+  }
+  return aligned(rows);
 }
 
 }  // namespace farheap::tool

@@ -50,5 +50,8 @@ int wrong_usage(const Error& error);
 
 // Rows of equal length as aligned columns, each line ended; the last column is not padded.
 [[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& rows);
+// The same, and on a terminal no line is longer than it is wide: what is too long in one of these columns ends with
+// "...", those that are named first before the others.
+[[nodiscard]] std::string fitted(std::vector<std::vector<std::string>> rows, const std::vector<std::size_t>& columns);
 
 }  // namespace farheap::tool

@@ -108,7 +108,9 @@ struct HeapArguments {
   bool json = false;
   bool newest_only = false;  // copy
   bool own_bytes = false;    // copy
+  bool long_types = false;   // ls, diff: all of a type's name
   bool data = false;         // check
+  bool pointers = false;     // check
   bool repair = false;       // check
   bool yes = false;          // rm: do not ask
   double wait = -1;          // seconds, for whoever has the heap open; negative: as usual

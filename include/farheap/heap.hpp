@@ -155,6 +155,7 @@ struct RepairReport {
 struct HeapFacts;       // heap_facts.hpp
 struct HeapUsage;       // heap_facts.hpp
 struct HeapDifference;  // heap_facts.hpp
+struct ForeignPointers;  // heap_facts.hpp
 
 // An object is there, but of another type or length than was asked for.
 class TypeMismatch : public std::logic_error {
@@ -204,6 +205,8 @@ class Heap {
   [[nodiscard]] static Result<bool> has_writer(std::string_view uri);
   // Reads all books, of versions and of the allocator. kCorrupt with the first thing that is wrong.
   [[nodiscard]] static Status check(std::string_view uri, const CheckOptions& options = {});
+  // check(), and then what looks like pointers out of the heap: a guess, by their values. Reads all that is allocated.
+  [[nodiscard]] static Result<ForeignPointers> foreign_pointers(std::string_view uri);
   // Makes a damaged heap anew out of its intact versions; the newest of them is the newest of the heap then. It keeps
   // its id and its address. The damaged files stay, as FILE.damaged. kCorrupt if no version is intact.
   [[nodiscard]] static Result<RepairReport> repair(std::string_view uri, const HeapProgress& progress = {});

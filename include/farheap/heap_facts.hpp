@@ -43,6 +43,26 @@ struct HeapUsage {
   std::vector<SnapshotUsage> snapshots;  // by age
 };
 
+// Words that look like pointers to what is outside of their heap: to a program, its malloc'ed memory, a library or a
+// stack, as Linux places them. It is a guess: a number may look so, and pointers into a program that is not
+// position-independent do not.
+struct ForeignPointers {
+  struct Place {
+    std::string object;  // in which they are, or that leads to where they are; empty if none does, or it has no name
+    ObjectKind kind = ObjectKind::kNamed;
+    std::uint64_t object_address = 0;  // 0: no object leads there
+    std::string type;                  // of the object
+    bool is_own = false;               // in the object's own bytes; otherwise in memory that it leads to
+    std::uint64_t bytes = 0;           // of an element of the object, or of the memory
+    std::uint64_t offset = 0;          // of the first one, in that
+    std::uint64_t count = 0;
+    std::uint64_t address = 0, value = 0;  // of the first one
+  };
+  std::uint64_t words = 0;    // all of them
+  std::vector<Place> places;  // those with the most first
+  std::uint64_t left_out = 0;  // places: more than 1000 are not listed
+};
+
 // An object that two versions, a and b, do not both have, or not alike: its own bytes differ (not what it points to),
 // or its address, type, length or description.
 struct ObjectDifference {

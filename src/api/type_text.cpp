@@ -199,6 +199,8 @@ class Shortener {
 
 // What compilers and demanglers write each in their own way.
 std::string in_one_way(std::string text) {
+  replace_all(text, "> >", ">>");
+  replace_all(text, "> >", ">>");  // of "> > >" every second one is left
   replace_all(text, "std::__cxx11::", "std::");
   replace_all(text, "{anonymous}", "(anonymous namespace)");
   replace_all(text, "long unsigned int", "unsigned long");
@@ -239,8 +241,6 @@ std::string readable_type(std::string_view kept) {
                                                            &std::free);
     if (status == 0) text = name.get();
   }
-  replace_all(text, "> >", ">>");
-  replace_all(text, "> >", ">>");  // of "> > >" every second one is left
   return text;
 }
 

@@ -11,7 +11,7 @@
 
 namespace farheap::api {
 
-// All of it: "std::vector<int, std::allocator<int>>".
+// All of it: "std::vector<int, std::allocator<int> >".
 [[nodiscard]] std::string readable_type(std::string_view kept);
 // Without what everybody knows: std::vector<int>, std::string, farheap::map<farheap::string, int>.
 [[nodiscard]] std::string short_type(std::string_view kept);

@@ -2,6 +2,7 @@
 //
 // Looking at a whole heap: statistics, the walk over its objects, and standing still for fork().
 #include <algorithm>
+#include <unordered_set>
 
 #include "heap/heap.hpp"
 
@@ -50,7 +51,7 @@ Statistics Heap::statistics() noexcept {
   return sum;
 }
 
-void Heap::walk_slabs(Visit visit, void* context) noexcept {
+void Heap::walk_slabs(Visit visit, void* context) const noexcept {
   std::size_t limit = pool_.chunk_limit() * kChunkBytes;
   for (std::size_t offset = 0; offset < limit;) {
     unsigned size_class = map_.class_at(offset);
@@ -68,7 +69,7 @@ void Heap::walk_slabs(Visit visit, void* context) noexcept {
   }
 }
 
-void Heap::walk_large(Visit visit, void* context) noexcept {
+void Heap::walk_large(Visit visit, void* context) const noexcept {
   std::size_t limit = large_.offset_limit();
   for (std::size_t offset = 0; offset < limit;) {
     std::size_t bytes = map_.run_pages(offset).load(std::memory_order_relaxed) * base::kPageBytes;
@@ -83,6 +84,26 @@ void Heap::for_each_object(Visit visit, void* context) noexcept {
   walk_slabs(visit, context);
   walk_large(visit, context);
   unlock_after_fork_parent();
+}
+
+void Heap::visit_at_rest(const std::function<void(const void*, std::size_t)>& visit) const {
+  struct Rest {
+    const std::function<void(const void*, std::size_t)>& visit;
+    std::unordered_set<const void*> cached;
+  } rest{visit, {}};
+  for (const ThreadCache* first : {living_, spare_}) {
+    for (const ThreadCache* cache = first; cache != nullptr; cache = cache->next) {
+      for (const CacheBin& bin : cache->bins) {
+        for (std::uint32_t i = 0; i < bin.count.load(std::memory_order_relaxed); ++i) rest.cached.insert(bin.slots[i]);
+      }
+    }
+  }
+  const Visit forward = [](void* context, void* object, std::size_t bytes) {
+    const auto& to = *static_cast<Rest*>(context);
+    if (!to.cached.contains(object)) to.visit(object, bytes);
+  };
+  walk_slabs(forward, &rest);
+  walk_large(forward, &rest);
 }
 
 // The gate first: who waits for a lock is inside it, and would be missing in the child.

@@ -94,6 +94,10 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   void move_books();
   // From where the pointers in it were right to where it lies.
   [[nodiscard]] const base::AddressShift& moved() const { return moved_; }
+  // Which pages the version that was opened holds, of the 512 from there on.
+  [[nodiscard]] Result<pager::Backing::Stored> stored_from(std::uint64_t first) const {
+    return backing_->stored_from(first);
+  }
   void seal() { pager_->forbid_writes(true); }
   [[nodiscard]] std::byte* root() const { return base() + KeptBooks::kBytes; }
   [[nodiscard]] base::MetadataSource& tables() { return *this; }
