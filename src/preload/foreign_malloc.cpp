@@ -43,7 +43,7 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
                 "use the store file:DIR");
   }
   touch_name_databases();
-  constexpr unsigned kOfTheStore = 1;  // store/redis/heart.hpp
+  constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
   return os::keep_threads_waiting(kOfTheStore +
                                   pager::FaultLoop::threads({.most_handlers = runtime.options.handlers,
                                                              .readers = segment::PagedSegment::kReaders}));

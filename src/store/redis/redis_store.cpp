@@ -16,6 +16,7 @@
 #include "store/batch.hpp"
 #include "store/redis/blocks.hpp"
 #include "store/redis/gets_in_flight.hpp"
+#include "store/redis/names_of_hosts.hpp"
 
 namespace farheap::store::redis {
 namespace {
@@ -273,6 +274,7 @@ Status RedisStore::sync() {
 // A forked child asks for them before anything else, while no other thread is started.
 std::unique_ptr<GetsInFlight> RedisStore::gets_in_flight(unsigned most) {
   shared_.heart.renew();
+  renew_names_of_hosts();
   return RedisGetsInFlight::make(*this, most);
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,46 +13,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <vector>
 
 #include "os/own_descriptors.hpp"
-#include "store/fork_lock.hpp"
+#include "store/redis/names_of_hosts.hpp"
 
 namespace farheap::store::redis {
 namespace {
 
 constexpr std::size_t kMostPieces = IOV_MAX;
-
-struct Found {
-  sockaddr_storage address{};
-  socklen_t length = 0;
-};
-
-// Kept for good: where a reconnection happens, a program's own malloc() may hold its locks.
-std::vector<Found> look_up(const Address& address, std::string& why) {
-  static std::map<std::string, std::vector<Found>> known;
-  static ForkLock lock;
-  std::lock_guard guard(lock);
-  auto& found = known[address.text()];
-  if (!found.empty()) return found;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
-  if (error != 0) {
-    why = gai_strerror(error);
-    return {};
-  }
-  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
-    Found here{.length = one->ai_addrlen};
-    std::memcpy(&here.address, one->ai_addr, one->ai_addrlen);
-    found.push_back(here);
-  }
-  freeaddrinfo(list);
-  return found;
-}
 
 timeval timeval_of(long milliseconds) { return {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}; }
 
@@ -98,10 +66,18 @@ bool Socket::connect(const Address& address, int timeout_ms, std::shared_ptr<con
     std::memcpy(place.sun_path, address.socket.c_str(), address.socket.size() + 1);
     return connect_to(&place, sizeof place, AF_UNIX);
   }
-  for (const Found& one : look_up(address, why_)) {
-    if (!connect_to(&one.address, one.length, one.address.ss_family)) continue;
-    if (tls) start_tls(std::move(tls), address.host);
-    return true;
+  std::vector<HostAddress> before;
+  for (int round = 0; round < 2; ++round) {
+    const auto patience = std::min<std::chrono::nanoseconds>(std::chrono::milliseconds(timeout_ms), deadline_.left());
+    const auto found = addresses_of(address, patience, why_);
+    if (found == before) break;
+    for (const HostAddress& one : found) {
+      if (!connect_to(&one.address, one.length, one.address.ss_family)) continue;
+      if (tls) start_tls(std::move(tls), address.host);
+      return true;
+    }
+    forget_addresses_of(address);  // they may have been told a moment ago
+    before = found;
   }
   return false;
 }

@@ -31,7 +31,7 @@ class Socket final : public ByteSource {
   // Of all that follows, the connecting included, until the next: after it nothing is sent or waited for. Never, at
   // first.
   void set_deadline(Deadline deadline) { deadline_ = deadline; }
-  // False: why() says it. Names are looked up once in a process's life: the C library allocates for it.
+  // False: why() says it. The host's name is looked up anew (names_of_hosts.hpp).
   [[nodiscard]] bool connect(const Address& address, int timeout_ms, std::shared_ptr<const TlsSettings> tls = {});
   void close();
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
