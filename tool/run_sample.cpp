@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_sample.hpp"
-#include "base/clock.hpp"
 
 #include <chrono>
 
+#include "base/clock.hpp"
 #include "os/run_memory.hpp"
 #include "process_facts.hpp"
 
