@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -68,7 +69,7 @@ bool thrashes(const RunSummary& summary) { return stalled_share(summary) > kThra
 // What is used again, and what the program and the runtime have beside the heap. 0: more memory is not known to help.
 double enough_bytes(const RunSummary& summary) {
   const double bytes = static_cast<double>(summary.used_again_bytes) * 17 / 16;
-  return bytes > static_cast<double>(summary.budget_bytes) ? bytes : 0;
+  return bytes > static_cast<double>(summary.budget_bytes) ? std::ceil(bytes / base::kMiB) * base::kMiB : 0;
 }
 
 std::string how_it_waited(const RunSummary& summary) {
