@@ -34,6 +34,7 @@
 #include "os/memory_group.hpp"
 #include "program_file.hpp"
 #include "run_report.hpp"
+#include "run_sample.hpp"
 #include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
 #include "store/kinds.hpp"
@@ -262,7 +263,9 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.signal = end->signal;
   summary.seconds = std::chrono::duration<double>(base::Clock::now() - start).count();
   summary.budget_bytes = options.memory;
-  add_counters(summary, counter_values(shared->page().counters));
+  const Sample whole = Sampler(shared->page()).take();
+  add_counters(summary, whole.counters);
+  summary.used_again_bytes = used_again(whole);
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;

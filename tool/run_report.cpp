@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/options.hpp"
@@ -24,6 +26,8 @@ using base::format_size;
 constexpr double kStoreBound = 0.30;
 // So far above the budget no moment brings a program: memory that cannot leave does.
 constexpr double kOverBudget = 1.25;
+// Above this share it mostly waits: the budget thrashes.
+constexpr double kThrashes = 0.50;
 // Below it there is room for a smaller budget.
 constexpr double kHardlyNoticed = 0.05;
 
@@ -60,6 +64,23 @@ double stalled_share(const RunSummary& summary) {
   return summary.seconds > 0 ? std::min(1.0, summary.stall_seconds / summary.seconds) : 0;
 }
 
+bool thrashes(const RunSummary& summary) { return stalled_share(summary) > kThrashes; }
+
+// What is used again, and what the program and the runtime have beside the heap. 0: more memory is not known to help.
+double enough_bytes(const RunSummary& summary) {
+  const double bytes = static_cast<double>(summary.used_again_bytes) * 17 / 16;
+  return bytes > static_cast<double>(summary.budget_bytes) ? std::ceil(bytes / base::kMiB) * base::kMiB : 0;
+}
+
+std::string how_it_waited(const RunSummary& summary) {
+  const std::string waited =
+      fmt::format("{:.0f} of {:.0f} s waiting for pages", stalled_share(summary) * summary.seconds, summary.seconds);
+  const double enough = enough_bytes(summary);
+  if (enough == 0) return waited;
+  return fmt::format("{}: {:.0f} MiB would do (it used {} of its heap again and again)", waited, enough / base::kMiB,
+                     format_size(summary.used_again_bytes));
+}
+
 std::string how_it_ended(const RunSummary& summary) {
   if (!summary.ended) return "was still running";
   if (summary.signal != 0) return fmt::format("was ended by signal {} ({})", summary.signal, strsignal(summary.signal));
@@ -88,6 +109,24 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.stall_seconds = static_cast<double>(counters.stall_ns) * kNanoseconds;
   summary.stall_no_room_seconds = static_cast<double>(counters.stall_no_room_ns) * kNanoseconds;
   summary.store_full_waits = counters.store_full_waits;
+}
+
+std::uint64_t used_again(const Sample& whole) {
+  if (whole.counters.paging_processes != 1) return 0;
+  const auto uses = [](const RangeSample& range) {
+    return range.counts[base::Heat::kProbation] + range.counts[base::Heat::kBytesRead] / base::kPageBytes;
+  };
+  std::vector<RangeSample> ranges = whole.ranges;
+  std::ranges::sort(ranges, std::greater<>(), uses);
+  std::uint64_t all = 0;
+  for (const auto& range : ranges) all += uses(range);
+  std::uint64_t bytes = 0, seen = 0;
+  for (const auto& range : ranges) {
+    if (seen >= all - all / 100) break;
+    seen += uses(range);
+    bytes += range.bytes;
+  }
+  return bytes;
 }
 
 bool did_not_start(const RunSummary& summary) { return summary.failed_starts != 0 && summary.processes == 0; }
@@ -122,6 +161,7 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
         format_size(summary.bytes_read), format_size(summary.bytes_read_ahead), format_size(summary.bytes_written),
         summary.stall_seconds, 100 * stalled_share(summary), summary.stall_no_room_seconds));
   }
+  if (thrashes(summary)) lines.push_back(how_it_waited(summary));
   if (summary.store_full_waits != 0) {
     lines.push_back(fmt::format("the store {} was full and paused the program {}", summary.store,
                                 counted(summary.store_full_waits, "time", "times")));
@@ -159,6 +199,9 @@ std::string next_step(const RunSummary& summary) {
     return fmt::format("`{}`; it never came near the budget", with_memory(summary, peak / 2));
   }
   const double share = stalled_share(summary);
+  if (thrashes(summary) && enough_bytes(summary) != 0) {
+    return fmt::format("`{}`; it waited for most of its time", with_memory(summary, enough_bytes(summary)));
+  }
   if (share > kStoreBound && summary.stall_no_room_seconds > summary.stall_seconds / 2) {
     return fmt::format("`{}`; writing out is what it waits for, more memory or a faster store helps",
                        with_memory(summary, budget * 1.5));
@@ -198,6 +241,7 @@ std::string report_json(const RunSummary& summary) {
       {"stall_seconds", summary.stall_seconds},
       {"stall_no_room_seconds", summary.stall_no_room_seconds},
       {"store_full_waits", summary.store_full_waits},
+      {"used_again_bytes", summary.used_again_bytes},
       {"next", next_step(summary)},
   };
   // Arguments need not be UTF-8.

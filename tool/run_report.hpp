@@ -39,10 +39,16 @@ struct RunSummary {
   double stall_seconds = 0;
   double stall_no_room_seconds = 0;
   std::uint64_t store_full_waits = 0;
+  std::uint64_t used_again_bytes = 0;  // 0: not known
 };
 
 // Takes the counters of a run over.
 void add_counters(RunSummary& summary, const CounterValues& counters);
+
+// How much of its heap a run with one paging process used again after it had been put aside: the ranges that 99 % of
+// these uses were in. It is an upper bound, in steps of a range. 0: not known, as for several processes, which share.
+// `whole`: of all the run's time.
+[[nodiscard]] std::uint64_t used_again(const Sample& whole);
 
 // The program ended before its first line: the runtime could not come up, and said why.
 [[nodiscard]] bool did_not_start(const RunSummary& summary);

@@ -125,7 +125,8 @@ void* FaultLoop::reader(void* loop) {
 // False: nothing has come, but an answer may have.
 bool FaultLoop::next_event(os::FaultEvent& event) {
   const bool in_flight = free_numbers_.size() < flights_.size();
-  const auto look_out = in_flight ? kLookOut : std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
+  auto look_out = in_flight ? kLookOut : std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
+  if (!polling_.pays()) look_out = {};
   const auto until = Clock::now() + look_out;
   do {
     if (view_.userfault().read_event(event)) return true;
@@ -175,7 +176,7 @@ bool FaultLoop::land_one() {
 }
 
 void FaultLoop::land_all() {
-  const auto until = Clock::now() + kLookOut;
+  const auto until = Clock::now() + (polling_.pays() ? kLookOut : std::chrono::microseconds(0));
   while (free_numbers_.size() < flights_.size()) {
     if (land_one() || Clock::now() < until) continue;
     pollfd waiting{reads_->descriptor(), POLLIN, 0};
@@ -197,6 +198,7 @@ FaultLoop::Long FaultLoop::lead() {
     }
     note_thread(event.thread);
     found.since = Clock::now();
+    polling_.note(found.since, event.thread);
     found.page = view_.page_of(event.address);
     found.write = event.write;
     run_page_.pulse.beat(std::chrono::nanoseconds(found.since.time_since_epoch()).count());
@@ -232,7 +234,7 @@ void FaultLoop::handle() {
       fault = lead();
     }
     if (fault.stop) return;
-    os::look_out_for_answers(serving_.fetch_add(1) == 0);
+    os::look_out_for_answers(serving_.fetch_add(1) == 0 && polling_.pays());
     if (fault.guarded) {
       pager_.written(fault.page);
     } else if (fault.begun) {

@@ -21,13 +21,15 @@
 #include "os/userfault.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
+#include "pager/polling.hpp"
 
 namespace farheap::pager {
 
 struct FaultLoopOptions {
   unsigned most_handlers = 4;
   // After a fault, unless another handler is at work: another fault usually follows, and waking a blocked thread is
-  // dear; but when several threads fault at once, a processor that spins is missed elsewhere.
+  // dear; but when several threads fault at once, or all processors are wanted (polling.hpp), a processor that spins is
+  // missed elsewhere.
   unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
   unsigned readers = 1;   // as PagerOptions::readers
@@ -84,6 +86,7 @@ class FaultLoop {
   os::Mapping buffers_;  // one for each handler and reader, and those of reads in flight
   std::atomic<unsigned> readers_made_ = 0;
   std::mutex turn_;                 // guards all down to free_numbers_
+  Polling polling_;
   std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;
   std::unique_ptr<Backing::Reads> reads_;  // null: this store's answers have to be waited for

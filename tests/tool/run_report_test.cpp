@@ -82,6 +82,46 @@ TEST(RunReport, AProgramThatCouldNotStartDidNotRunWithoutFarheap) {
               AllOf(HasSubstr("ended well"), HasSubstr("1 process did not run"), HasSubstr("farheap doctor")));
 }
 
+TEST(RunReport, SaysThatABudgetThrashesAndWhatWouldDo) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("waiting")));
+  run.stall_seconds = 8;
+  EXPECT_THAT(text_of(run), HasSubstr("8 of 10 s waiting for pages\n")) << "what would do is not known";
+  run.used_again_bytes = 300 * kMiB;
+  EXPECT_THAT(text_of(run), HasSubstr("8 of 10 s waiting for pages\n")) << "it has more, and waits for something else";
+  run.used_again_bytes = 512 * kMiB;
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("8 of 10 s waiting for pages: 544 MiB would do (it used 512.0 MiB of its"),
+                                  HasSubstr("next: `farheap run --memory 544M -- python3")));
+  run.stall_seconds = 4;
+  EXPECT_THAT(text_of(run), Not(HasSubstr("waiting for pages"))) << "less than half";
+  run.stall_seconds = 25;  // several threads at once
+  EXPECT_THAT(text_of(run), HasSubstr("10 of 10 s waiting"));
+}
+
+Sample sample_of(std::initializer_list<std::array<std::uint64_t, 2>> probation_and_read_pages) {
+  Sample sample;
+  sample.counters.paging_processes = 1;
+  for (const auto& [probation, read] : probation_and_read_pages) {
+    RangeSample range;
+    range.bytes = 2 * kMiB;
+    range.counts[base::Heat::kProbation] = probation;
+    range.counts[base::Heat::kBytesRead] = read * base::kPageBytes;
+    range.counts[base::Heat::kBytesWritten] = kMiB;
+    sample.ranges.push_back(range);
+  }
+  return sample;
+}
+
+TEST(UsedAgain, IsWhatWasReadOrTouchedAfterItWasPutAside) {
+  EXPECT_EQ(used_again(sample_of({})), 0U);
+  EXPECT_EQ(used_again(sample_of({{0, 0}, {0, 0}})), 0U) << "written once, and never wanted again";
+  EXPECT_EQ(used_again(sample_of({{0, 500}, {500, 0}, {0, 0}, {300, 400}})), 6 * kMiB);
+  EXPECT_EQ(used_again(sample_of({{0, 1}, {10'000, 0}, {0, 10'000}})), 4 * kMiB) << "what is next to never used";
+  Sample family = sample_of({{0, 500}});
+  family.counters.paging_processes = 2;
+  EXPECT_EQ(used_again(family), 0U) << "they share, and nobody knows what";
+}
+
 TEST(NextStep, AskedForWhatDominates) {
   RunSummary run = paged_run();
   EXPECT_THAT(next_step(run), HasSubstr("farheap options"));
