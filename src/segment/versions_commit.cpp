@@ -125,9 +125,11 @@ Status Versions::settle(Lock& lock) {
   same.commit = next_commit();
   lock.unlock();
   Status status = store_.sync();
+  const bool sync_has_failed = !status;
   if (status) status = write_superblock(store_, same, versions_);
   const std::uint64_t oldest = status ? oldest_read() : 0;
   lock.lock();
+  if (sync_has_failed) fresh_.doubt();  // what was written before there were free slots
   if (!status) {
     doubtful_commit_ = same.commit;
     if (has_doubtful_end_) return status;
