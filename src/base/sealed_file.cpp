@@ -16,6 +16,8 @@
 namespace farheap::base {
 namespace {
 
+constexpr char kWhat[] = "cannot make a file in memory";
+
 int seals_of(Sealed sealed) {
   const int length = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   return sealed == Sealed::kContent ? length | F_SEAL_WRITE : length;
@@ -38,20 +40,20 @@ int moved_up(int file, int number_from) {
 Status check_file_size_limit(const char* name, std::size_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes) return {};
-  return fail(ErrorCode::kUnavailable, "cannot size the run page", name,
+  return fail(ErrorCode::kUnavailable, kWhat, name,
               "`ulimit -f` allows files of " + format_size(limit.rlim_cur) + ", and it takes " + format_size(bytes),
               "raise the limit");
 }
 
 Status fill(int file, const char* name, const void* content, std::size_t bytes, Sealed sealed) {
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0 || fchmod(file, S_IRUSR | S_IWUSR) != 0) {
-    return fail(errno_error(errno, "cannot size the run page", name));
+    return fail(errno_error(errno, kWhat, name));
   }
   if (content != nullptr && pwrite(file, content, bytes, 0) != static_cast<ssize_t>(bytes)) {
-    return fail(errno_error(errno, "cannot write the run page", name));
+    return fail(errno_error(errno, kWhat, name));
   }
   if (control(file, F_ADD_SEALS, seals_of(sealed)) == 0) return {};
-  return fail(errno_error(errno, "cannot seal the run page", name));
+  return fail(errno_error(errno, kWhat, name));
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ Status fill(int file, const char* name, const void* content, std::size_t bytes, 
 Result<int> make_sealed_file(const char* name, const void* content, std::size_t bytes, Sealed sealed, int number_from) {
   if (Status allowed = check_file_size_limit(name, bytes); !allowed) return fail(std::move(allowed.error()));
   const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file < 0) return fail(errno_error(errno, "cannot make the run page", name));
+  if (file < 0) return fail(errno_error(errno, kWhat, name));
   if (Status filled = fill(file, name, content, bytes, sealed); !filled) {
     close_now(file);
     return fail(std::move(filled.error()));

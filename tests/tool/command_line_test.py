@@ -368,8 +368,8 @@ class RunWithRuntime(unittest.TestCase):
         with limit(resource.RLIMIT_FSIZE, 1 << 20):
             done = tool("run", "--memory", "64M", "--", "true")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(done.stderr, r"cannot size the run page: memfd: `ulimit -f` allows files of 1.0 MiB, and it takes "
-                                      r"[0-9.]+ MiB; raise the limit")
+        self.assertRegex(done.stderr, r"cannot make a file in memory: farheap-run-counters: `ulimit -f` allows files of "
+                                      r"1.0 MiB, and it takes [0-9.]+ MiB; raise the limit")
 
     def test_a_budget_larger_than_the_machine_was_taken_in_silence(self):
         done = tool("run", "--memory", "100T", "--", "echo", "output")
