@@ -171,5 +171,30 @@ TEST_F(FilePowerLoss, WhatWasCountedBeforeAFailedSyncIsThereAfterAGoodOne) {
   EXPECT_GT(failed, 20u);
 }
 
+// LMDB writes its trees once. A second handle of this process would not have heard of it.
+TEST_F(FilePowerLoss, AnLmdbStoreWhoseSyncFailedNeverSyncsAgain) {
+  if (std::ranges::none_of(store_kinds(), [](const StoreKind& one) { return one.scheme == "lmdb"; })) {
+    GTEST_SKIP() << "SKIPPED, NOT TESTED: built without LMDB";
+  }
+  const std::string file = folder_ + "/blocks.mdb", uri = "lmdb:" + file + "?sync=asked";
+  auto store = open_store(uri, kKept), other = open_store(uri, kKept);
+  ASSERT_TRUE(store.has_value() && other.has_value()) << store.error().message();
+  alignas(kPageBytes) std::byte bytes[kPageBytes] = {};
+  Put put{.block = 5, .from = bytes};
+  ASSERT_TRUE((*store)->put({&put, 1}));
+  ASSERT_TRUE((*store)->sync());
+  {
+    const testing::FailingSyncs failing(file);
+    ASSERT_TRUE((*store)->put({&put, 1}));
+    ASSERT_FALSE((*store)->sync());
+  }
+  for (Store* one : {store->get(), other->get()}) {
+    ASSERT_TRUE(one->put({&put, 1}));
+    const Status late = one->sync();
+    ASSERT_FALSE(late);
+    EXPECT_NE(late.error().remedy.find("farheap store copy"), std::string::npos) << late.error().message();
+  }
+}
+
 }  // namespace
 }  // namespace farheap::segment
