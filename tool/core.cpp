@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap core CORE --out WHOLE: a copy of a core with the pages in it that had left memory. With --pid PID instead of
-// CORE: the core of a program that goes on running.
+// farheap core CORE --store URI --out WHOLE: a copy of a core with the pages in it that had left memory. With --pid PID
+// instead of CORE: the core of a program that goes on running.
+//
+// A core, and the memory of another's process, is foreign input. So the store that it names is said, and not opened: it
+// could be any file, or a server that would be told the user's password. The user says which store it is.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/without_secrets.hpp"
 #include "environment.hpp"
 #include "interruption.hpp"
 #include "live_core.hpp"
@@ -48,6 +53,9 @@ class OwnFolder {
   explicit OwnFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
+std::string live_or_core(const CoreArguments& arguments) {
+  return arguments.process != 0 ? fmt::format("process {}", arguments.process) : arguments.core;
+}
 
 // A file that is gone again unless it is kept: half a core is none.
 class NewFile {
@@ -111,9 +119,44 @@ Status copy_with_holes(int from, int to, const std::string& name) {
   return {};
 }
 
+// Of what a core says, for a terminal and to be typed again: nothing but itself in a shell.
+std::string shown(const std::string& uri) {
+  std::string text = base::without_secrets(uri);
+  std::ranges::replace_if(text, [](unsigned char c) { return c <= ' ' || c >= 0x7F || c == '\''; }, '?');
+  return text;
+}
+
+// The last part of the store's name, which the run has chosen. Empty: it is no name.
+std::string name_of_store(const std::string& uri) {
+  const auto parts = store::parse_uri(uri, store::vocabulary());
+  if (!parts) return {};
+  const auto name = std::filesystem::path(parts->place).filename().string();
+  return name == "." || name == ".." ? "" : name;
+}
+
+// The user's own word, and in the folder of the run that of the core for which of the stores there.
+Result<std::string> store_of_user(const CoreNotes& notes, const CoreArguments& arguments) {
+  if (arguments.store.empty()) {
+    return fail(ErrorCode::kPermission, kWhat, live_or_core(arguments),
+                fmt::format("it names the store '{}', and what a core says is not believed", shown(notes.store)),
+                fmt::format("if that is where its program ran, say so: --store '{}'", shown(notes.store)));
+  }
+  const auto given = store::parse_uri(arguments.store, store::vocabulary());
+  if (!given) return fail(given.error());
+  const auto named = store::parse_uri(notes.store, store::vocabulary());
+  const auto name = name_of_store(notes.store);
+  const bool is_itself = named && named->place == given->place;
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(given->place, ignored);
+  return is_itself || !is_folder || name.empty() ? arguments.store : store::place_inside(arguments.store, name);
+}
+
 // As the runtime had it. Nothing is made where nothing is.
-Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const base::Options& options) {
-  const auto uri = store::parse_uri(notes.store, store::vocabulary());
+Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const CoreArguments& arguments,
+                                               const base::Options& options) {
+  const auto store = store_of_user(notes, arguments);
+  if (!store) return fail(store.error());
+  const auto uri = store::parse_uri(*store, store::vocabulary());
   if (!uri) return fail(uri.error());
   std::error_code ignored;
   if (!std::filesystem::exists(uri->place, ignored)) {
@@ -124,7 +167,7 @@ Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const bas
   how.lifetime = Lifetime::kKeep;
   how.encrypt_key_file = options.encrypt_key_file;
   how.password_file = options.store_password_file;
-  return open_store(notes.store, how);
+  return open_store(*store, how);
 }
 
 Status broken_off() { return fail(ErrorCode::kUnavailable, kWhat, "", "it was broken off before the end"); }
@@ -146,7 +189,7 @@ Result<Filled> make_whole(const CoreArguments& arguments, const base::Options& o
   if (!core) return fail(core.error());
   const auto notes = find_notes(*core);
   if (!notes) return fail(notes.error());
-  const auto store = open_kept_store(*notes, options);
+  const auto store = open_kept_store(*notes, arguments, options);
   if (!store) return fail(store.error());
   auto out = NewFile::make(arguments.out);
   if (!out) return fail(out.error());
@@ -164,10 +207,10 @@ Result<Filled> make_live(const CoreArguments& arguments, const base::Options& op
   }
   const auto live = find_live_notes(arguments.process);
   if (!live) return fail(live.error());
-  const auto store = open_kept_store(*live, options);
+  const auto store = open_kept_store(*live, arguments, options);
   if (!store) return fail(store.error());
-  const auto stopped =
-      StoppedProcess::stop(arguments.process, store::parse_uri(live->store, store::vocabulary())->place);
+  const auto place = store::parse_uri(store_of_user(*live, arguments).value(), store::vocabulary())->place;
+  const auto stopped = StoppedProcess::stop(arguments.process, place);
   if (!stopped) return fail(stopped.error());
   const auto notes = find_live_notes(arguments.process);  // as they are now
   if (!notes) return fail(notes.error());

@@ -35,7 +35,7 @@ Result<KeptStore> KeptStore::make(base::Options& options) {
   if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, uri->place));
   (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
   options.store = store::place_inside(options.store, folder.substr(folder.rfind('/') + 1));
-  return KeptStore(std::move(folder));
+  return KeptStore(std::move(folder), options.store);
 }
 
 KeptStore::~KeptStore() {
@@ -62,8 +62,9 @@ void KeptStore::program_ended(const ChildEnd& end) {
   std::error_code ignored;
   const bool by_signal = end.signal != 0 || end.exit_status > kShellSignals;
   if (!by_signal || std::filesystem::is_empty(folder_, ignored)) return;
-  say(fmt::format("its store stays in {}: `farheap core CORE --out WHOLE` makes a core of it whole; then remove it",
-                  folder_));
+  say(fmt::format(
+      "its store stays: `farheap core CORE --store {} --out WHOLE` makes a core of it whole; then remove {}", store_,
+      folder_));
   folder_.clear();
 }
 

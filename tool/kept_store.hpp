@@ -19,7 +19,7 @@ class KeptStore {
   // Makes the folder in the place of `options.store`, which then names it. kInvalidArgument if the place is no folder
   // or the store cannot be kept.
   [[nodiscard]] static Result<KeptStore> make(base::Options& options);
-  KeptStore(KeptStore&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  KeptStore(KeptStore&& other) noexcept : folder_(std::exchange(other.folder_, {})), store_(std::move(other.store_)) {}
   KeptStore& operator=(KeptStore&&) = delete;
   ~KeptStore();
 
@@ -29,8 +29,9 @@ class KeptStore {
   void program_ended(const ChildEnd& end);
 
  private:
-  explicit KeptStore(std::string folder) : folder_(std::move(folder)) {}
+  KeptStore(std::string folder, std::string store) : folder_(std::move(folder)), store_(std::move(store)) {}
   std::string folder_;  // empty: not ours any more
+  std::string store_;   // its URI
 };
 
 // Why the kernel will write no core; empty if it will.

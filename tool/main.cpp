@@ -208,6 +208,8 @@ class CommandLine {
     verb->add_option("CORE", core_.core, "The core, as the kernel wrote it");
     verb->add_option("--pid", core_.process, "A running program instead; it stops for as long as it takes")
         ->type_name("PID");
+    verb->add_option("--store", core_.store, "Where its program had its pages: `farheap run` has said it")
+        ->type_name("URI");
     verb->add_option("--out", core_.out, "The file to make, with all data in it")->required()->type_name("FILE");
     add_settings(verb, core_.settings);
     verb->add_flag("--json", core_.json, "For machines");

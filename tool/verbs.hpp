@@ -120,7 +120,8 @@ int heap(const HeapArguments& arguments);
 struct CoreArguments {
   std::vector<std::string> settings;
   std::string core;
-  int process = 0;  // instead of a core
+  int process = 0;    // instead of a core
+  std::string store;  // of its program; empty: nobody has said which
   std::string out;
   bool json = false;
 };

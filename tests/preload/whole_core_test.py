@@ -3,12 +3,14 @@
 program had written. From the core as it was, gdb reads zeros."""
 
 import argparse
+import mmap
 import os
 import pathlib
 import random
 import re
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -62,7 +64,8 @@ class Run:
         os.mkdir(self.stores)
         os.symlink(self.stores, f"{self.folder.name}/link")
         place = f"{self.folder.name}/link" if live else self.stores  # the kernel names the files in another way
-        command = [wanted.tool, "run", "--memory", "32M", "--store", f"{wanted.decorators}file:{place}"]
+        self.place = f"{wanted.decorators}file:{place}"
+        command = [wanted.tool, "run", "--memory", "32M", "--store", self.place]
         for setting in settings:
             command += ["--set", setting]
         if wanted.decorators:
@@ -75,15 +78,22 @@ class Run:
         self.done = subprocess.run(command, cwd=self.folder.name, check=False,
                                    capture_output=True, text=True, timeout=100, env=self.environment)
 
+    def store(self):
+        """As `farheap run` says it: where the stores of the run are."""
+        folders = [path.name for path in pathlib.Path(self.stores).glob("farheap-core-*")]
+        return f"{self.place}/{folders[0]}" if folders else self.place
+
     def core(self):
         cores = list(pathlib.Path(self.folder.name).glob("core*"))
         if len(cores) != 1:
             sys.exit(f"FAILED: not one core: {cores}\n{self.done.stderr}")
         return cores[0]
 
-    def make_whole(self, *more):
+    def make_whole(self, *more, store=True):
         whole = f"{self.folder.name}/whole"
         command = [self.wanted.tool, "core", str(self.core()), "--out", whole, *more]
+        if store:
+            command += ["--store", self.store()]
         return whole, subprocess.run(command, check=False, capture_output=True, text=True, timeout=100,
                                      env=self.environment)
 
@@ -119,7 +129,7 @@ def try_live(wanted, guest_does):
     line = run.process.stdout.readline()
     guest = int(line.split()[1])
     whole = f"{run.folder.name}/whole"
-    command = [wanted.tool, "core", "--pid", str(guest), "--out", whole]
+    command = [wanted.tool, "core", "--pid", str(guest), "--store", run.store(), "--out", whole]
     if wanted.decorators:
         command += ["--set", f"encrypt_key_file={run.key}"]
     made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200, env=run.environment)
@@ -141,6 +151,37 @@ def try_live(wanted, guest_does):
     return faults
 
 
+def try_unsaid_store(kept):
+    """What a core names is not opened: not a store of its program's, of which it says how to say it, and no server."""
+    faults = []
+    whole, made = kept.make_whole(store=False)
+    said = re.search(r"--store '([^']+)'", made.stderr)
+    if made.returncode != 1 or os.path.exists(whole) or not said:
+        faults.append(f"without the store's name: {made.returncode} {made.stderr}")
+    elif f"--store {kept.store()} " not in kept.done.stderr:
+        faults.append(f"the run does not say how: {kept.done.stderr}")
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = f"{kept.folder.name}/server"
+        listener.bind(path)
+        listener.listen()
+        uri = f"redis://{path}?timeout_ms=500&patience_s=0".encode()
+        with open(kept.core(), "r+b") as file, mmap.mmap(file.fileno(), 0) as core:
+            at = core.find(b"FHCORE\r\n") + 48
+            was = core[at:at + 3072]
+            core[at:at + 3072] = uri + bytes(3072 - len(uri))
+            whole, made = kept.make_whole(store=False)
+            core[at:at + 3072] = was
+        listener.setblocking(False)
+        try:
+            listener.accept()
+            faults.append("a server that a core names was connected to")
+        except BlockingIOError:
+            pass
+    if made.returncode != 1 or f"redis://{path}" not in made.stderr:
+        faults.append(f"a core that names a server: {made.returncode} {made.stderr}")
+    return faults
+
+
 def try_refusals(wanted):
     """A run without the option, a store that is gone, and another key: each says so, and leaves no file."""
     faults = []
@@ -151,11 +192,12 @@ def try_refusals(wanted):
     if os.listdir(plain.stores):
         faults.append(f"without the option its store stays: {os.listdir(plain.stores)}")
     kept = Run(wanted, ["whole_core=on", *wanted.settings])
+    faults += try_unsaid_store(kept)
     if wanted.decorators:
         whole, made = kept.make_whole()
         if made.returncode != 1 or "needs a key" not in made.stderr or os.path.exists(whole):
             faults.append(f"without the key: {made.returncode} {made.stderr}")
-    shutil.rmtree(kept.stores)
+    shutil.rmtree(kept.store().rpartition(":")[2])
     whole, made = kept.make_whole()
     if made.returncode != 1 or "is not there" not in made.stderr or os.path.exists(whole):
         faults.append(f"without the store: {made.returncode} {made.stderr}")
