@@ -53,6 +53,7 @@ class OwnFolder {
   explicit OwnFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
+
 std::string live_or_core(const CoreArguments& arguments) {
   return arguments.process != 0 ? fmt::format("process {}", arguments.process) : arguments.core;
 }
