@@ -62,7 +62,10 @@ Status Versions::commit() {
 }
 
 Status Versions::commit_changes(Lock& lock) {
-  if (!map_.has_changed() && newly_dead_.empty()) return has_doubtful_end_ ? settle(lock) : Status{};
+  const bool is_there = !map_.has_changed() && newly_dead_.empty();
+  // What was tried since and failed must not come back after this one has answered.
+  const bool may_another_come = doubtful_commit_ > content_.commit || (has_doubtful_end_ && !is_settled_);
+  if (is_there && !may_another_come) return {};
   if (Status status = load_snapshots(); !status) return status;
   Attempt attempt(*this);
   return commit(attempt, lock);

@@ -83,7 +83,12 @@ void FaultyStore::get_one(Get& entry, const FaultPlan& now) {
 Status FaultyStore::put(std::span<Put> batch) {
   if (auto ok = check(batch, limits(), capabilities(), *this); !ok) return ok;
   const auto now = plan();
-  for (auto& entry : batch) put_one(entry, now);
+  for (auto& entry : batch) {
+    for (std::size_t i = 0; now.sync_lost != 0 && i < entry.from.size() / limits().block_bytes; ++i) {
+      remember(entry.block + i);
+    }
+    put_one(entry, now);
+  }
   return summary(batch, *this, "a fault of faulty+, or of the store below it");
 }
 
@@ -150,9 +155,43 @@ Result<std::int64_t> FaultyStore::add(std::string_view counter, std::int64_t del
   return inner_->add(counter, delta);
 }
 
+void FaultyStore::remember(std::uint64_t block) {
+  std::scoped_lock lock(before_lock_);
+  const auto [at, is_first] = before_.try_emplace(block);
+  if (!is_first) return;
+  std::vector<std::byte> bytes(limits().block_bytes);
+  Get get{.block = block, .into = bytes};
+  if (inner_->get({&get, 1}) && get.outcome == Outcome::kOk) at->second = std::move(bytes);
+}
+
+void FaultyStore::forget_some(Dice& dice) {
+  std::scoped_lock lock(before_lock_);
+  std::erase_if(before_, [&](const auto& one) {
+    if (dice.next() % 2 == 0) return false;  // it waits for the next sync
+    if (one.second) {
+      Put put{.block = one.first, .from = *one.second};
+      (void)inner_->put({&put, 1}).has_value();
+    } else {
+      (void)inner_->erase(one.first, 1).has_value();
+    }
+    return true;
+  });
+}
+
 Status FaultyStore::sync() {
-  if (throw_dice().hits(plan().error)) return fail(ErrorCode::kIo, "cannot sync", describe(), "a fault of faulty+");
-  return inner_->sync();
+  const auto now = plan();
+  auto dice = throw_dice();
+  if (dice.hits(now.error)) return fail(ErrorCode::kIo, "cannot sync", describe(), "a fault of faulty+");
+  if (now.sync_lost != 0 && dice.hits(now.sync_lost)) {
+    forget_some(dice);
+    return fail(ErrorCode::kIo, "cannot sync", describe(), "a fault of faulty+, which has lost what was written");
+  }
+  Status done = inner_->sync();
+  if (done) {
+    std::scoped_lock lock(before_lock_);
+    before_.clear();
+  }
+  return done;
 }
 
 StoreResult open_faulty(const OpenInner& open_inner, const Parameters& parameters, const StoreOptions& options) {
@@ -163,9 +202,9 @@ StoreResult open_faulty(const OpenInner& open_inner, const Parameters& parameter
   auto full_after = parameters.size("full_after", 0);
   if (!full_after) return fail(std::move(full_after.error()));
   plan.full_after = *full_after;
-  const std::pair<std::string_view, double*> rates[] = {{"error", &plan.error}, {"torn", &plan.torn},
-                                                        {"lost", &plan.lost},   {"short", &plan.short_},
-                                                        {"flip", &plan.flip},   {"unknown", &plan.unknown}};
+  const std::pair<std::string_view, double*> rates[] = {
+      {"error", &plan.error}, {"torn", &plan.torn},       {"lost", &plan.lost},          {"short", &plan.short_},
+      {"flip", &plan.flip},   {"unknown", &plan.unknown}, {"sync_lost", &plan.sync_lost}};
   for (auto [name, rate] : rates) {
     auto value = parameters.rate(name, 0);
     if (!value) return fail(std::move(value.error()));

@@ -7,7 +7,10 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "store/decorator.hpp"
 #include "store/fork_lock.hpp"
@@ -17,12 +20,13 @@ namespace farheap::store {
 // Rates are per entry, 0 to 1.
 struct FaultPlan {
   std::uint64_t seed = 1;
-  double error = 0;              // get, put, erase, add, sync: kFailed, nothing was done
-  double torn = 0;               // put: answers kOk, only the first part of the bytes has arrived
-  double lost = 0;               // put: answers kOk, nothing has arrived
-  double short_ = 0;             // get, put of runs: the first blocks are done, then kFailed; "short" in a URI
-  double flip = 0;               // get: answers kOk, one bit is wrong
-  double unknown = 0;            // put, add: kUnknown, and one half of these are carried out
+  double error = 0;      // get, put, erase, add, sync: kFailed, nothing was done
+  double torn = 0;       // put: answers kOk, only the first part of the bytes has arrived
+  double lost = 0;       // put: answers kOk, nothing has arrived
+  double short_ = 0;     // get, put of runs: the first blocks are done, then kFailed; "short" in a URI
+  double flip = 0;       // get: answers kOk, one bit is wrong
+  double unknown = 0;    // put, add: kUnknown, and one half of these are carried out
+  double sync_lost = 0;  // sync: fails, and one half of what was put since the last good one is as it was before
   std::uint64_t full_after = 0;  // bytes: beyond that, put answers kNoSpace; 0: never full
 };
 
@@ -50,9 +54,13 @@ class FaultyStore final : public Decorator {
   void put_one(Put& entry, const FaultPlan& plan);
   void put_torn(Put& entry, std::uint64_t chance);
   [[nodiscard]] bool is_full(const Put& entry, const FaultPlan& plan);
+  void remember(std::uint64_t block);
+  void forget_some(Dice& dice);
 
   ForkLock plan_lock_;
   FaultPlan plan_;
+  ForkLock before_lock_;
+  std::map<std::uint64_t, std::optional<std::vector<std::byte>>> before_;  // blocks that were put since the last sync
   std::atomic<std::uint64_t> entries_{0};
   std::atomic<std::uint64_t> faults_{0};
 };

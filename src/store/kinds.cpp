@@ -31,8 +31,8 @@ struct Kind {
 };
 
 constexpr std::string_view kSlowParameters[] = {"delay_us", "mb_s"};
-constexpr std::string_view kFaultyParameters[] = {"seed",  "error", "torn",    "lost",
-                                                  "short", "flip",  "unknown", "full_after"};
+constexpr std::string_view kFaultyParameters[] = {"seed", "error",   "torn",      "lost",      "short",
+                                                  "flip", "unknown", "sync_lost", "full_after"};
 
 constexpr std::string_view kLmdbParameters[] = {"sync"};
 constexpr std::string_view kCompressParameters[] = {"codec", "level"};
@@ -167,7 +167,7 @@ constexpr Kind kKinds[] = {
     {.shown = {"slow", "slow+...?delay_us=N&mb_s=N", "adds a delay to every call and limits the bandwidth", true},
      .parameters = kSlowParameters,
      .decorator = open_slow},
-    {.shown = {"faulty", "faulty+...?seed=N&error=RATE&torn=&lost=&short=&flip=&unknown=&full_after=SIZE",
+    {.shown = {"faulty", "faulty+...?seed=N&error=RATE&torn=&lost=&short=&flip=&unknown=&sync_lost=&full_after=SIZE",
                "breaks its promises at given rates, repeatably, for tests", true},
      .parameters = kFaultyParameters,
      .decorator = open_faulty},

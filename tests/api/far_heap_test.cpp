@@ -47,6 +47,20 @@ TEST(FarHeap, WordsAreReadAsTheyWereWritten) {
   EXPECT_EQ(heap.get<double>(static_cast<std::byte*>(at) + 8).value(), 4.5);
 }
 
+// What a flush could not make durable may be lost, and the next one, which succeeds, would not tell.
+TEST(FarHeap, AfterAFlushThatLostWhatWasWrittenNoneSucceeds) {
+  FarHeap heap = opened("faulty+mem:?sync_lost=0.5&seed=1", kLocal);
+  void* const at = heap.allocate(1000).value();
+  bool has_failed = false;
+  for (int i = 0; i < 32; ++i) {
+    ASSERT_TRUE(heap.put(at, i));
+    const Status flushed = heap.flush();
+    EXPECT_TRUE(!has_failed || !flushed) << "flush " << i;
+    has_failed = has_failed || !flushed;
+  }
+  EXPECT_TRUE(has_failed);
+}
+
 // An access that a translator has missed must not go unnoticed.
 TEST(FarHeap, AnAccessThatWasNotTranslatedIsAFault) {
   FarHeap heap = opened("mem:", kLocal);

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // rocksdb: in process and in farheap-engines.
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 
 #include "engines/engine_table.hpp"
 #include "store/contract.hpp"
 #include "tests/engines/beside_fixture.hpp"
+
+// RocksDB's own, too: those of this program.
+static std::atomic<bool> g_syncs_fail{false};
+extern "C" __attribute__((visibility("default"))) int fdatasync(int file) {
+  if (!g_syncs_fail) return static_cast<int>(syscall(SYS_fdatasync, file));
+  errno = EIO;
+  return -1;
+}
 
 namespace farheap::test {
 namespace {
@@ -57,6 +69,21 @@ class RocksDb : public testing::Test {
   TemporaryFolder folder_;
   std::string uri_ = "rocksdb:" + folder_.path() + "/db";
 };
+
+TEST(RocksDbSync, OneThatFailedIsNotForgotten) {
+  const TemporaryFolder folder;
+  auto store = open_here(folder.path(), kKept, "asked");
+  ASSERT_TRUE(store) << store.error().message();
+  put_blocks(**store, 0, make_blocks(0, 4, 4096));
+  ASSERT_TRUE((*store)->sync());
+  put_blocks(**store, 0, make_blocks(4, 4, 4096));
+  g_syncs_fail = true;
+  EXPECT_FALSE((*store)->sync());
+  g_syncs_fail = false;
+  const Status late = (*store)->sync();
+  ASSERT_FALSE(late);
+  EXPECT_NE(late.error().remedy.find("farheap store copy"), std::string::npos) << late.error().message();
+}
 
 TEST_F(RocksDb, IsSeenFromOutside) {
   EXPECT_FALSE(is_store_there(uri_).value());

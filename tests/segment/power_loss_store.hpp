@@ -36,6 +36,7 @@ class PowerLossStore final : public Store {
 
   // Of the syncs that come, one in so many fails; 0: none. What it loses is chosen by `chance`.
   unsigned one_sync_fails_of = 0;
+  bool cache_stays = false;  // what was lost can be read as long as nobody calls drop_cache()
   std::mt19937_64 chance{7};
   [[nodiscard]] unsigned failed_syncs() const { return failed_syncs_; }
   // What was lost and could still be read (it was in the page cache) cannot be read any more.
@@ -151,7 +152,7 @@ class PowerLossStore final : public Store {
     }
     std::erase_if(since_, [&](const auto& one) { return is_lost[one.first]; });
     std::erase_if(unsafe_, [&](std::uint64_t number) {
-      const bool goes = chance() % 2 == 0;
+      const bool goes = !cache_stays && chance() % 2 == 0;
       if (goes) show_durable(number);
       return goes;
     });

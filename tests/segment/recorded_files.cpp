@@ -22,6 +22,7 @@ namespace farheap::testing {
 namespace {
 
 RecordedFiles* g_current = nullptr;
+std::uint64_t g_failing_inode = 0;
 
 void on_fault(int, siginfo_t* fault, void*) {
   if (g_current != nullptr && g_current->was_written_to(fault->si_addr)) return;
@@ -247,6 +248,13 @@ void RecordedFiles::write(const Pair& pair, const std::string& file) {
   close(data), close(table);
 }
 
+FailingSyncs::FailingSyncs(const std::string& file) { g_failing_inode = status_of(file).st_ino; }
+FailingSyncs::~FailingSyncs() { g_failing_inode = 0; }
+bool FailingSyncs::fails(int descriptor) {
+  struct stat status{};
+  return g_failing_inode != 0 && fstat(descriptor, &status) == 0 && status.st_ino == g_failing_inode;
+}
+
 }  // namespace farheap::testing
 
 using farheap::testing::RecordedFiles;
@@ -302,7 +310,12 @@ int ftruncate(int file, off_t length) noexcept {
   return static_cast<int>(done);
 }
 
-int fdatasync(int file) {
+// Seen by libraries, too.
+__attribute__((visibility("default"))) int fdatasync(int file) {
+  if (farheap::testing::FailingSyncs::fails(file)) {
+    errno = EIO;
+    return -1;
+  }
   auto* const recorded = RecordedFiles::current();
   if (recorded == nullptr || !(recorded->is_file(file) || recorded->is_table(file))) {
     return static_cast<int>(syscall(SYS_fdatasync, file));

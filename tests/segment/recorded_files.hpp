@@ -91,4 +91,14 @@ class RecordedFiles {
   std::uint64_t calls_ = 0;
 };
 
+// While it lives, every sync of that file fails, whoever makes it.
+class FailingSyncs {
+ public:
+  explicit FailingSyncs(const std::string& file);
+  ~FailingSyncs();
+  FailingSyncs(const FailingSyncs&) = delete;
+  FailingSyncs& operator=(const FailingSyncs&) = delete;
+  [[nodiscard]] static bool fails(int descriptor);
+};
+
 }  // namespace farheap::testing

@@ -290,5 +290,39 @@ TEST(Measure, FindsFiguresAndCleansUp) {
   EXPECT_EQ(broken.usage()->blocks, 0u);
 }
 
+// Of what was put since the last good sync a half goes, and what was put before stays.
+TEST(Faulty, ASyncThatFailsLosesWhatWasPutSinceTheLastOne) {
+  auto store = open_or_fail("faulty+mem:?seed=3");
+  auto& faulty = dynamic_cast<store::FaultyStore&>(*store);
+  put_blocks(*store, 0, make_blocks(0, 16, 4096));
+  ASSERT_TRUE(store->sync());
+  faulty.set_plan({.seed = 3, .sync_lost = 1});
+  put_blocks(*store, 8, make_blocks(100, 16, 4096));  // 8 over old ones, 8 anew
+  ASSERT_FALSE(store->sync());
+  std::vector<std::byte> bytes(4096);
+  int is_new = 0, is_old = 0, is_absent = 0;
+  for (std::uint64_t block = 0; block < 24; ++block) {
+    Get get{.block = block, .into = bytes};
+    ASSERT_TRUE(store->get({&get, 1}));
+    const auto has = [&](std::uint64_t number) { return bytes == make_blocks(number, 1, 4096); };
+    if (block < 8) {
+      EXPECT_TRUE(has(block));
+    } else if (get.outcome == Outcome::kAbsent) {
+      EXPECT_GE(block, 16u);
+      ++is_absent;
+    } else if (has(block + 92)) {
+      ++is_new;
+    } else {
+      EXPECT_TRUE(has(block));
+      ++is_old;
+    }
+  }
+  EXPECT_GT(is_new, 0);
+  EXPECT_GT(is_old, 0);
+  EXPECT_GT(is_absent, 0);
+  faulty.set_plan({});
+  EXPECT_TRUE(store->sync());
+}
+
 }  // namespace
 }  // namespace farheap::test
