@@ -17,6 +17,8 @@ const LeaseRecord kWhole{.use = LeaseUse::kWrites,
                          .token = 2,
                          .beat = 3,
                          .commit = 4,
+                         .fence = 5,
+                         .reserved = 6,
                          .process = {5, 6, 7, 8, 9},
                          .name = "'prog' (process 7 on host)"};
 
@@ -30,6 +32,8 @@ TEST(LeaseRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(record->token, 2u);
   EXPECT_EQ(record->beat, 3u);
   EXPECT_EQ(record->commit, 4u);
+  EXPECT_EQ(record->fence, 5u);
+  EXPECT_EQ(record->reserved, 6u);
   EXPECT_EQ(record->process, kWhole.process);
   EXPECT_EQ(record->name, kWhole.name);
 }
@@ -45,7 +49,7 @@ TEST(LeaseRecord, ANameThatIsTooLongIsCut) {
 TEST(LeaseRecord, EveryFlippedBitOfItIsFound) {
   std::vector<std::byte> block(4096);
   encode(kWhole, block);
-  constexpr std::size_t kRecordBytes = 368;  // what follows is padding of the block
+  constexpr std::size_t kRecordBytes = 384;  // what follows is padding of the block
   for (std::size_t bit = 0; bit < kRecordBytes * 8; ++bit) {
     block[bit / 8] ^= std::byte(1u << bit % 8);
     EXPECT_FALSE(decode(block)) << "bit " << bit;
@@ -54,7 +58,7 @@ TEST(LeaseRecord, EveryFlippedBitOfItIsFound) {
   EXPECT_TRUE(decode(block));
 }
 
-// Bytes as format 1 had them: without the time namespace, which is not known then.
+// Bytes as format 1 had them: without a time namespace and a fence, which are not known then.
 TEST(LeaseRecord, OneOfTheFirstFormatIsReadWithoutATimeNamespace) {
   std::vector<std::byte> block(4096);
   encode(kWhole, block);
@@ -71,6 +75,8 @@ TEST(LeaseRecord, OneOfTheFirstFormatIsReadWithoutATimeNamespace) {
   os::ProcessName process = kWhole.process;
   process.time_namespace = 0;
   EXPECT_EQ(record->process, process);
+  EXPECT_EQ(record->fence, 0u);
+  EXPECT_GT(record->reserved, std::uint64_t{1} << 20) << "its owner did not say how far it writes";
 }
 
 TEST(LeaseRecord, BytesOfOthersAreNone) {

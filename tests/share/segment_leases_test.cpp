@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "segment/superblock.hpp"
 #include "share/leased_store.hpp"
 #include "store/faulty_store.hpp"
 #include "tests/store/shared_store.hpp"
@@ -266,6 +267,98 @@ TEST_F(SegmentLeasesTest, ManyAtOnceOverABadNetworkKeepTheRules) {
   }
   for (auto& thread : all) thread.join();
   EXPECT_GT(had, 8);
+}
+
+// ---- what is sent late
+
+// Tells what deadline its calls had.
+class Watched final : public store::Decorator {
+ public:
+  Watched(std::unique_ptr<Store> inner, std::int64_t& until_ns)
+      : Decorator("watched", std::move(inner)), until_ns_(until_ns) {}
+  Status put(std::span<Put> batch) override {
+    until_ns_ = store::Deadline::of_this_call().boot_ns();
+    return Decorator::put(batch);
+  }
+
+ private:
+  std::int64_t& until_ns_;
+};
+
+// A store tries for patience_s, which is longer than a lease lasts.
+TEST_F(SegmentLeasesTest, AWriteEndsBeforeItsLeaseDoes) {
+  auto writer = taken(LeaseUse::kWrites);
+  const std::int64_t now = os::boot_clock_ns();
+  std::int64_t until = 0;
+  LeasedStore store(std::make_unique<Watched>(handle(), until), *writer);
+  (void)test::put_blocks(store, 2, test::make_blocks(2, 1, 4096));
+  EXPECT_GT(until, now);
+  EXPECT_LT(until, now + std::chrono::nanoseconds(20s).count());
+  EXPECT_TRUE(store::Deadline::of_this_call().is_never());
+}
+
+TEST_F(SegmentLeasesTest, NothingIsWrittenBehindWhatTheRecordSays) {
+  auto writer = taken(LeaseUse::kWrites);
+  EXPECT_EQ(record_of(kFirstLease).reserved, 0u);
+  LeasedStore store(handle(), *writer);
+  (void)test::put_blocks(store, 5, test::make_blocks(5, 1, 4096));
+  const std::uint64_t reserved = record_of(kFirstLease).reserved;
+  EXPECT_GT(reserved, 5u);
+  (void)test::put_blocks(store, reserved, test::make_blocks(reserved, 1, 4096));
+  EXPECT_GT(record_of(kFirstLease).reserved, reserved);
+}
+
+// Bytes of the one before may be under way, though it has ended.
+TEST_F(SegmentLeasesTest, WhoTakesOverWritesWhereTheOneBeforeDidNot) {
+  LeaseRecord before = somebody(LeaseUse::kWrites, one_that_has_ended());
+  before.fence = 7, before.reserved = 1000;
+  write(kFirstLease, before);
+  auto writer = taken(LeaseUse::kWrites);
+  EXPECT_EQ(writer->fence(), 1000u);
+  EXPECT_TRUE(writer->is_anybody_late());
+  writer.reset();
+  writer = taken(LeaseUse::kWrites);
+  EXPECT_EQ(writer->fence(), 1000u) << "a fence stays";
+}
+
+TEST_F(SegmentLeasesTest, WhoIsGivenItWritesWhereTheOneBeforeDid) {
+  LeaseRecord before = somebody(LeaseUse::kNone, one_that_has_ended());
+  before.fence = 7, before.reserved = 1000;
+  write(kFirstLease, before);
+  auto writer = taken(LeaseUse::kWrites);
+  EXPECT_EQ(writer->fence(), 7u);
+  EXPECT_FALSE(writer->is_anybody_late());
+}
+
+TEST_F(SegmentLeasesTest, WhatWasNotAnsweredMayStillArrive) {
+  auto writer = taken(LeaseUse::kWrites);
+  LeasedStore store(std::make_unique<store::FaultyStore>(handle(), store::FaultPlan{.unknown = 1}), *writer);
+  EXPECT_EQ(writer->fence(), 0u);
+  const Bytes page = test::make_blocks(2, 1, 4096);
+  Put put{.block = 2, .from = page};
+  EXPECT_FALSE(store.put({&put, 1}));
+  const std::uint64_t fence = writer->fence();
+  EXPECT_GT(fence, 2u);
+  writer.reset();
+  auto next = taken(LeaseUse::kWrites);
+  EXPECT_EQ(next->fence(), fence);
+  EXPECT_TRUE(next->is_anybody_late());
+}
+
+// An erasure that came late took the root of whoever wrote after it.
+TEST_F(SegmentLeasesTest, ARootIsTakenBackOnlyAsItWasAndNothingIsErasedBehindWhatIsReserved) {
+  auto writer = taken(LeaseUse::kWrites);
+  LeasedStore store(handle(), *writer);
+  (void)test::put_blocks(store, 0, test::make_blocks(0, 1, 4096));
+  (void)test::put_blocks(store, 5, test::make_blocks(5, 1, 4096));
+  const std::uint64_t reserved = record_of(kFirstLease).reserved;
+  (void)test::put_blocks(*server_, reserved, test::make_blocks(reserved, 1, 4096));  // somebody else's
+  ASSERT_TRUE(store.erase(0, kFirstLease));
+  Bytes into(4096);
+  EXPECT_EQ(test::get_blocks(*server_, 0, into).outcome, Outcome::kOk) << "it was erased";
+  EXPECT_EQ(segment::read_superblock(*server_).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(test::get_blocks(*server_, 5, into).outcome, Outcome::kAbsent);
+  EXPECT_EQ(test::expect_blocks(*server_, reserved, 1), Outcome::kOk);
 }
 
 TEST_F(SegmentLeasesTest, WhatIsNoLeaseIsLeftAlone) {
