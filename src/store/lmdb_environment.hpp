@@ -24,4 +24,7 @@ using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 // `flags` are those of mdb_env_open that are for durability. kConflict if this process has it open with others.
 [[nodiscard]] Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject);
 
+// The file of a store that outlives its process: `place` itself, or the one in it that has the usual name.
+[[nodiscard]] std::string kept_lmdb_file(const std::string& place);
+
 }  // namespace farheap::store
