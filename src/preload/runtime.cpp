@@ -87,6 +87,10 @@ base::RunPage* join_run(const base::RunPlace& place) {
 // The run's page, or, where the tool is not there any more (or never was), one of this process alone.
 base::RunPage* find_run(const base::Options& options, const std::optional<base::RunPlace>& place) {
   base::RunPage* page = place ? join_run(*place) : nullptr;
+  if (!place && !options.run_page.empty()) {
+    base::log(base::LogLevel::kWarn, "process {} is not counted in its run: FARHEAP_RUN_PAGE is of another version",
+              getpid());
+  }
   if (page == nullptr) page = own_run(options.memory != 0 ? options.memory : os::automatic_budget());
   if (page->locks >= 0) page->locks = os::keep_descriptor(page->locks);
   return page;
