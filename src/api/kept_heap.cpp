@@ -66,6 +66,9 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   if (how != How::kCreate) {
     if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
   }
+  if (how == How::kOpen) {
+    if (Status writable = place->check_is_writable(); !writable) return fail(std::move(writable.error()));
+  }
   using For = api::HeapLock::For;
   auto lock = api::HeapLock::take(*place, how == How::kCreate ? For::kAlone
                                           : how == How::kOpen ? For::kWriting
@@ -116,6 +119,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
   Heap heap(std::move(state));
   if (how == How::kCreate) {
     Status status = heap.commit();
+    if (status) status = heap.state_->place.set_mode(options.mode);
     if (status) status = heap.state_->lock->let_readers_in();
     if (!status) return fail(std::move(status.error()));
   }

@@ -79,6 +79,8 @@ Result<int> open_kept_file(const std::string& path) {
     (void)fchmod(file, 0600);  // a umask may have taken bits away
   } else if (errno == EEXIST) {
     file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    // Who may only read it has a store that can only be read.
+    if (file < 0 && (errno == EACCES || errno == EROFS)) file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   }
   if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
   struct stat status{};

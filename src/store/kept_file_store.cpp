@@ -9,6 +9,8 @@
 // bytes are those of the last sync() or of any time after it, each for itself.
 //
 // Readers take no lock: they read the words, the bytes, and the words again; if those differ, they take the lock.
+//
+// Who may only read the files has no lock to take: what is being written, or was when its writer died, reads as it is.
 #include <atomic>
 
 #include "store/batch.hpp"
@@ -19,6 +21,7 @@ namespace farheap::store {
 namespace {
 
 constexpr std::uint64_t kWriting = std::uint64_t{1} << 63;
+constexpr char kReadOnly[] = "you may read its files and not write them";
 constexpr std::uint64_t kWasAbsent = std::uint64_t{1} << 62;  // together with kWriting
 
 class KeptFileStore final : public FileStore {
@@ -35,6 +38,7 @@ class KeptFileStore final : public FileStore {
   }
 
   Status erase(std::uint64_t first, std::uint64_t count) override {
+    if (table_->is_read_only()) return fail(ErrorCode::kPermission, "cannot erase blocks", describe(), kReadOnly);
     const std::uint64_t end = table_->end();
     if (first >= end) return {};
     count = std::min(count, end - first);
@@ -72,6 +76,7 @@ class KeptFileStore final : public FileStore {
   }
 
   Status sync() override {
+    if (table_->is_read_only()) return {};
     if (auto ok = device_->sync(); !ok) return ok;
     return table_->sync();
   }
@@ -89,6 +94,7 @@ class KeptFileStore final : public FileStore {
   Version settled(Word& word) {
     const auto seen = word.load(std::memory_order_acquire);
     if ((seen & kWriting) == 0) return seen;
+    if (table_->is_read_only()) return (seen & kWasAbsent) != 0 ? 0 : seen & ~kWriting;
     const Version version = (seen & kWasAbsent) != 0 ? 0 : table_->new_version();
     word.store(version, std::memory_order_release);
     return version;
@@ -206,6 +212,11 @@ class KeptFileStore final : public FileStore {
   }
 
   void put_together(std::span<Put> batch, const char*& why) override {
+    if (table_->is_read_only()) {
+      for (Put& entry : batch) entry.outcome = Outcome::kFailed;
+      why = kReadOnly;
+      return;
+    }
     std::uint64_t stripes = 0;
     for (const auto& entry : batch) stripes |= stripes_of(entry.block, blocks_in(entry.from.size()));
     SideTable::Guard guard(*table_, stripes);

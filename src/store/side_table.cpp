@@ -47,6 +47,11 @@ bool is_unfinished(int file, std::uint64_t bytes, std::uint64_t words_at) {
 
 }  // namespace
 
+SideTable::SideTable(int file, std::string name)
+    : file_(file), name_(std::move(name)), read_only_((fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY) {}
+
+int SideTable::protection() const { return read_only_ ? PROT_READ : PROT_READ | PROT_WRITE; }
+
 Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_bytes, std::string name) {
   std::unique_ptr<SideTable> table(new SideTable(os::keep_descriptor(file), std::move(name)));
   auto ok = table->set_up(block_bytes);
@@ -71,13 +76,14 @@ Status SideTable::set_up(std::size_t block_bytes) {
   struct stat status{};
   if (fstat(file_, &status) != 0) return fail(errno_error(errno, kWhat, name_));
   const bool fresh = is_unfinished(file_, static_cast<std::uint64_t>(status.st_size), kWordsAt);
+  if (fresh && read_only_) return fail(ErrorCode::kCorrupt, kWhat, name_, "it is empty");
   if (fresh && fallocate(file_, 0, 0, kWordsAt) != 0 && (errno != EOPNOTSUPP || ftruncate(file_, kWordsAt) != 0)) {
     return fail(errno_error(errno, kWhat, name_));
   }
   if (!fresh && static_cast<std::size_t>(status.st_size) < kWordsAt) {
     return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short");
   }
-  void* at = mmap(nullptr, kWordsAt, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  void* at = mmap(nullptr, kWordsAt, protection(), MAP_SHARED, file_, 0);
   if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, name_));
   header_ = static_cast<Header*>(at);
   counters_ = reinterpret_cast<Counter*>(static_cast<std::byte*>(at) + kHeaderBytes);
@@ -104,7 +110,7 @@ Status SideTable::set_up(std::size_t block_bytes) {
                 fmt::format("it holds blocks of {} bytes, not of {}", header_->block_bytes, block_bytes),
                 "open it with the block size it was made with");
   }
-  if (const auto boot = this_boot(); header_->boot != boot) {
+  if (const auto boot = this_boot(); header_->boot != boot && !read_only_) {
     header_->boot = boot;
     header_->next_version.fetch_add(kVersionsPerBoot);
   }
@@ -116,7 +122,7 @@ Word* SideTable::chunk(std::size_t number) {
   if (auto* there = slot.load(std::memory_order_acquire)) return there;
   constexpr std::size_t kBytes = kWordsPerChunk * sizeof(Word);
   void* at =
-      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
+      mmap(nullptr, kBytes, protection(), MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
   if (at == MAP_FAILED) return nullptr;
   Word* none = nullptr;
   if (slot.compare_exchange_strong(none, static_cast<Word*>(at))) return static_cast<Word*>(at);
@@ -148,7 +154,7 @@ bool SideTable::allocate(std::uint64_t segment) {
 }
 
 Word* SideTable::make(std::uint64_t index) {
-  if (index >= kWords) return nullptr;
+  if (index >= kWords || read_only_) return nullptr;
   const auto segment = index / kWordsPerSegment;
   const bool there = allocated_[segment / 64].load(std::memory_order_acquire) >> segment % 64 & 1;
   if (!there && !allocate(segment)) return nullptr;
@@ -160,6 +166,7 @@ Result<std::int64_t> SideTable::add(std::string_view counter, std::int64_t delta
     return fail(ErrorCode::kInvalidArgument, "cannot count", std::string(counter),
                 fmt::format("a counter's name has 1 to {} bytes, none of them zero", sizeof(Counter::name) - 1));
   }
+  if (read_only_) return fail(ErrorCode::kPermission, "cannot count", name_, "you may read it and not write it");
   Guard guard(*this, 0, true);
   for (std::size_t i = 0; i < kCounters; ++i) {
     auto& slot = counters_[i];
@@ -222,7 +229,9 @@ int SideTable::lock_file() {
 }
 
 // A lock of the process, where the file description may be its parent's: the two kinds exclude each other.
+// Who may only read locks nothing: whoever could would keep the writer waiting.
 void SideTable::lock_byte(int number, bool take) {
+  if (read_only_) return;
   const int file = lock_file();
   const bool shared = file == file_;
   struct flock range{};

@@ -35,7 +35,8 @@ class SideTable {
   static constexpr std::size_t kStripes = 64;
 
   // Takes the file over, and makes a fresh table if it is empty or was left before it was made. kInvalidArgument if it
-  // was made for other blocks, kCorrupt if it is no such table or of a newer format.
+  // was made for other blocks, kCorrupt if it is no such table or of a newer format. A file that was opened to read is
+  // looked at only: no locks are taken, and what would change it is refused.
   [[nodiscard]] static Result<std::unique_ptr<SideTable>> open(int file, std::size_t block_bytes, std::string name);
   ~SideTable();
   SideTable(const SideTable&) = delete;
@@ -62,6 +63,7 @@ class SideTable {
   [[nodiscard]] std::vector<NamedCounter> counters();
 
   [[nodiscard]] Status sync();
+  [[nodiscard]] bool is_read_only() const { return read_only_; }
 
   // Excludes the other threads and processes from some of the 64 stripes. Always taken in one order.
   class Guard {
@@ -97,7 +99,8 @@ class SideTable {
   static constexpr std::size_t kWordsPerSegment = 8192;  // what is allocated at once
   static_assert(kHeaderBytes + kCounters * sizeof(Counter) == kWordsAt);
 
-  SideTable(int file, std::string name) : file_(file), name_(std::move(name)) {}
+  SideTable(int file, std::string name);
+  [[nodiscard]] int protection() const;
   [[nodiscard]] Status set_up(std::size_t block_bytes);
   [[nodiscard]] Word* chunk(std::size_t number);
   [[nodiscard]] bool allocate(std::uint64_t segment);
@@ -106,6 +109,7 @@ class SideTable {
 
   int file_;
   std::string name_;
+  const bool read_only_;
   Header* header_ = nullptr;
   Counter* counters_ = nullptr;
   std::array<ForkLock, kStripes + 1> locks_;  // the last one: counters, size, header
