@@ -54,7 +54,7 @@ int repair(const HeapArguments& arguments) {
   return kDone;
 }
 
-std::string label_of(const ForeignPointers::Place& place) {
+std::string owner_of(const ForeignPointers::Place& place) {
   if (place.object_address == 0) return "(no object leads there)";
   ObjectInfo object;
   object.name = place.object;
@@ -80,7 +80,7 @@ void print_pointers(const HeapArguments& arguments, const ForeignPointers& found
     if (rows.size() > kMostRows) break;
     ObjectInfo object;
     object.type = one.type;
-    rows.push_back({label_of(one), where_in(one), fmt::format("{}", one.count), fmt::format("{:#x}", one.value),
+    rows.push_back({owner_of(one), where_in(one), fmt::format("{}", one.count), fmt::format("{:#x}", one.value),
                     printable(type_of(object, arguments.long_types))});
   }
   print_out("{}", fitted(rows, {4, 0}));
@@ -88,7 +88,7 @@ void print_pointers(const HeapArguments& arguments, const ForeignPointers& found
   if (more != 0) print_out("and {} more places; --json lists the first 1000\n", more);
 }
 
-Json json_of(const ForeignPointers::Place& place) {
+Json facts_of(const ForeignPointers::Place& place) {
   ObjectInfo object;
   object.type = place.type;
   return {{"object", place.object},
@@ -111,7 +111,7 @@ int look_for_pointers(const HeapArguments& arguments) {
     return kDone;
   }
   Json places = Json::array();
-  for (const ForeignPointers::Place& one : found->places) places.push_back(json_of(one));
+  for (const ForeignPointers::Place& one : found->places) places.push_back(facts_of(one));
   print_out("{}\n", text_of(Json{{"format", kJsonFormat},
                                  {"heap", base::without_secrets(arguments.uri)},
                                  {"sound", true},

@@ -85,6 +85,7 @@ typedef struct farheap_options {
   uint64_t memory;        /* that may be resident, at least 16 MiB; 0: half of the machine's */
   uint64_t capacity;      /* of a new heap; it costs nothing until it is used. 0: the most there is */
   int64_t wait_ms;        /* how long to wait for a process that has it open; 0: a second; negative: not at all */
+  unsigned mode;          /* of the files of a new heap, less the umask, as 0640; 0: 0600 */
 } farheap_options;
 
 /* options: NULL for what is usual. Only the heap that is opened for writing keeps other writers out. */

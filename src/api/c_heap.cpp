@@ -73,7 +73,7 @@ const char* farheap_last_error(void) { return t_last_error.c_str(); }
 farheap_error farheap_last_error_code(void) { return t_last_error_code; }
 
 farheap_heap* farheap_heap_open(const char* uri, farheap_open_how how, uint64_t memory) {
-  const farheap_options options{sizeof options, memory, 0};
+  const farheap_options options{sizeof options, memory, 0, 0};
   return farheap_heap_open_with(uri, how, &options);
 }
 
@@ -81,10 +81,11 @@ farheap_heap* farheap_heap_open_with(const char* uri, farheap_open_how how, cons
   farheap_options given{};
   // A caller of another version knows fewer fields, or more; those have their usual values.
   if (wanted != nullptr) std::memcpy(&given, wanted, std::min(wanted->structure_bytes, sizeof given));
-  const farheap::HeapOptions options{
+  farheap::HeapOptions options{
       .memory = given.memory,
       .capacity = given.capacity,
       .wait = given.wait_ms == 0 ? std::nullopt : std::optional(std::chrono::milliseconds(given.wait_ms))};
+  if (given.mode != 0) options.mode = given.mode;
   const auto open = [&]() -> farheap::Result<farheap::Heap> {
     switch (how) {
       case FARHEAP_OPEN: return farheap::Heap::open(uri, options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "api/heap_place.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "api/heap_lock.hpp"
 #include "api/heap_store.hpp"
@@ -181,6 +184,39 @@ std::string HeapPlace::uri_with(const std::string& other_file) const {
   const std::size_t query = uri.find('?');
   return uri.substr(0, uri.find(':') + 1) + base::escape_path(other_file) +
          (query == uri.npos ? "" : uri.substr(query));
+}
+
+namespace {
+
+// umask() tells it only to who changes it, for all threads.
+mode_t this_umask() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kName = "Umask:";
+    if (line.starts_with(kName)) return static_cast<mode_t>(std::strtoul(line.c_str() + kName.size(), nullptr, 8));
+  }
+  return 077;
+}
+
+}  // namespace
+
+Status HeapPlace::set_mode(unsigned mode) const {
+  if (mode == 0600 || is_on_server() || others.empty() || !others.front().ends_with(".versions")) return {};
+  const mode_t wanted = ((mode & 0777) & ~this_umask()) | 0600;
+  for (const std::string& path : {file, others.front(), lock_file()}) {
+    const int opened = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const bool set = opened >= 0 && fchmod(opened, wanted) == 0;
+    const int why = errno;
+    if (opened >= 0) close(opened);
+    if (!set) return fail(errno_error(why, "cannot let others read the heap", path));
+  }
+  return {};
+}
+
+Status HeapPlace::check_is_writable() const {
+  if (is_on_server() || faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT) return {};
+  return fail(errno_error(errno, "cannot open the heap for writing", file,
+                          "open it to be read, if you may read it; only its owner and root write it");
 }
 
 bool HeapPlace::is_half_removed() const { return !is_on_server() && exists(leaving_file()); }

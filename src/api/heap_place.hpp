@@ -42,6 +42,11 @@ struct HeapPlace {
   [[nodiscard]] std::string uri_with(const std::string& other_file) const;
   [[nodiscard]] std::string lock_file() const { return locked + ".lock"; }
 
+  // Its files, which were just created, may be used by those whom `mode` lets, less the process's umask. Of file: only.
+  [[nodiscard]] Status set_mode(unsigned mode) const;
+  // kPermission, in words, if its file may be read and not written.
+  [[nodiscard]] Status check_is_writable() const;
+
   // Removes the store. Whoever is killed in the middle leaves a removal that was begun: the next one who creates or
   // removes a heap there ends it. Requires: the lock is held alone; the store is closed.
   [[nodiscard]] Status remove(HeapLock& lock) const;

@@ -69,6 +69,7 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     auto heap = start(std::make_unique<State>(fresh->place(), nullptr), std::move(*store), options, how, *settings);
     if (!heap) return heap;
     Status status = heap->commit();
+    if (status) status = fresh->place().set_mode(options.mode);
     if (status) status = fresh->let_readers_in();
     if (!status) return fail(std::move(status.error()));
     heap->state_->lock = fresh->keep_with_lock();
@@ -81,6 +82,9 @@ Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options,
     return fail(ErrorCode::kInvalidArgument, "cannot open the heap", base::without_secrets(uri),
                 fmt::format("'{}' names a snapshot, which never changes", place->snapshot),
                 "open it to be read, or leave '@' and the name out");
+  }
+  if (writes) {
+    if (Status writable = place->check_is_writable(); !writable) return fail(std::move(writable.error()));
   }
   using Use = api::HeapPlace::Use;
   using For = api::HeapLock::For;

@@ -67,7 +67,7 @@ FileDevice::FileDevice(int file, int reader, std::string name, const StoreOption
   if (fstat(file_, &status) == 0) size_.store(static_cast<std::uint64_t>(status.st_size));
   const auto end = static_cast<off_t>(base::round_up(size_.load(), kHoleBytes));
   gives_back_ = fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end, kHoleBytes) == 0;
-  if (!gives_back_) {
+  if (!gives_back_ && errno != EBADF) {  // EBADF: it is open to be read
     base::log(base::LogLevel::kInfo, "{}: this file system makes no holes: erased blocks keep their space", name_);
   }
 }

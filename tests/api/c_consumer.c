@@ -31,7 +31,7 @@ static int is_monday(void* context, const farheap_version* version) {
 }
 
 static void make(const char* uri) {
-  farheap_options options = {sizeof options, 64u << 20, 1u << 30};
+  farheap_options options = {sizeof options, 64u << 20, 1u << 30, 0};
   farheap_heap* heap = farheap_heap_open_with(uri, FARHEAP_CREATE, &options);
   EXPECT(heap != NULL);
   node** list = farheap_heap_construct(heap, "list", sizeof *list);

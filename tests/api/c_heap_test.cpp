@@ -77,7 +77,7 @@ TEST(CHeapTest, ObjectsAreVisitedUntilItIsEnough) {
 TEST(CHeapTest, AttributesVersionsAndFactsAreTold) {
   const HeapFolder folder;
   const std::string uri = folder.uri();
-  const farheap_options options{sizeof options, kMemory, 1_GiB};
+  const farheap_options options{sizeof options, kMemory, 1_GiB, 0};
   farheap_heap* heap = farheap_heap_open_with(uri.c_str(), FARHEAP_CREATE, &options);
   ASSERT_NE(heap, nullptr) << farheap_last_error();
   void* const object = farheap_heap_construct(heap, "object", 24);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <farheap/containers/std.hpp>
 #include <farheap/heap_facts.hpp>
 #include <string>
