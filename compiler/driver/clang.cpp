@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -155,6 +157,15 @@ void add_guards(std::vector<std::string>& words, const std::string& guards) {
   add_pass_option(words, fmt::format("-farheap-guards-hash={:x}", std::hash<std::string>{}(content)));
 }
 
+// For `#if` in the source: __FARCC_TRANSLATE_HEAP__ and the like.
+void add_macros(std::vector<std::string>& words, std::string level) {
+  words.emplace_back("-D__FARCC__=1");
+  if (level == "translate-all") words.emplace_back("-D__FARCC_TRANSLATE_HEAP__=1");  // its heap is, too
+  std::replace(level.begin(), level.end(), '-', '_');
+  std::transform(level.begin(), level.end(), level.begin(), [](unsigned char c) { return std::toupper(c); });
+  words.push_back("-D__FARCC_" + level + "__=1");
+}
+
 void add_passes(std::vector<std::string>& words, const Wishes& wishes, const fs::path& passes) {
   // Loaded twice, which is once: for its options to be known, and for its passes to be run.
   add(words, {"-Xclang", "-load", "-Xclang", passes, "-Xclang", "-fpass-plugin=" + passes.string()});
@@ -293,6 +304,7 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
   if (cxx) words.emplace_back("--driver-mode=g++");
   if (!plain) {
     words.emplace_back("--start-no-unused-arguments");  // what only links compiles nothing, and the other way round
+    add_macros(words, line.wishes.level);
     add_passes(words, line.wishes, chosen->passes);
     if (line.lto_by_lld && line.wishes.is_plain_hint()) add_passes_at_link(words, *chosen);
     if (line.links && line.wishes.level == "count" && line.wishes.executed) {

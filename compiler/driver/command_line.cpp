@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -64,8 +65,13 @@ constexpr std::array<std::string_view, 40> kWithValue = {"-o",
                                                          "-specs"};
 
 // With these, clang stops before it links, or does something else altogether.
-constexpr std::array<std::string_view, 11> kWithoutLinking = {
-    "-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-###", "--precompile", "--analyze", "--version", "-r"};
+constexpr std::array<std::string_view, 20> kWithoutLinking = {
+    "-c",           "-S",        "-E",         "-M",           "-MM",          "-fsyntax-only", "-###",
+    "--precompile", "--analyze", "--version",  "-r",           "-emit-ast",    "-extract-api",  "-verify-pch",
+    "--preprocess", "--compile", "--assemble", "-dumpversion", "-dumpmachine", "-fdriver-only"};
+
+// A header is compiled to a precompiled one: clang links nothing of it.
+constexpr std::array<std::string_view, 5> kHeaders = {".h", ".hh", ".hpp", ".hxx", ".H"};
 
 template <std::size_t size>
 bool is_one_of(const std::array<std::string_view, size>& all, std::string_view word) {
@@ -205,16 +211,29 @@ std::vector<std::string> words_to_use(const std::vector<std::string>& words) {
   return result;
 }
 
+// `language` is the last -x, which counts more than the file's ending; empty if there is none.
+bool is_header(std::string_view file, std::string_view language) {
+  if (!language.empty() && language != "none") return language.ends_with("-header");
+  return is_one_of(kHeaders, std::filesystem::path(file).extension().string());
+}
+
 // What clang is about to do with `words`, as far as it matters here.
 void look_at(const std::vector<std::string>& words, CommandLine& line) {
-  bool stops = false, lto = false, lld = false;
+  bool stops = false, lto = false, lld = false, has_more_than_headers = false;
+  std::string language;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (is_one_of(kWithValue, word)) {
+    if (word == "-x" && i + 1 < words.size()) {
+      language = words[++i];
+    } else if (is_one_of(kWithValue, word)) {
       ++i;
     } else if (word.empty() || word[0] != '-' || word == "-") {
       line.inputs.push_back(word);
-    } else if (is_one_of(kWithoutLinking, word) || word.starts_with("-print-") || word.starts_with("--print-")) {
+      has_more_than_headers = has_more_than_headers || !is_header(word, language);
+    } else if (const auto joined = value_of(word, "-x"); joined) {
+      language = *joined;
+    } else if (is_one_of(kWithoutLinking, word) || word.starts_with("-print-") || word.starts_with("--print-") ||
+               word.starts_with("-fmodule-header")) {
       stops = true;
     } else if (word == "-flto" || word.starts_with("-flto=")) {
       lto = true;
@@ -228,7 +247,7 @@ void look_at(const std::vector<std::string>& words, CommandLine& line) {
       lld = linker->find("lld") != std::string_view::npos;
     }
   }
-  line.links = !line.inputs.empty() && !stops;
+  line.links = has_more_than_headers && !stops;
   line.lto_by_lld = line.links && lto && lld;
 }
 

@@ -58,7 +58,10 @@ translate levels it is linked to Farheap's runtime. Farheap {version}; docs/comp
   FARCC_GUARDS=FILE       where a program of -ffar-guard=record adds its profile to (farheap-guards.txt)
   FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
 
-clang --help lists clang's options.
+  In the source, for `#if`: __FARCC__ is defined at every level but none, and __FARCC_HINT__, __FARCC_GUARD__,
+  __FARCC_COUNT__, __FARCC_TRANSLATE_HEAP__ or __FARCC_TRANSLATE_ALL__ (with the one before) says which it is.
+
+{clang} --help lists clang's options.
 )";
 
 constexpr const char kBare[] =
@@ -83,16 +86,18 @@ int become(const std::vector<std::string>& words) {
 }
 
 int run(int argc, char** argv) {
-  const std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "farcc";
+  const std::string called = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "farcc";
   const auto line = read_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (!line) return complain(line.error().message(), 2);
   if (line->clang.empty()) return complain(kBare, 1);
   if (line->wishes.help) {
-    fmt::print(kHelp, fmt::arg("version", FARHEAP_VERSION));
+    const auto clang = choose_clang(library_folders());
+    const std::string name = clang ? clang->program.string() : "clang-19";
+    fmt::print(kHelp, fmt::arg("version", FARHEAP_VERSION), fmt::arg("clang", name));
     return 0;
   }
   for (const std::string& warning : line->warnings) fmt::print(stderr, "farcc: warning: {}\n", warning);
-  const auto words = command(*line, name.find("++") != std::string::npos);
+  const auto words = command(*line, called.find("++") != std::string::npos);
   if (!words) return complain(words.error().message(), 1);
   if (line->wishes.print) {
     fmt::print("{}\n", quoted(*words));

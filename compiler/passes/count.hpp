@@ -16,6 +16,12 @@ namespace farheap::passes {
 
 struct Counts {
   std::uint64_t instructions = 0, loads = 0, stores = 0;
+  Counts& operator+=(const Counts& more) {
+    instructions += more.instructions;
+    loads += more.loads;
+    stores += more.stores;
+    return *this;
+  }
 };
 
 // Without what is only there for the debugger.

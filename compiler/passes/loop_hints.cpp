@@ -12,6 +12,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
@@ -60,13 +61,22 @@ llvm::DebugLoc place_of(const Loop& loop, const llvm::Function& function) {
 }
 
 // Loops that later passes have left without a block of their own before them get one.
-bool make_preheaders(llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
-  bool changed = false;
+llvm::SmallVector<llvm::BasicBlock*> make_preheaders(llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
+  llvm::SmallVector<llvm::BasicBlock*> made;
   for (Loop* loop : loops.getLoopsInPreorder()) {
     if (loop->getLoopPreheader() != nullptr) continue;
-    changed |= llvm::InsertPreheaderForLoop(loop, &dominators, &loops, nullptr, false) != nullptr;
+    if (auto* block = llvm::InsertPreheaderForLoop(loop, &dominators, &loops, nullptr, false)) made.push_back(block);
   }
-  return changed;
+  return made;
+}
+
+// Those in which nothing was said go again: the function is what it was.
+void remove_unused(llvm::ArrayRef<llvm::BasicBlock*> made) {
+  for (llvm::BasicBlock* block : made) {
+    auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    const bool is_bare = branch != nullptr && branch->isUnconditional() && &*block->getFirstNonPHIOrDbg() == branch;
+    if (is_bare) llvm::TryToSimplifyUncondBranchFromEmptyBlock(block);
+  }
 }
 
 class Inserter {
@@ -262,14 +272,16 @@ bool hint_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyse
                 Report& report, Touches* evenly) {
   llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
   if (loops.empty()) return false;
-  const bool prepared = make_preheaders(loops, analyses.getResult<llvm::DominatorTreeAnalysis>(function));
-  if (prepared) {
+  const auto made = make_preheaders(loops, analyses.getResult<llvm::DominatorTreeAnalysis>(function));
+  if (!made.empty()) {
     llvm::PreservedAnalyses kept;
     kept.preserve<llvm::LoopAnalysis>();
     kept.preserve<llvm::DominatorTreeAnalysis>();
     analyses.invalidate(function, kept);
   }
-  return Inserter(function, analyses, settings, report, evenly).run() || prepared;
+  const bool hinted = Inserter(function, analyses, settings, report, evenly).run();
+  remove_unused(made);
+  return hinted || !made.empty();
 }
 
 }  // namespace farheap::passes

@@ -5,8 +5,6 @@
 // has a place of its own. The attribute kDone keeps the second run from what the first has seen.
 #include "plugin.hpp"
 
-#include <llvm/IR/DiagnosticInfo.h>
-#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/Passes/PassBuilder.h>
 #if __has_include(<llvm/Passes/PassPlugin.h>)
 #include <llvm/Passes/PassPlugin.h>
@@ -20,6 +18,8 @@
 #include "guard_profile.hpp"
 #include "guards.hpp"
 #include "loop_hints.hpp"
+#include "messages.hpp"
+#include "target.hpp"
 #include "translate.hpp"
 
 namespace farheap::passes {
@@ -63,25 +63,6 @@ std::string in_vain(const llvm::Module& module, const Settings& settings) {
   return {};
 }
 
-void complain(llvm::Module& module, llvm::Error error) {
-  if (error) module.getContext().emitError("Farheap: " + llvm::toString(std::move(error)));
-}
-
-// Of the group -Wbackend-plugin.
-class Warning : public llvm::DiagnosticInfo {
- public:
-  explicit Warning(llvm::StringRef text)
-      : llvm::DiagnosticInfo(llvm::getNextAvailablePluginDiagnosticKind(), llvm::DS_Warning), text_(text) {}
-  void print(llvm::DiagnosticPrinter& to) const override { to << "Farheap: " << text_; }
-
- private:
-  llvm::StringRef text_;
-};
-
-void warn(llvm::Module& module, llvm::StringRef text) {
-  if (!text.empty()) module.getContext().diagnose(Warning(text));
-}
-
 // Hints, too: what advances evenly is theirs.
 bool guard(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Settings& settings,
            GuardProfile* profile, Report& report) {
@@ -105,7 +86,12 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
     return llvm::PreservedAnalyses::all();
   }
   if (read->level == Level::kNone) return llvm::PreservedAnalyses::all();
+  if (const std::string why = why_no_runtime(module, *read); !why.empty()) {
+    complain(module, llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", why.c_str()));
+    return llvm::PreservedAnalyses::all();
+  }
   Report report(read->report);
+  const std::string why_left = read->level == Level::kCount ? std::string() : why_no_hints(module);
   const llvm::StringSet<> annotated = left_by_attribute(module);
   std::optional<GuardProfile> profile;
   if (read->level == Level::kGuard && !read->guards.empty() && read->guards != kRecord) {
@@ -118,7 +104,9 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   }
   const bool is_new = llvm::any_of(module, is_to_be_seen);
   if (is_new) warn(module, in_vain(module, *read));
+  if (is_new && !why_left.empty() && read->level == Level::kGuard) warn(module, "nothing is guarded: " + why_left);
   bool changed = false;
+  totals_ = {};
   if (is_new && read->level == Level::kGuard && read->guards == kRecord) {
     note_that_guards_count(module);
     changed = true;
@@ -136,7 +124,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   }
   for (llvm::Function& function : module) {
     if (!is_to_be_seen(function)) continue;
-    const llvm::StringRef why = reason_to_leave(function, *read, annotated);
+    const llvm::StringRef why = !why_left.empty() ? why_left : reason_to_leave(function, *read, annotated);
     if (!why.empty()) {
       report.add(function, {}, "left", why);
     } else {
@@ -146,6 +134,7 @@ llvm::PreservedAnalyses FarheapPass::run(llvm::Module& module, llvm::ModuleAnaly
   }
   if (read->level == Level::kTranslateHeap && changed) rename_in_initialisers(module);
   if (profile) warn(module, profile->warning());
+  report_totals(module, *read, report);
   complain(module, report.write());
   return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
 }
@@ -154,24 +143,45 @@ bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& 
                          GuardProfile* profile, Report& report) {
   const auto known = before_.find(&function);
   const Counts before = known == before_.end() ? count(function) : known->second;
+  bool changed = settings.level == Level::kCount && settings.executed;
+  ++totals_.functions;
+  totals_.before += before;
   if (settings.level == Level::kCount) {
     report.add(function, {}, "counted", "",
                {{"instructions", before.instructions}, {"loads", before.loads}, {"stores", before.stores}});
     if (settings.executed) count_executions(function);
-    return settings.executed;
+    return changed;
   }
   if (settings.level == Level::kTranslateHeap) {
     translate_heap(function, settings, report);
-    report.add(function, {}, "size", "instructions",
-               {{"before", before.instructions}, {"after", count(function).instructions}});
-    return true;
+    changed = true;
+  } else {
+    auto& of_functions =
+        analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
+    changed = settings.level == Level::kGuard ? guard(function, of_functions, settings, profile, report)
+                                              : hint_loops(function, of_functions, settings, report);
   }
-  auto& of_functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
-  const bool changed = settings.level == Level::kGuard ? guard(function, of_functions, settings, profile, report)
-                                                       : hint_loops(function, of_functions, settings, report);
-  report.add(function, {}, "size", "instructions",
-             {{"before", before.instructions}, {"after", count(function).instructions}});
+  const Counts after = count(function);
+  totals_.after += after;
+  report.add(function, {}, "size", "instructions", {{"before", before.instructions}, {"after", after.instructions}});
   return changed;
+}
+
+// As figure 6.1 of seed 000 has them.
+void FarheapPass::report_totals(const llvm::Module& module, const Settings& settings, Report& report) const {
+  if (totals_.functions == 0) return;
+  if (settings.level == Level::kCount) {
+    report.add(module, "total", "",
+               {{"functions", totals_.functions},
+                {"instructions", totals_.before.instructions},
+                {"loads", totals_.before.loads},
+                {"stores", totals_.before.stores}});
+  } else {
+    report.add(module, "total", "instructions",
+               {{"before", totals_.before.instructions},
+                {"after", totals_.after.instructions},
+                {"functions", totals_.functions}});
+  }
 }
 
 }  // namespace farheap::passes

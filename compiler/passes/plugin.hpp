@@ -27,6 +27,13 @@ class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
 
   // Instructions of functions before variables were moved, which changes them.
   llvm::DenseMap<const llvm::Function*, Counts> before_;
+  // Of a module, over the functions that were not left out.
+  struct Totals {
+    std::uint64_t functions = 0;
+    Counts before, after;
+  };
+  Totals totals_;
+  void report_totals(const llvm::Module& module, const Settings& settings, Report& report) const;
 };
 
 }  // namespace farheap::passes

@@ -45,6 +45,10 @@ void Report::add(const llvm::GlobalVariable& variable, llvm::StringRef what, llv
   add_line(place.file, place.line, "variable", llvm::demangle(variable.getName()), what, text, numbers);
 }
 
+void Report::add(const llvm::Module& module, llvm::StringRef what, llvm::StringRef text, Numbers numbers) {
+  if (is_wanted()) add_line(module.getSourceFileName(), 0, "function", "(all)", what, text, numbers);
+}
+
 void Report::add_line(llvm::StringRef file, unsigned line, llvm::StringRef kind, llvm::StringRef name,
                       llvm::StringRef what, llvm::StringRef text, Numbers numbers) {
   llvm::raw_string_ostream out(lines_);

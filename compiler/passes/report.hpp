@@ -10,6 +10,7 @@
 #include <llvm/IR/DebugLoc.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/GlobalVariable.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Support/Error.h>
 
 #include <cstdint>
@@ -28,12 +29,15 @@ class Report {
 
   using Numbers = std::initializer_list<std::pair<llvm::StringRef, std::uint64_t>>;
   // what: hinted, guarded, left, counted, size, translated, borrowed, passed, local, far stack. `text` and `numbers`
-  // may be empty.
+
   void add(const llvm::Function& function, const llvm::DebugLoc& where, llvm::StringRef what, llvm::StringRef text,
            Numbers numbers = {});
 
   // what: far, local.
   void add(const llvm::GlobalVariable& variable, llvm::StringRef what, llvm::StringRef text, Numbers numbers = {});
+
+  // Of all functions together. what: total.
+  void add(const llvm::Module& module, llvm::StringRef what, llvm::StringRef text, Numbers numbers);
 
   // Writes what was added.
   [[nodiscard]] llvm::Error write();

@@ -4,13 +4,13 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/Support/xxhash.h>
-#include <llvm/TargetParser/Triple.h>
 #include <llvm/Transforms/Utils/ModuleUtils.h>
 
 #include <cstdint>
 #include <string>
 
 #include "settings.hpp"
+#include "target.hpp"
 
 namespace farheap::passes {
 namespace {
@@ -22,8 +22,6 @@ constexpr const char kView[] = "__farheap_view";
 constexpr std::uint64_t kNobodysAddress = std::uint64_t{1} << 63;
 // Before the module's other code, and after it.
 constexpr int kOutermost = 1;
-
-llvm::Triple triple_of(const Module& module) { return llvm::Triple(module.getTargetTriple()); }
 
 // A function of this module that the linker keeps one of.
 Function* make_function(Module& module, llvm::StringRef name, llvm::FunctionType* type, llvm::Comdat* comdat) {
@@ -37,7 +35,7 @@ Function* make_function(Module& module, llvm::StringRef name, llvm::FunctionType
 }
 
 llvm::Comdat* comdat_of(Module& module, llvm::StringRef name) {
-  return triple_of(module).supportsCOMDAT() ? module.getOrInsertComdat(name) : nullptr;
+  return has_comdats(module) ? module.getOrInsertComdat(name) : nullptr;
 }
 
 Function* weak(Module& module, llvm::StringRef name, llvm::FunctionType* type) {
@@ -69,13 +67,6 @@ Function* make_teller(Module& module, llvm::StringRef name, llvm::StringRef call
   Function* function = make_function(module, name, llvm::FunctionType::get(nothing, false), view->getComdat());
   fill(*function, weak(module, callee, llvm::FunctionType::get(nothing, {view->getType()}, false)), {view});
   return function;
-}
-
-// Registers that are saved have to be ones that the processor has: what the convention below says depends on it.
-bool may_use_vectors(const Function& function) {
-  if (function.hasFnAttribute(llvm::Attribute::NoImplicitFloat)) return false;
-  const llvm::StringRef features = function.getFnAttribute("target-features").getValueAsString();
-  return !features.contains("-sse2") && !features.contains("-sse,") && !features.contains("+soft-float");
 }
 
 }  // namespace
@@ -112,7 +103,7 @@ llvm::GlobalVariable* view_of(Module& module) {
 // registers are kept, which a function without AVX cannot do.
 Function* slow_way_of(const Function& function) {
   auto& module = const_cast<Module&>(*function.getParent());
-  const bool keeps_all = triple_of(module).getArch() == llvm::Triple::x86_64 && may_use_vectors(function);
+  const bool keeps_all = can_keep_registers(function);
   const llvm::Attribute processor = function.getFnAttribute("target-cpu");
   const llvm::Attribute features = function.getFnAttribute("target-features");
   const std::string kind =
@@ -129,9 +120,10 @@ Function* slow_way_of(const Function& function) {
   slow->addFnAttr(llvm::Attribute::Cold);
   if (function.hasFnAttribute(llvm::Attribute::NoImplicitFloat)) slow->addFnAttr(llvm::Attribute::NoImplicitFloat);
   if (processor.isValid()) slow->addFnAttr(processor);
-  // LLVM 19 and 22 clear the upper halves of vectors before a return, those that this convention has just restored too.
-  const std::string before = features.isValid() ? features.getValueAsString().str() + "," : "";
-  slow->addFnAttr("target-features", before + "-vzeroupper");
+  const std::string known = features.isValid() ? features.getValueAsString().str() : "";
+  const std::string more = features_to_keep_registers(module).str();
+  const std::string both = known + (known.empty() || more.empty() ? "" : ",") + more;
+  if (!both.empty()) slow->addFnAttr("target-features", both);
   fill(*slow, weak(module, "__farheap_fetch", type), {slow->getArg(0), slow->getArg(1)});
   return slow;
 }

@@ -2,15 +2,20 @@
 #include "translate.hpp"
 
 #include <llvm/Analysis/ValueTracking.h>
-#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <vector>
 
+#include "messages.hpp"
+
 namespace farheap::passes {
+
+using llvm::Value;
+
 namespace {
 
 bool is_near_object(const llvm::Value* object) {
@@ -107,23 +112,44 @@ bool touches_nothing(const llvm::IntrinsicInst& call) {
 }
 
 void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Twine& remedy) {
-  const llvm::Function& function = *at.getFunction();
-  std::string place = function.getParent()->getSourceFileName();
-  if (const llvm::DebugLoc& where = at.getDebugLoc(); where && where.getLine() != 0) {
-    place = where->getFilename().str() + ":" + std::to_string(where.getLine());
-  } else if (const llvm::DISubprogram* known = function.getSubprogram()) {
-    place = known->getFilename().str() + ":" + std::to_string(known->getLine());
-  } else {
-    place += " (-g1 tells the line)";
+  at.getContext().emitError("Farheap: cannot translate: " + place_in_words(at) + ": " + what + "; " + remedy);
+}
+
+Value* is_far(llvm::IRBuilder<>& at, Value* pointer) {
+  llvm::Module& module = *at.GetInsertBlock()->getModule();
+  llvm::IntegerType* word = at.getInt64Ty();
+  llvm::StructType* range = llvm::StructType::get(module.getContext(), {word, word});
+  llvm::Constant* far = module.getOrInsertGlobal("__farheap_far", range);
+  Value* begin = at.CreateAlignedLoad(word, far, llvm::Align(8), "farheap.begin");
+  Value* bytes =
+      at.CreateAlignedLoad(word, at.CreateConstInBoundsGEP2_32(range, far, 0, 1), llvm::Align(8), "farheap.bytes");
+  return at.CreateICmpULT(at.CreateSub(at.CreatePtrToInt(pointer, word), begin), bytes, "farheap.is_far");
+}
+
+void only_near(llvm::Instruction& access, llvm::ArrayRef<Value*> pointers, const llvm::Twine& what,
+               const llvm::Twine& remedy) {
+  llvm::IRBuilder<> at(&access);
+  Value* any_far = nullptr;
+  for (Value* pointer : pointers) {
+    Value* one = is_far(at, pointer);
+    any_far = any_far == nullptr ? one : at.CreateOr(any_far, one);
   }
-  function.getContext().emitError("Farheap: cannot translate: " + llvm::demangle(function.getName()) + ", " + place +
-                                  ": " + what + "; " + remedy);
+  if (any_far == nullptr) return;
+  llvm::Module& module = *access.getModule();
+  const std::string text = (place_in_words(access) + ": " + what + "; " + remedy).str();
+  warn(module, "not translated: " + text + "; or run the program with FARHEAP_FAR_MODE=cached, in which it needs none");
+  llvm::MDNode* seldom = llvm::MDBuilder(module.getContext()).createUnlikelyBranchWeights();
+  at.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(any_far, access.getIterator(), true, seldom));
+  at.SetCurrentDebugLocation(access.getDebugLoc());
+  llvm::FunctionCallee end = module.getOrInsertFunction("__farheap_untranslated", at.getVoidTy(), at.getPtrTy());
+  at.CreateCall(end, {at.CreateGlobalString(text, "farheap.untranslated")})->setDoesNotReturn();
 }
 
 void translate_heap(llvm::Function& function, const Settings& settings, Report& report) {
   take_promises_back(function);
   keep_to_itself(function);
   if (settings.stack) move_stack(function, settings, report);
+  lower_x86(function);
   split_lanes(function);
   translate_calls(function, settings, report);
   const Translated done = translate_accesses(function);

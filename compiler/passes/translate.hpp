@@ -16,6 +16,7 @@
 
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
@@ -27,7 +28,7 @@
 
 namespace farheap::passes {
 
-// What cannot be translated is an error of the compilation, with its place.
+// What has no translation ends the program where it meets far memory (only_near()), or the compilation (refuse()).
 void translate_heap(llvm::Function& function, const Settings& settings, Report& report);
 
 // Addresses of functions that global variables begin with: those of the runtime's functions instead.
@@ -45,7 +46,22 @@ bool move_globals(llvm::Module& module, const Settings& settings, Report& report
 // It is given pointers, and neither reads nor writes there, whatever its attributes say.
 [[nodiscard]] bool touches_nothing(const llvm::IntrinsicInst& call);
 
+// The program is not compiled: for what would be wrong in every mode.
 void refuse(const llvm::Instruction& at, const llvm::Twine& what, const llvm::Twine& remedy);
+
+// Whether an address is one of the far heap, in code. In mode cached none is.
+[[nodiscard]] llvm::Value* is_far(llvm::IRBuilder<>& at, llvm::Value* pointer);
+
+// `access` has no translation and needs none where all pointers are near, as in mode cached. Elsewhere the program ends
+// before it, with these words; the compiler warns with them. Requires: no pointer is a vector.
+void only_near(llvm::Instruction& access, llvm::ArrayRef<llvm::Value*> pointers, const llvm::Twine& what,
+               const llvm::Twine& remedy);
+
+// What x86's own intrinsics do in memory as loads, stores and masked accesses that all machines have, where the
+// pointers may be far. Those without a like are left.
+void lower_x86(llvm::Function& function);
+// A line of the cache, which far memory has not.
+[[nodiscard]] bool is_of_the_cache(const llvm::IntrinsicInst& call);
 
 // Loads, stores, atomics, and copies and fills that are intrinsics. The number of what was translated.
 struct Translated {

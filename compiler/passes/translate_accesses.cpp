@@ -30,8 +30,7 @@ class Translator {
         module_(*function.getParent()),
         layout_(module_.getDataLayout()),
         pointer_(llvm::PointerType::getUnqual(function.getContext())),
-        word_(llvm::Type::getInt64Ty(function.getContext())),
-        range_(llvm::StructType::get(function.getContext(), {word_, word_})) {}
+        word_(llvm::Type::getInt64Ty(function.getContext())) {}
 
   Translated run() {
     std::vector<llvm::Instruction*> all;
@@ -91,14 +90,16 @@ class Translator {
       default: break;
     }
     if (call.doesNotAccessMemory() || call.onlyAccessesInaccessibleMemory()) return;
-    for (Value* argument : call.args()) {
-      llvm::Type* type = argument->getType()->getScalarType();
-      if (!type->isPointerTy() || (!argument->getType()->isVectorTy() && is_near(argument))) continue;
-      refuse(call, "there is no translation of " + call.getCalledFunction()->getName(),
-             "compile with -fno-vectorize -fno-slp-vectorize, or leave the function out with -ffar-leave if it touches "
-             "no heap");
+    if (is_of_the_cache(call)) {
+      if (!is_near(call.getArgOperand(0))) split(call, call.getArgOperand(0));
       return;
     }
+    llvm::SmallVector<Value*, 2> pointers;
+    for (Value* argument : call.args()) {
+      if (argument->getType()->isPointerTy() && !is_near(argument)) pointers.push_back(argument);
+    }
+    only_near(call, pointers, "there is no translation of " + call.getCalledFunction()->getName(),
+              "write it without, or leave the function out with -ffar-leave= if it touches no heap");
   }
 
   llvm::FunctionCallee runtime(llvm::StringRef name, llvm::ArrayRef<llvm::Type*> types) {
@@ -147,12 +148,7 @@ class Translator {
   };
   Ways split(llvm::Instruction& access, Value* pointer) {
     llvm::IRBuilder<> at(&access);
-    llvm::Constant* range = module_.getOrInsertGlobal("__farheap_far", range_);
-    Value* begin = at.CreateAlignedLoad(word_, range, llvm::Align(8), "farheap.begin");
-    Value* bytes = at.CreateAlignedLoad(word_, at.CreateConstInBoundsGEP2_32(range_, range, 0, 1), llvm::Align(8),
-                                        "farheap.bytes");
-    Value* offset = at.CreateSub(at.CreatePtrToInt(pointer, word_), begin);
-    Value* is_far = at.CreateICmpULT(offset, bytes, "farheap.is_far");
+    Value* is_far = passes::is_far(at, pointer);
     llvm::Instruction* far = nullptr;
     llvm::Instruction* near = nullptr;
     llvm::SplitBlockAndInsertIfThenElse(is_far, access.getIterator(), &far, &near);
@@ -239,7 +235,6 @@ class Translator {
   const llvm::DataLayout& layout_;
   llvm::PointerType* pointer_;
   llvm::IntegerType* word_;
-  llvm::StructType* range_;
   llvm::AllocaInst* copy_ = nullptr;
   std::uint64_t copy_bytes_ = 0;
   Translated done_;

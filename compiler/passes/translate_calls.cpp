@@ -3,6 +3,7 @@
 // Invariant: a far pointer reaches a function that is not translated only where that function is known to do no more
 // than read and write what it is given before it returns; and then as a copy. All others get it as it is: those that
 // were translated elsewhere know what to do with it, and for the rest it is a fault with a message, never other data.
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -50,21 +51,25 @@ class Caller {
  private:
   void look_at(llvm::CallBase& call) {
     if (call.isInlineAsm()) {
-      if (llvm::any_of(call.args(), [](const llvm::Use& use) { return may_be_far(use.get()); })) {
-        refuse(call, "inline assembly that is given a pointer which may be one into the heap",
-               "leave the function out with -ffar-leave if it touches no heap");
+      llvm::SmallVector<Value*, 2> pointers;
+      for (Value* argument : call.args()) {
+        if (may_be_far(argument)) pointers.push_back(argument);
       }
+      only_near(call, pointers, "inline assembly that is given a pointer which may be one into the heap",
+                "leave the function out with -ffar-leave= if it touches no heap");
       return;
     }
     if (auto* plain = dyn_cast<llvm::CallInst>(&call); plain != nullptr && plain->isMustTailCall()) return;
     copy_values(call);
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration() || !far_name_of(callee->getName()).empty()) return;
+    if (callee->getName().starts_with("__farheap_")) return;  // the runtime's, which knows far memory
     const std::uint32_t arguments = borrowable(callee->getName()) | (settings_.may_borrow(*callee) ? ~0u : 0u);
     if (arguments != 0) {
       borrow(call, *callee, arguments);
     } else if (llvm::any_of(call.args(), [](const llvm::Use& use) { return may_be_far(use.get()); })) {
-      report_.add(function_, call.getDebugLoc(), "passed", "pointers, as they are, to " + callee->getName().str());
+      report_.add(function_, call.getDebugLoc(), "passed",
+                  "pointers, as they are, to " + llvm::demangle(callee->getName()));
     }
   }
 
@@ -109,7 +114,8 @@ class Caller {
              "use std::sort or std::lower_bound");
     }
     give_back(call, all);
-    report_.add(function_, call.getDebugLoc(), "borrowed", "for " + callee.getName().str(), {{"pointers", all.size()}});
+    report_.add(function_, call.getDebugLoc(), "borrowed", "for " + llvm::demangle(callee.getName()),
+                {{"pointers", all.size()}});
   }
 
   void give_back(llvm::CallBase& call, const std::vector<Lent>& all) {

@@ -3,6 +3,7 @@
 // Which variables cannot leave local memory, because the very next that gets their address is nobody who knows far
 // memory. What goes there by way of memory is found when the program runs: it is a fault with a message.
 #include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
@@ -62,7 +63,7 @@ bool takes_far(llvm::CallBase& call, const llvm::Use& use, const Settings& setti
 std::string words_for(const llvm::CallBase& call) {
   if (call.isInlineAsm()) return "its address goes to inline assembly";
   const llvm::Function* callee = call.getCalledFunction();
-  return "its address goes to " + (callee != nullptr ? callee->getName().str() : std::string("a function"));
+  return "its address goes to " + (callee != nullptr ? llvm::demangle(callee->getName()) : std::string("a function"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 // Invariant: each name of a variable in translated code becomes the pointer's value, or none in the module does.
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
@@ -134,7 +135,8 @@ class Globals {
     llvm::SmallPtrSet<GlobalVariable*, 8> holders;
     if (!find_holders(variable, holders)) return "it has another name, too";
     for (const GlobalVariable* holder : holders) {
-      if (!is_definite(*holder)) return "its address is in " + holder->getName().str() + ", which cannot be changed";
+      if (!is_definite(*holder))
+        return "its address is in " + llvm::demangle(holder->getName()) + ", which cannot be changed";
     }
     // Its address may come from a constant expression: what that is used for counts, too.
     return why_local(variable, settings_);

@@ -132,6 +132,11 @@ FARHEAP_ENTRY void __farheap_get(void* into, const void* from, std::size_t bytes
   if (!done) farheap::translate::die(done.error());
 }
 
+FARHEAP_ENTRY void __farheap_untranslated(const char* what) {
+  farheap::translate::die({farheap::ErrorCode::kUnavailable, "cannot reach far memory", what, "",
+                           "or run the program with FARHEAP_FAR_MODE=cached, in which that needs no translation"});
+}
+
 FARHEAP_ENTRY void __farheap_put(void* to, const void* from, std::size_t bytes) {
   const Inside inside;
   const farheap::Status done = inside.heap().write(to, {static_cast<const std::byte*>(from), bytes});

@@ -40,6 +40,8 @@ FARHEAP_ENTRY void __farheap_return(void* copy, void* own);
 FARHEAP_ENTRY void* __farheap_malloc(std::size_t bytes);
 FARHEAP_ENTRY void __farheap_free(void* at);
 FARHEAP_ENTRY void* __farheap_aligned_alloc(std::size_t alignment, std::size_t bytes);
+// Ends the program: `what` has no translation, and was given far memory.
+FARHEAP_ENTRY __attribute__((noreturn)) void __farheap_untranslated(const char* what);
 // NOLINTEND(bugprone-reserved-identifier)
 
 namespace farheap::translate {

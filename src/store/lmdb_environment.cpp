@@ -102,4 +102,10 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
   return Environment(*env);
 }
 
+std::string kept_lmdb_file(const std::string& place) {
+  struct stat status{};
+  const bool is_folder = stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return is_folder ? place + "/farheap.mdb" : place;
+}
+
 }  // namespace farheap::store

@@ -27,4 +27,7 @@ using Environment = std::unique_ptr<MDB_env, CloseEnvironment>;
 // Of one that was opened not to make every put durable. After one that failed all fail, for all who share it.
 [[nodiscard]] Status sync_environment(const Environment& env, const std::string& subject);
 
+// The file of a store that outlives its process: `place` itself, or the one in it that has the usual name.
+[[nodiscard]] std::string kept_lmdb_file(const std::string& place);
+
 }  // namespace farheap::store

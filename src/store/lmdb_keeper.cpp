@@ -27,7 +27,6 @@ bool is_folder(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
 }
-std::string file_of(const std::string& place) { return is_folder(place) ? place + "/farheap.mdb" : place; }
 
 // Of a first page of LMDB: other files are not given to it.
 bool looks_like_lmdb(const std::string& file) {
@@ -87,7 +86,7 @@ Result<std::size_t> look(const std::string& file) {
 }
 
 Result<bool> is_there(const std::string& place, const Parameters&, const StoreOptions&) {
-  const auto found = look(file_of(place));
+  const auto found = look(kept_lmdb_file(place));
   if (found) return true;
   const auto code = found.error().code;
   if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) return false;
@@ -114,7 +113,7 @@ Result<std::vector<StoreListing>> list(const std::string& place, const Parameter
 }
 
 Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
-  const std::string file = file_of(place);
+  const std::string file = kept_lmdb_file(place);
   if (const auto found = look(file); !found) return fail(found.error());
   for (const auto& path : {file, file + "-lock"}) {
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {

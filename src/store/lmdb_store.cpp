@@ -31,6 +31,7 @@
 #include "store/kinds.hpp"
 #include "store/lmdb_environment.hpp"
 #include "store/lmdb_readers.hpp"
+#include "store/named_place.hpp"
 
 namespace farheap::store {
 namespace {
@@ -460,17 +461,9 @@ Result<Environment> open_kept(const std::string& path, unsigned flags, const std
   return env;
 }
 
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 // Unlinked as soon as it is open, so that nothing stays whatever ends the process.
 Result<Environment> open_scratch(const std::string& place, const std::string& subject) {
-  if (!is_folder(place)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "it is not a folder",
-                "name a folder, as lmdb:/tmp, for a store that does not outlive its process");
-  }
+  if (const Status there = check_scratch_folder(place, subject); !there) return fail(there.error());
   std::string folder = place + "/.farheap-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, subject));
   (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
@@ -497,7 +490,7 @@ StoreResult open_lmdb(const std::string& place, const Parameters& parameters, co
   }
   const bool kept = options.lifetime == Lifetime::kKeep;
   const unsigned flags = sync == "each" ? 0 : MDB_NOSYNC;
-  const std::string path = is_folder(place) ? place + "/farheap.mdb" : place;
+  const std::string path = kept_lmdb_file(place);
   auto env = kept ? open_kept(path, flags, subject) : open_scratch(place, subject);
   if (!env) return fail(std::move(env.error()));
   auto store = std::make_unique<LmdbStore>(place, std::move(*env), options, sync == "each");

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <span>
 #include <vector>
 
@@ -85,6 +87,20 @@ Result<std::string> with_name(std::string_view uri, std::string_view name) {
   if (!place) return place;
   std::string named(uri);
   return named.replace(uri.find(':') + 1, parsed->place.size(), *place);
+}
+
+Status check_scratch_folder(const std::string& place, const std::string& uri) {
+  constexpr char kWhat[] = "cannot open the store";
+  struct stat status{};
+  const std::string example = uri.substr(0, uri.find(':')) + ":/tmp";
+  if (stat(place.c_str(), &status) != 0) {
+    return fail(errno_error(errno, kWhat, uri,
+                            "make the folder (mkdir -p), or name another one, as " + example +
+                                ", for a store that does not outlive its process"));
+  }
+  if (S_ISDIR(status.st_mode)) return {};
+  return fail(ErrorCode::kInvalidArgument, kWhat, uri, "it is not a folder",
+              "name a folder, as " + example + ", for a store that does not outlive its process");
 }
 
 }  // namespace farheap::store

@@ -20,4 +20,7 @@ namespace farheap::store {
 // The folder that is a store's place; empty for engines that are no folders on a disk.
 [[nodiscard]] std::string folder_of(std::string_view uri);
 
+// That `place` is a folder, as a store needs that does not outlive its process. `uri` is the store's, for the error.
+[[nodiscard]] Status check_scratch_folder(const std::string& place, const std::string& uri);
+
 }  // namespace farheap::store

@@ -159,6 +159,63 @@ class Compiling(Case):
         self.compile("-Werror", "-O2", "-x", "c", "program.text", "-o", "program")
         self.check_program("program")
 
+    def test_precompiled_headers_were_linked(self):
+        self.write("h.h", "int twice(int x);\n")
+        self.write("uses.cpp", '#include "h.h"\nint twice(int x) { return 2 * x; }\nint main() { return twice(0); }\n')
+        levels = (("-ffar=hint",), ("-ffar=guard",), ("-ffar=guard", "-ffar-guard=record"), ("-ffar=translate-heap",),
+                  ("-ffar=translate-all",), ("-ffar=count", "-ffar-count=executed"))
+        for level in levels:
+            for kind in (("-x", "c++-header"), ("-xc++-header",)):
+                self.run_well(self.farxx, *level, *kind, "h.h", "-o", "h.pch")
+                self.run_well(self.farxx, *level, "-include-pch", "h.pch", "uses.cpp", "-o", "uses")
+                self.run_well(self.folder / "uses", FARCC_COUNTS="counts", FARCC_GUARDS="guards")
+            for ending in ("h", "hh", "hpp", "hxx", "H"):
+                self.write(f"plain.{ending}", "int twice(int x);\n")
+                self.run_well(self.farxx, "-Wno-deprecated", *level, f"plain.{ending}")
+                self.assertTrue((self.folder / f"plain.{ending}.gch").exists() or
+                                (self.folder / f"plain.{ending}.pch").exists(), (level, ending))
+        # What follows -x none is a source again.
+        self.run_well(self.farxx, "-ffar=translate-heap", "-x", "none", "uses.cpp", "-o", "uses")
+        self.run_well(self.folder / "uses")
+
+    def test_the_level_was_not_to_be_seen_in_the_source(self):
+        self.write("level.c", """
+#ifdef __FARCC__
+farcc
+#endif
+#ifdef __FARCC_HINT__
+hint
+#endif
+#ifdef __FARCC_GUARD__
+guard
+#endif
+#ifdef __FARCC_COUNT__
+count
+#endif
+#ifdef __FARCC_TRANSLATE_HEAP__
+heap
+#endif
+#ifdef __FARCC_TRANSLATE_ALL__
+all
+#endif
+""")
+        for level, seen in (("none", ""), ("hint", "farcc hint"), ("guard", "farcc guard"), ("count", "farcc count"),
+                            ("translate-heap", "farcc heap"), ("translate-all", "farcc heap all")):
+            self.assertEqual(" ".join(self.compile(f"-ffar={level}", "-E", "-P", "level.c").split()), seen)
+
+    def test_other_machines(self):
+        """The vector registers of x86-64 were meant for all of them; -m32 was told by the linker."""
+        self.write("bare.c", "long f(long *p) { return *p; }\n")
+        for machine in ("--target=aarch64-linux-gnu", "-m32", "-mx32", "--target=wasm32"):
+            for level in ("-ffar=translate-heap", "-ffar=translate-all"):
+                said = self.fails(self.farcc, machine, level, "-c", "bare.c")
+                self.assertRegex(said, rf"error: Farheap: {level}: a program for .* cannot be linked to its runtime")
+            for level in ("-ffar=hint", "-ffar=count"):
+                self.compile(machine, "-O2", level, "-c", "bare.c")
+        self.compile("--target=aarch64-linux-gnu", "-O2", "-ffar=guard", "-c", "bare.c")
+        said = self.run_well(self.farcc, "-m32", "-O2", "-ffar=guard", "-c", "bare.c").stderr
+        self.assertRegex(said, "warning: Farheap: nothing is guarded: the target i386.* has no addresses of 64 bits")
+
     def test_response_files(self):
         self.write("inner", '-O2 "-DNAME=\\"a b\\""\n-ffar-leave=fill')
         self.write("outer", "@inner program.c -o 'program'")
@@ -318,6 +375,13 @@ class Levels(Case):
                 self.assertTrue(said.endswith(
                     f"farcc: cannot link: {name}: it was compiled with -ffar=translate-heap or translate-all, and the link "
                     "lacks the runtime of translated programs; give the same -ffar= when linking, too\n"), said)
+        # Fifty lines of the linker's came before the sentence.
+        self.write("many.c", "".join(f"long f{i}(long *p) {{ return *p; }}\n" for i in range(40)) +
+                   "int main(void) { return 0; }\n")
+        self.compile("-O2", "-ffar=translate-heap", "-c", "many.c")
+        said = self.fails(self.farcc, "many.o", "-o", "program")
+        self.assertLessEqual(len(said.splitlines()), 6, said)
+        self.assertRegex(said, r"\n\(\d+ more lines of the linker's\)\nfarcc: cannot link: many.o")
         self.write("other.c", "int other(void); int main(void) { return other(); }\n")
         self.compile("-O2", "-c", "other.c")
         said = self.fails(self.farcc, "other.o", "-o", "program")  # which is not about that
@@ -352,6 +416,23 @@ class Levels(Case):
             self.assertEqual(line["instructions"], len(body), name)
             self.assertEqual(line["loads"], sum(" = load " in row for row in body), name)
             self.assertEqual(line["stores"], sum(row.startswith("  store ") for row in body), name)
+
+        total, = [line for line in lines if line["what"] == "total"]
+        self.assertEqual((total["function"], total["functions"]), ("(all)", 3))
+        for what in ("instructions", "loads", "stores"):
+            self.assertEqual(total[what], sum(line[what] for line in counted.values()), what)
+
+    def test_a_function_without_a_hint_had_one_more_instruction(self):
+        self.write("bare.c", "struct n { struct n *next; int x; };\n"
+                   "int walk(struct n *p, int k) { int s = 0; if (k) while (p) { s += p->x; p = p->next; } return s; }\n"
+                   "int find(int *p, int x) { while (*p != x) { if (*p == -x) return 1; ++p; } return 0; }\n")
+        for level in ("-O1", "-O2", "-O3"):
+            said = self.run_well(self.farcc, level, "-ffar-report", "-c", "bare.c").stderr
+            self.assertNotIn("hinted:", said)
+            sizes = re.findall(r"size: instructions; (\d+) before, (\d+) after", said)
+            self.assertEqual(len(sizes), 2, said)
+            for before, after in sizes:
+                self.assertEqual(before, after, said)
 
     def test_what_is_executed(self):
         self.write("turns.c", "int work(volatile int *p, int n) { for (int i = 0; i < n; i++) *p = *p + 1; return *p; }\n"
@@ -469,6 +550,8 @@ class Front(Case):
                      "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE", "FARHEAP_FAR_CACHE"):
             self.assertIn(name, said)
         self.assertLessEqual(max(map(len, said.splitlines())), 120)
+        # `clang --help` was named where only clang-19 is.
+        self.assertTrue(said.endswith(f"\n{GIVEN.clang} --help lists clang's options.\n"), said[-200:])
 
     def test_bare(self):
         for words in ((), ("-ffar=guard",)):

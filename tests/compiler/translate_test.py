@@ -316,11 +316,88 @@ class InWords(Case):
             }""", "-pthread")
         self.assertEqual(self.run_well(program).stderr, "")
 
-    def test_refused_when_compiling(self):
-        self.write("assembly.c", "void f(int *p) {\n  __asm__ volatile(\"movl $1, (%0)\" :: \"r\"(p) : \"memory\");\n}\n")
-        done = self.start(GIVEN.farcc, "-g1", LEVEL, "-c", "assembly.c")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"cannot translate: f, assembly.c:2: inline assembly .*; leave the function out")
+    def test_assembly_was_refused_in_mode_cached_too(self):
+        self.write("assembly.c", """
+            #include <stdio.h>
+            #include <stdlib.h>
+            void f(int *p) {
+              __asm__ volatile("movl $1, (%0)" :: "r"(p) : "memory");
+            }
+            int main(int argc, char **argv) {
+              int *p = argc > 1 ? calloc(1, 4) : &argc;
+              f(p);
+              printf("%d\\n", *p);
+            }""")
+        done = self.start(GIVEN.farcc, "-g1", LEVEL, "assembly.c", "-o", "program")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: Farheap: not translated: f, assembly.c:5: inline assembly .*-ffar-leave=")
+        program = self.folder / "program"
+        self.assertEqual(self.run_well(program).stdout, "1\n")  # local memory
+        self.assertEqual(self.run_well(program, "far", FARHEAP_FAR_MODE="cached").stdout, "1\n")
+        done = self.start(program, "far", FARHEAP_FAR_MODE="direct")
+        self.assertEqual(done.returncode, 74)
+        self.assertRegex(done.stderr, r"the translated program ends: cannot reach far memory: f, assembly.c:5: inline "
+                                      r"assembly .*FARHEAP_FAR_MODE=cached")
+
+    def test_intrinsics_of_x86_were_refused(self):
+        if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+            self.skipTest("this processor has no AVX2")
+        self.write("intrinsics.c", """
+            #include <immintrin.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            static void show(const void *data, int n) {
+              const unsigned char *p = data;
+              unsigned sum = 0;
+              for (int i = 0; i < n; i++) sum = sum * 31 + p[i];
+              printf("%u\\n", sum);
+            }
+            int main(void) {
+              int *p = malloc(256);
+              for (int i = 0; i < 64; i++) p[i] = i * 7919;
+              float *f = (float *)p;
+              __m128i a = _mm_lddqu_si128((__m128i *)((char *)p + 3));
+              __m256i b = _mm256_lddqu_si256((__m256i *)((char *)p + 5));
+              __m256i mask = _mm256_setr_epi32(-1, 0, -1, -1, 0, 0, -1, 0);
+              __m256 c = _mm256_maskload_ps(f + 1, mask);
+              __m128i d = _mm_maskload_epi32(p + 9, _mm256_castsi256_si128(mask));
+              _mm256_maskstore_epi32(p + 20, mask, b);
+              _mm256_maskstore_pd((double *)(p + 30), mask, _mm256_castps_pd(c));
+              _mm_maskmoveu_si128(a, _mm256_castsi256_si128(mask), (char *)(p + 40));
+              __m256i e = _mm256_mask_i32gather_epi32(b, p, _mm256_setr_epi32(1, 9, 63, 0, 5, 6, 7, 8), mask, 4);
+              __m128 g = _mm256_i64gather_ps(f, _mm256_setr_epi64x(3, 1, 60, 4), 4);
+              __m128i h = _mm_i64gather_epi32(p, _mm_set_epi64x(17, 2), 4);
+              _mm_clflush(p);
+              _mm_stream_si128((__m128i *)(p + 48), a);
+              __m128i k = _mm_stream_load_si128((__m128i *)p);
+              show(&a, 16); show(&b, 32); show(&c, 32); show(&d, 16); show(&e, 32); show(&g, 16); show(&h, 16); show(&k, 16);
+              show(p, 256);
+            }""")
+        for optimised in ("-O0", "-O2"):
+            self.clang(optimised, "-mavx2", "intrinsics.c", "-o", "plain")
+            expected = self.run_well(self.folder / "plain").stdout
+            for level in (LEVEL, "-ffar=translate-all"):
+                self.assertEqual(self.farcc(optimised, "-mavx2", level, "intrinsics.c", "-o", "program").stderr, "")
+                for mode in ("direct", "cached"):
+                    self.assertEqual(self.run_well(self.folder / "program", FARHEAP_FAR_MODE=mode).stdout, expected,
+                                     (optimised, level, mode))
+
+    def test_an_intrinsic_without_a_translation_ends_the_program_by_name(self):
+        self.write("state.c", """
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <immintrin.h>
+            int main(void) {
+              void *p = aligned_alloc(64, 512);
+              _fxsave(p);
+              puts("saved");
+            }""")
+        heard = self.farcc("-mfxsr", "-g1", LEVEL, "state.c", "-o", "program").stderr
+        self.assertRegex(heard, r"not translated: main, .*: there is no translation of llvm.x86.fxsave")
+        self.assertEqual(self.run_well(self.folder / "program", FARHEAP_FAR_MODE="cached").stdout, "saved\n")
+        done = self.start(self.folder / "program", FARHEAP_FAR_MODE="direct")
+        self.assertEqual((done.returncode, done.stdout), (74, ""))
+        self.assertRegex(done.stderr, r"main, .*: there is no translation of llvm.x86.fxsave; .*-ffar-leave=.*cached")
 
     def test_refused_options(self):
         self.write("program.c", self.WRITER)
@@ -334,6 +411,16 @@ class InWords(Case):
         heard = self.farcc("-O1", "-g1", LEVEL, "-ffar-report", "-c", "program.c").stderr
         self.assertIn("program.c:3: f: borrowed: for puts; 1 pointers\n", heard)
         self.assertIn("f: translated: 0 loads, 1 stores, 0 atomics, 0 copies\n", heard)
+        self.assertRegex(heard, r"program.c: \(all\): total: instructions; \d+ before, \d+ after, 1 functions\n")
+
+    def test_the_report_named_functions_as_the_linker_does_and_those_of_the_runtime(self):
+        self.write("program.cpp", "namespace there { void known(const char*); }\n"
+                                  "void f(char **p) { there::known(*p); char local[64]; there::known(local); }\n")
+        heard = self.run_well(GIVEN.farcc.parent / "far++", "-O1", "-ffar=translate-all", "-ffar-report", "-c",
+                              "program.cpp", FARCC_CLANG=str(GIVEN.clang)).stderr
+        self.assertIn("passed: pointers, as they are, to there::known(char const*)\n", heard)
+        self.assertNotIn("_ZN", heard)
+        self.assertNotIn("to __farheap", heard)
 
     def test_without_the_runtime(self):
         (self.folder / "bin").mkdir()

@@ -46,6 +46,21 @@ TEST(LmdbStore, AShortWriteOnAFullDiskWasAnInputOutputError) {
   EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
 }
 
+// It was told that it is no folder.
+TEST(LmdbStore, AFolderThatIsMissingWasSaidToBeNone) {
+  if (!is_in_build("lmdb:")) GTEST_SKIP() << "NOT TESTED: lmdb: is not in this build";
+  TemporaryFolder folder;
+  const auto missing = open_store("lmdb:" + folder.path() + "/there");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(missing.error().message().find("No such file or directory; make the folder (mkdir -p)"), std::string::npos)
+      << missing.error().message();
+  std::ofstream(folder.path() + "/file") << "text";
+  const auto file = open_store("lmdb:" + folder.path() + "/file");
+  ASSERT_FALSE(file);
+  EXPECT_NE(file.error().message().find("it is not a folder"), std::string::npos) << file.error().message();
+}
+
 // Whether another process could lock the file alone.
 bool is_unlocked(const std::string& path) {
   const pid_t child = fork();

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "engines/engine_table.hpp"
+#include "store/named_place.hpp"
 
 namespace farheap::engines {
 namespace {
@@ -163,10 +164,7 @@ Result<RocksDbFolder> RocksDbFolder::open_kept(const std::string& place, std::si
 }
 
 Result<RocksDbFolder> RocksDbFolder::make_scratch(const std::string& place, std::size_t block_bytes) {
-  if (!is_folder(place)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, uri_of(place), "it is not a folder",
-                "name a folder, as rocksdb:/tmp, for a store that does not outlive its process");
-  }
+  if (const Status there = store::check_scratch_folder(place, uri_of(place)); !there) return fail(there.error());
   remove_what_killed_owners_left(place);
   for (;;) {
     std::string path = place + "/" + kScratchName + "XXXXXX";

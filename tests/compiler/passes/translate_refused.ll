@@ -1,12 +1,24 @@
 ; SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-; What cannot be translated is an error that names the function, the place and what to do.
-; RUN: not opt -load-pass-plugin=%plugin -passes=farheap -farheap-level=translate-heap -disable-output -farheap-only=assembly %s 2>&1 | FileCheck --check-prefix=ASSEMBLY %s
-; RUN: not opt -load-pass-plugin=%plugin -passes=farheap -farheap-level=translate-heap -disable-output -farheap-only=bits %s 2>&1 | FileCheck --check-prefix=BITS %s
+; What has no translation is a warning that names the function, the place and what to do, and the program's end where
+; memory is far. What would be wrong in every mode is an error.
+; RUN: opt -load-pass-plugin=%plugin -passes=farheap,verify -farheap-level=translate-heap -S -farheap-only=assembly %s 2>&1 | FileCheck --check-prefix=ASSEMBLY %s
+; RUN: opt -load-pass-plugin=%plugin -passes=farheap,verify -farheap-level=translate-heap -S -farheap-only=bits %s 2>&1 | FileCheck --check-prefix=BITS %s
 ; RUN: not opt -load-pass-plugin=%plugin -passes=farheap -farheap-level=translate-heap -disable-output -farheap-only=throws %s 2>&1 | FileCheck --check-prefix=THROWS %s
 ; RUN: opt -load-pass-plugin=%plugin -passes=farheap -farheap-level=translate-heap -disable-output -farheap-only=fine %s
 
-; ASSEMBLY: cannot translate: assembly, {{.*}}: inline assembly that is given a pointer
-; BITS: cannot translate: bits, {{.*}}: there is no translation of llvm.masked.expandload{{.*}}; compile with -fno-vectorize
+; ASSEMBLY: not translated: assembly, {{.*}}: inline assembly that is given a pointer
+; ASSEMBLY: c"assembly, {{.*}}: inline assembly that is given a pointer {{.*}}; leave the function out with -ffar-leave=
+; ASSEMBLY-LABEL: define void @assembly(
+; ASSEMBLY: %[[FAR:.*]] = icmp ult i64
+; ASSEMBLY-NEXT: br i1 %[[FAR]], label %[[END:.*]], label %[[NEAR:[0-9]+]]
+; ASSEMBLY: [[END]]:
+; ASSEMBLY-NEXT: call void @__farheap_untranslated(ptr @farheap.untranslated)
+; ASSEMBLY-NEXT: unreachable
+; ASSEMBLY: [[NEAR]]:
+; ASSEMBLY-NEXT: call void asm sideeffect
+; BITS: not translated: bits, {{.*}}: there is no translation of llvm.masked.expandload{{.*}}; write it without
+; BITS: call void @__farheap_untranslated(
+; BITS: call <8 x i1> @llvm.masked.expandload
 ; THROWS: cannot translate: throws, {{.*}}: qsort, whose comparison may throw
 define void @assembly(ptr %p) {
   call void asm sideeffect "movl $$1, ($0)", "r,~{memory}"(ptr %p)
