@@ -4,7 +4,7 @@
 run the second, and so on until a run has none that could fail. Whatever happens, the program's output is right, or it
 ends with a message and a status of its own or of Farheap: never wrong data, never a hang, never by SIGSEGV.
 
-  failing_calls_test.py BUILD PROGRAM [--full] [--call NAME] [--number N]
+  failing_calls_test.py BUILD PROGRAM [--full] [--call NAME] [--number N] [--list]
 
 PROGRAM is `run` (a program in more memory than it may have) or `heap` (one with a kept heap). Without --full a selection
 of the calls and numbers. strace makes them fail; it counts for each thread, so one run may see several failures. Calls
@@ -67,6 +67,7 @@ class Trial:
         self.guests = os.path.join(build, "tests", "programs")
         self.folder = folder
         self.log = os.path.join(folder, "log")
+        self.said = ""
 
     def prepare(self):
         """Before each run."""
@@ -87,6 +88,7 @@ class Trial:
             raise Failure(f"it hangs:\n{messages.decode(errors='replace')}") from late
         injected = False
         if call is not None:
+            self.said = messages.decode(errors="replace")
             with open(self.log, encoding="utf-8", errors="replace") as log:
                 injected = "(INJECTED)" in log.read()
         return process.returncode, output.decode(), messages.decode(errors="replace"), injected
@@ -174,6 +176,7 @@ def main():
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--call")
     parser.add_argument("--number", type=int)
+    parser.add_argument("--list", action="store_true", help="every status but 0, with what was said")
     options = parser.parse_args()
     if shutil.which("strace") is None:
         print("SKIPPED, NOT TESTED: strace makes calls fail here, and is not installed (apt-get install strace)")
@@ -195,6 +198,8 @@ def main():
                 if not injected:
                     break
                 runs += 1
+                if options.list and status != 0:
+                    print(f"{call} {number} {error}: {status}: {trial.said.strip()[:300]}", flush=True)
                 statuses[status] = statuses.get(status, 0) + 1
                 if not options.full and number >= 64:
                     break

@@ -183,8 +183,6 @@ class RocksDbStore final : public Store {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   store::Stripes stripes_;  // around what reads a version before it writes
   std::mutex counting_;
-  std::mutex syncing_;
-  Status synced_;  // the first that failed; syncing_ guards it
   std::atomic<Version> next_version_{base::random_number() >> 1 | 1};
 };
 
@@ -324,14 +322,12 @@ Result<std::int64_t> RocksDbStore::add(std::string_view counter, std::int64_t de
   return static_cast<std::int64_t>(value);
 }
 
-// A log that could not be synced may have lost what was in it, and no later sync would say so.
+// A log that could not be synced may have lost what was in it. RocksDB takes nothing more then, and says so for ever.
 Status RocksDbStore::sync() {
   if (!kept_ || write_.sync) return {};
-  const std::scoped_lock lock(syncing_);
-  if (!synced_) return synced_;
   const auto status = database_->SyncWAL();
-  if (!status.ok()) synced_ = store::cannot_sync_any_more(error_of(status, "cannot make it durable", describe()));
-  return synced_;
+  if (status.ok()) return {};
+  return store::cannot_sync_any_more(error_of(status, "cannot make it durable", describe()));
 }
 
 Result<StoreUsage> RocksDbStore::usage() {
