@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -44,6 +45,29 @@ class InThread {
   int client_;
   std::thread server_;
 };
+
+// An engines' end that goes on for ever, and passes a descriptor each time.
+TEST(BesideMessages, ListingsWithoutEndAreRefused) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  std::thread engines([end = ends[1]] {
+    (void)receive_message(end);
+    const auto listing = encode(StoreListing{.uri = std::string(30'000, 'u'), .block_bytes = 4096});
+    unsigned sent = 0;
+    while (sent < 3000 && send_message(end, listing, 0)) ++sent;
+    (void)send_message(end, Writer(Message::kDone).bytes());
+    close(end);
+  });
+  {
+    Connection connection(ends[0]);
+    const auto before = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    const auto listed = connection.ask_for_listings(Writer(Message::kList).bytes());
+    ASSERT_FALSE(listed);
+    EXPECT_EQ(listed.error().code, ErrorCode::kIo);
+    EXPECT_LE(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}), before);
+  }
+  engines.join();
+}
 
 TEST(BesideMessages, ComeOutAsTheyWentIn) {
   const Opening opening{"bigtable",

@@ -40,6 +40,50 @@ class RefusingService final : public bt::api::Bigtable::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
+// Answers with one row that is many messages of some bytes each.
+class FloodingService final : public bt::api::Bigtable::Service {
+ public:
+  FloodingService(std::size_t bytes, int messages) : bytes_(bytes), messages_(messages) {
+    grpc::ServerBuilder builder;
+    builder.SetMaxSendMessageSize(-1);
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    setenv("BIGTABLE_EMULATOR_HOST", ("127.0.0.1:" + std::to_string(port_)).c_str(), 1);
+  }
+  ~FloodingService() override { server_->Shutdown(); }
+
+  grpc::Status ReadRows(grpc::ServerContext* /*context*/, const bt::api::ReadRowsRequest* /*request*/,
+                        grpc::ServerWriter<bt::api::ReadRowsResponse>* writer) override {
+    bt::api::ReadRowsResponse response;
+    auto& chunk = *response.add_chunks();
+    chunk.set_row_key("k");
+    chunk.mutable_qualifier()->set_value("about");
+    chunk.set_value(std::string(bytes_, 'x'));
+    chunk.set_value_size(1 << 30);
+    for (int i = 0; i < messages_ && writer->Write(response); ++i) {
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::size_t bytes_;
+  int messages_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(BigtableAnswers, AnAnswerThatIsLongerThanWhatWasAskedForIsRefused) {
+  {
+    const FloodingService in_pieces(1 << 20, 100);
+    const auto opened = open_here(engines::open_bigtable, "bigtable://p/i/t?patience_s=0&timeout_ms=60000");
+    EXPECT_THAT(words_of(opened), HasSubstr("longer than what was asked for"));
+  }
+  const FloodingService in_one(20 << 20, 1);
+  const auto opened = open_here(engines::open_bigtable, "bigtable://p/i/t?patience_s=0&timeout_ms=60000");
+  EXPECT_THAT(words_of(opened), HasSubstr("larger than max"));
+}
+
 constexpr int kAlways = 1 << 30;
 
 Error refusal(grpc::StatusCode code) {

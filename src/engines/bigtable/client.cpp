@@ -5,6 +5,17 @@ namespace farheap::engines::bigtable {
 
 namespace admin = google::bigtable::admin::v2;
 
+namespace {
+
+// Of rows that are read whole: what a store is, its beats, its counters. More is no answer to what was asked.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+grpc::Status too_long_an_answer() {
+  return {grpc::StatusCode::DATA_LOSS, "the answer is longer than what was asked for"};
+}
+
+}  // namespace
+
 api::ReadRowsRequest rows_with(const std::string& prefix) {
   api::ReadRowsRequest request;
   auto& range = *request.mutable_rows()->add_row_ranges();
@@ -54,9 +65,15 @@ Answer<std::vector<Row>> Client::read(api::ReadRowsRequest request) {
     ChunkReader chunks(taker);
     auto stream = data_->ReadRows(&context, request);
     api::ReadRowsResponse response;
-    while (stream->Read(&response)) chunks.take(response);
+    std::size_t bytes = 0;
+    while (bytes <= kMostBytes && stream->Read(&response)) {
+      bytes += response.ByteSizeLong();
+      chunks.take(response);
+    }
+    if (bytes > kMostBytes) context.TryCancel();
     rows = std::move(taker.rows());
-    return stream->Finish();
+    const auto finished = stream->Finish();
+    return bytes > kMostBytes ? too_long_an_answer() : finished;
   });
   if (!status.ok()) return tl::unexpected(status);
   return rows;

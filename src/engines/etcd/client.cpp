@@ -11,6 +11,7 @@ namespace farheap::engines::etcd {
 namespace {
 
 constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestToken = 4096;  // it goes with every request
 
 bool is_in_names(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
@@ -162,6 +163,9 @@ grpc::Status Client::authenticate() {
     return api::Auth::NewStub(member.channel)->Authenticate(&context, request, &response);
   });
   if (says(status, "authentication is not enabled")) return {};  // anybody may do anything there
+  if (status.ok() && response.token().size() > kLongestToken) {
+    return {grpc::StatusCode::DATA_LOSS, "the token is longer than tokens are"};
+  }
   const std::lock_guard lock(token_mutex_);
   if (status.ok()) token_ = response.token();
   return status;

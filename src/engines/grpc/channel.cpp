@@ -9,13 +9,18 @@ namespace farheap::engines {
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
                                             const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  constexpr int kLargestMessage = 256 << 20;
+  // No engine asks for more in one request: they cut batches into requests of 1 to 4 MiB, or of one block where that is
+  // longer, and a byte may become four thirds of one. Metadata have gRPC's own limit of 8 KiB.
+  constexpr int kLongestAnswer = 16 << 20;
+  constexpr int kLongestRequest = 256 << 20;
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kLargestMessage);
-  arguments.SetMaxSendMessageSize(kLargestMessage);
+  arguments.SetMaxReceiveMessageSize(kLongestAnswer);
+  arguments.SetMaxSendMessageSize(kLongestRequest);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A server that was moved is found by its name again.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   // What is asked again is decided in one place, which also knows that the connection is another one then.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Otherwise two stores of a process share a connection, and one of them may take it for unbroken.

@@ -15,7 +15,7 @@
 
 namespace farheap::engines {
 
-// Messages of at most 256 MiB; a lost connection is made again at once, then after at most a second.
+// Answers of at most 16 MiB each; a lost connection is made again at once, then after at most a second.
 [[nodiscard]] std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
                                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 

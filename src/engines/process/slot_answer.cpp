@@ -2,6 +2,7 @@
 #include "engines/process/slot_answer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -17,6 +18,12 @@ using store::beside::kTextBytes;
 using store::beside::Operation;
 using store::beside::SharedEntry;
 using store::beside::Slot;
+
+// Read once: what is looked at is what is used, whatever the client writes there meanwhile.
+template <class T>
+T taken(T& shared) {
+  return std::atomic_ref(shared).load(std::memory_order_relaxed);
+}
 
 // Of the slot's own memory, as it was when the question was taken.
 struct Question {
@@ -51,11 +58,11 @@ Put entry_of(const SharedEntry& shared, std::span<std::byte> data, Put*) {
 
 // False: the entries are longer than the data area.
 template <class Entry>
-bool collect(const Slot& slot, std::uint32_t entries, std::span<std::byte> data, std::vector<Entry>& batch) {
+bool collect(Slot& slot, std::uint32_t entries, std::span<std::byte> data, std::vector<Entry>& batch) {
   std::size_t at = 0;
   for (std::uint32_t i = 0; i < entries; ++i) {
-    SharedEntry shared;
-    std::memcpy(&shared, &slot.entry[i], sizeof shared);
+    SharedEntry& there = slot.entry[i];
+    const SharedEntry shared{taken(there.block), taken(there.version), taken(there.bytes), taken(there.expects), 0};
     if (shared.bytes > data.size() - at) return false;
     batch.push_back(entry_of(shared, data.subspan(at, shared.bytes), static_cast<Entry*>(nullptr)));
     at += shared.bytes;
@@ -137,8 +144,12 @@ Status answer_safely(Slot& slot, const Question& question, std::span<std::byte> 
 }  // namespace
 
 void answer_slot(Slot& slot, std::span<std::byte> data, Store& engine) {
-  const Question question{
-      static_cast<Operation>(slot.operation), slot.entries, slot.text_bytes, slot.first, slot.number, slot.until_ns};
+  const Question question{static_cast<Operation>(taken(slot.operation)),
+                          taken(slot.entries),
+                          taken(slot.text_bytes),
+                          taken(slot.first),
+                          taken(slot.number),
+                          taken(slot.until_ns)};
   slot.failed = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(question.entries, kMostEntries); ++i) {
     slot.entry[i].outcome = static_cast<std::uint8_t>(Outcome::kFailed);

@@ -10,6 +10,9 @@ namespace farheap::engines::spanner {
 namespace {
 
 constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
+// Of an answer, beside its pages in base64: what the server says of the whole, and of each row.
+constexpr std::size_t kOverhead = std::size_t{64} << 10;
+constexpr std::size_t kOverheadOfRow = 1024;
 constexpr std::size_t kInFlight = 4;
 
 using Wanted = WantedBlock;
@@ -79,6 +82,11 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
   std::vector<decltype(reader_of(0))> readers;
   readers.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) readers.push_back(reader_of(i));
+  // A row is put together in memory, and its end is the server's to say.
+  std::vector<std::size_t> came(parts.size());
+  const auto is_too_long = [&](std::size_t i) {
+    return came[i] > kOverhead + parts[i].size() * (kOverheadOfRow + (with_pages ? 2 * block_bytes : 0));
+  };
   const auto statuses = run_streams<api::PartialResultSet>(
       parts.size(), kInFlight, attempts.deadline(),
       [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue, void* tag) {
@@ -86,10 +94,15 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
         request.set_session(sessions[i].name());
         return client.stub().AsyncStreamingRead(&context, request, queue, tag);
       },
-      [&](std::size_t i, api::PartialResultSet& response) { readers[i].take(response); });
+      [&](std::size_t i, api::PartialResultSet& response) {
+        came[i] += response.ByteSizeLong();
+        if (!is_too_long(i)) readers[i].take(response);
+      });
   grpc::Status worst;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto status = client.noticed(statuses[i]);
+    const auto status = is_too_long(i)
+                            ? grpc::Status(grpc::StatusCode::DATA_LOSS, "the answer is longer than what was asked for")
+                            : client.noticed(statuses[i]);
     if (!status.ok()) {
       if (worst.ok() || reply_of(status) == Reply::kRefused) worst = status;
       continue;

@@ -83,7 +83,9 @@ Result<std::pair<Opened, std::unique_ptr<Connection>>> open_in_process(const Ope
   Reader reader(*answer);
   auto opened = read_opened(reader);
   const bool sound = opened && opened->limits.block_bytes == opening.options.block_bytes &&
-                     opened->limits.largest_value_bytes >= opening.options.block_bytes;
+                     opened->limits.largest_value_bytes >= opening.options.block_bytes &&
+                     opened->limits.largest_batch_bytes >= opening.options.block_bytes &&
+                     opened->limits.largest_batch_operations > 0 && opened->limits.best_run_bytes > 0;
   if (!sound) {
     return fail(ErrorCode::kIo, "cannot open the store", opening.scheme + ":" + opening.place,
                 "farheap-engines gave an answer of another form",
@@ -287,12 +289,16 @@ Result<std::vector<BlockRun>> BesideStore::runs_from(std::uint64_t first) {
 
 Result<std::vector<NamedCounter>> BesideStore::counters() {
   std::vector<NamedCounter> all;
+  std::size_t bytes = 0;
   for (;;) {
     PlainAnswer found{};
     auto status = ask_plainly({.operation = Operation::kCounters, .first = all.size()}, true, &found);
     if (!status) return fail(std::move(status.error()));
     auto some = read_counters(found.data);
-    if (!some) return fail(ErrorCode::kIo, "cannot look at the store", description_, kNotOfItsForm);
+    bytes += found.data.size();
+    if (!some || bytes > kMostListedBytes) {
+      return fail(ErrorCode::kIo, "cannot look at the store", description_, kNotOfItsForm);
+    }
     if (some->empty()) return all;
     std::ranges::move(*some, std::back_inserter(all));
   }

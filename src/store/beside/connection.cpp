@@ -63,8 +63,10 @@ Result<std::string> Connection::ask(std::string_view message, int descriptor) {
 Result<std::vector<StoreListing>> Connection::ask_for_listings(std::string_view message) {
   std::scoped_lock lock(messages_);
   std::vector<StoreListing> all;
+  std::size_t bytes = 0;
   auto answer = exchange(message, -1);
   while (answer) {
+    if ((bytes += answer->bytes.size()) > kMostListedBytes) return fail(foreign_error());
     Reader reader(answer->bytes);
     const auto kind = static_cast<Message>(reader.number());
     if (kind == Message::kDone) return all;
@@ -77,6 +79,7 @@ Result<std::vector<StoreListing>> Connection::ask_for_listings(std::string_view 
     all.push_back(std::move(*listing));
     auto next = receive_message(socket_);
     if (!next) return fail(ended_error());
+    if (next->descriptor >= 0) os::release_descriptor(next->descriptor);
     answer = std::move(*next);
   }
   return fail(std::move(answer.error()));

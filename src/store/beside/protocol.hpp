@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kFormat = 2;
 // ---- messages
 
 inline constexpr std::size_t kMostMessageBytes = 32 * base::kKiB;
+// Of all listings, or of the names of all counters: what comes behind is no answer of an engine's.
+inline constexpr std::size_t kMostListedBytes = 64 * base::kMiB;
 
 enum class Message : std::uint32_t {
   kOpen = 1,     // the first of a process, once: Opening

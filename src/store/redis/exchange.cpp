@@ -23,7 +23,7 @@ constexpr std::size_t kLongestSlots = std::size_t{8} << 20;
 // Longer and longer pauses.
 class Patience {
  public:
-  explicit Patience(Deadline end) : end_(end) {}
+  Patience(Deadline end, std::int64_t start_ns) : start_ns_(start_ns), end_(end) {}
   // False: it is over.
   [[nodiscard]] bool wait() {
     if (end_.has_passed()) return false;
@@ -32,11 +32,11 @@ class Patience {
     return true;
   }
   [[nodiscard]] std::string so_far() const {
-    return fmt::format("for {:.1f} s now", static_cast<double>(os::boot_clock_ns() - start_) / 1e9);
+    return fmt::format("for {:.1f} s now", static_cast<double>(os::boot_clock_ns() - start_ns_) / 1e9);
   }
 
  private:
-  std::int64_t start_ = os::boot_clock_ns();
+  std::int64_t start_ns_;
   Deadline end_;
   std::chrono::nanoseconds pause_ = std::chrono::milliseconds(5);
 };
@@ -72,7 +72,7 @@ void Exchange::note_connection(Line& line) {
 
 Status Exchange::run(std::span<Command> commands) {
   set_deadlines();
-  Patience patience(begin_until_);
+  Patience patience(begin_until_, start_ns_);
   unsigned redirections = 0;
   for (;;) {
     trouble_ = {}, may_pass_ = true, has_moved_ = false;
@@ -135,15 +135,19 @@ void Exchange::attempt(std::span<Command> commands) {
   }
 }
 
+// With one look at the clock, which costs as much as a fiftieth of a call.
 void Exchange::set_deadlines() {
   const Deadline call = Deadline::of_this_call();
-  begin_until_ = std::min(call, Deadline::in(patience_));
-  end_ = std::min(call, Deadline::in(patience_ + std::chrono::milliseconds(shared_.place.timeout_ms)));
+  start_ns_ = os::boot_clock_ns();
+  const std::int64_t until_ns = start_ns_ + patience_.count();
+  begin_until_ = std::min(call, Deadline::at(until_ns));
+  end_ = std::min(call, Deadline::at(until_ns + shared_.place.timeout_ms * std::int64_t{1'000'000}));
 }
 
 Line* Exchange::ready(unsigned node) {
   Line& line = lane_.line(node);
   auto& connection = line.connection;
+  if (end_.is_never()) set_deadlines();
   connection.socket().set_deadline(end_);
   if (!connection.socket().is_open()) {
     const Address address = shared_.nodes.address(node);
@@ -378,6 +382,7 @@ void Exchange::abandon(Line& line) {
 }
 
 bool Exchange::learn_owners() {
+  if (end_.is_never()) set_deadlines();
   Requests requests;
   requests.command(2), requests.argument("CLUSTER"), requests.argument("SLOTS");
   std::vector<Reply> replies;

@@ -56,9 +56,7 @@ struct Command {
 class Exchange {
  public:
   Exchange(Shared& shared, Lane& lane)
-      : shared_(shared), lane_(lane), patience_(std::chrono::seconds(shared.place.patience_s)) {
-    set_deadlines();
-  }
+      : shared_(shared), lane_(lane), patience_(std::chrono::seconds(shared.place.patience_s)) {}
 
   // The Status is an error if a command was left; refusals are the caller's to look at. Ends, whatever the servers do,
   // patience_s and timeout_ms after it began, or at the deadline of the call.
@@ -102,7 +100,8 @@ class Exchange {
   Shared& shared_;
   Lane& lane_;
   std::chrono::nanoseconds patience_;
-  Deadline begin_until_, end_;
+  std::int64_t start_ns_ = 0;
+  Deadline begin_until_, end_;  // never: they are not set yet
   Error trouble_{};
   bool may_pass_ = true;
   bool is_hasty_ = false;
