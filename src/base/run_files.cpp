@@ -102,7 +102,10 @@ RunPage* find(const RunPlace& place, const char*& why) {
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", place.tool, place.files.counters);
   if (files.configuration >= 0) files.counters = open_plain_file(path, O_RDWR);
   RunPage* page = nullptr;
-  if (files.counters >= 0 && (why = distrust_of_files(files)) == nullptr) page = map_files(files);
+  if (files.counters >= 0) {
+    why = distrust_of_files(files);
+    if (why == nullptr) page = map_files(files);
+  }
   const int error = errno;
   close_now(files.configuration);
   close_now(files.counters);
