@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <farheap/heap.hpp>
+#include <filesystem>
 
 #include "api/new_place.hpp"
 #include "base/units.hpp"
@@ -27,6 +28,18 @@ using segment::Superblock;
 using segment::VersionName;
 
 constexpr char kWhat[] = "cannot repair the heap";
+
+// What is made of another user's heap would be taken for this user's. A second name is no obstacle: a repair that was
+// killed leaves one.
+Status check_is_own(const HeapPlace& place) {
+  std::error_code ignored;
+  if (place.is_on_server() || std::filesystem::is_directory(place.file, ignored)) return {};
+  const auto file = os::open_file_to_read(place.file, kWhat);
+  if (!file) return fail(file.error());
+  Status own = os::check_trusted_file(*file, place.file, kWhat);
+  close(*file);
+  return own;
+}
 
 // Without its table where there is one: that may be damaged, too.
 Result<std::unique_ptr<Store>> open_damaged(const HeapPlace& place, HeapLock& lock) {
@@ -206,6 +219,7 @@ Result<RepairReport> Heap::repair(std::string_view uri, const HeapProgress& prog
                 "name the heap itself");
   }
   if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
+  if (Status own = check_is_own(*place); !own) return fail(std::move(own.error()));
   const Status sound = check(uri, {.data = true, .progress = progress});
   if (!sound && !is_damage(sound.error())) return fail(Error(sound.error()));
   auto lock = HeapLock::take(*place, HeapLock::For::kAlone);

@@ -100,6 +100,8 @@ TEST_F(HeapFilesTest, AHeapOfSomebodyElseIsNotOpenedForWriting) {
   EXPECT_EQ(opened.error().code, ErrorCode::kPermission);
   EXPECT_FALSE(Heap::remove(folder_.uri()));
   EXPECT_TRUE(fs::exists(at("heap")));
+  fs::remove(at("heap.versions"));
+  EXPECT_FALSE(Heap::repair(folder_.uri())) << "it would become this user's";
 }
 
 TEST_F(HeapFilesTest, AHeapOfSomebodyElseIsReadAndNotChanged) {
