@@ -86,8 +86,8 @@ class FarHeap {
     static_assert(std::is_trivially_copyable_v<T>);
     return write(at, std::as_bytes(std::span(&value, 1)));
   }
-  // What was written before is in the store, and as durable as that can make it. After one that could not be made durable
-  // it may be lost, whatever the device says later: from then on every flush() says so.
+  // What was written before is in the store, and as durable as that can make it. After one that could not be made
+  // durable it may be lost, whatever the device says later: from then on every flush() says so.
   [[nodiscard]] Status flush();
 
  private:

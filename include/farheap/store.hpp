@@ -151,8 +151,8 @@ class Store {
   [[nodiscard]] virtual Result<std::int64_t> add(std::string_view counter, std::int64_t delta) = 0;
 
   // Returns when all that was put before is as durable as the engine can make it. After one that failed, what was put
-  // since the last good one may be lost, though it can still be read; a later one that succeeds answers for what was put
-  // after the failure, and no more: put the rest again.
+  // since the last good one may be lost, though it can still be read; a later one that succeeds answers for what was
+  // put after the failure, and no more: put the rest again.
   [[nodiscard]] virtual Status sync() = 0;
 
   [[nodiscard]] virtual Result<StoreUsage> usage() = 0;

@@ -96,7 +96,7 @@ class Trial:
     def is_not_ours(self, status, command, call, error, number):
         """Whether it ended by a failure that the loader, or the C library for itself, has its own way with: the last
         call that failed was the loader's, or the library aborts where it cannot give a thread's stack back."""
-        if status not in BY_A_SIGNAL | ABORTED:
+        if status not in BY_A_SIGNAL and not (status in ABORTED and not self.said.strip()):
             return False
         for _ in range(10):  # threads take turns, so it may end in another way
             self.prepare()

@@ -3,8 +3,8 @@
 // The guest of tests that make system calls fail or kill programs: a kept heap, larger than the memory it may have, in
 // which every page tells how many steps were done.
 //
-//   kept_guest URI write STEPS    so many steps more (0: no end); says after each commit that returned which step it was
-//   kept_guest URI check          says which step the last commit was
+//   kept_guest URI write STEPS    so many steps more (0: no end); says after each commit that returned which step it
+//   was kept_guest URI check          says which step the last commit was
 //
 // 0 done, 1 an error (on stderr), 99 wrong data, which is said on stdout.
 #include <cstdint>
