@@ -216,7 +216,7 @@ Status HeapPlace::set_mode(unsigned mode) const {
 Status HeapPlace::check_is_writable() const {
   if (is_on_server() || faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT) return {};
   return fail(errno_error(errno, "cannot open the heap for writing", file,
-                          "open it to be read, if you may read it; only its owner and root write it");
+                          "open it to be read, if you may read it; only its owner and root write it"));
 }
 
 bool HeapPlace::is_half_removed() const { return !is_on_server() && exists(leaving_file()); }
