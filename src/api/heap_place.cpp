@@ -13,6 +13,7 @@
 #include "api/heap_lock.hpp"
 #include "api/heap_store.hpp"
 #include "base/without_secrets.hpp"
+#include "os/own_descriptors.hpp"
 #include "segment/superblock.hpp"
 
 namespace farheap::api {
@@ -108,7 +109,9 @@ Status HeapPlace::check_is_there() const {
               "create() makes one, and open_or_create() where there is none");
 }
 
+// A forked child leaves the heap to its parent, or opens it for itself.
 Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
+  const os::ForUsAlone for_us_alone;
   auto store = open_heap_store(*this);
   if (!store) return store;
   return lock.guard(std::move(*store));

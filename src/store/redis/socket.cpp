@@ -105,6 +105,7 @@ bool Socket::connect_to(const void* address, unsigned length, int family, int ti
   const int file = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return why_ = strerror(errno), false;
   file_ = os::keep_descriptor(file);
+  os::keep_from_children(file_);  // they have connections of their own
   timeout_ms_ = timeout_ms;
   if (::connect(file_, static_cast<const sockaddr*>(address), length) != 0) {
     const bool under_way = errno == EINPROGRESS || errno == EINTR;
