@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "os/own_descriptors.hpp"
+
 namespace farheap::api {
 
 class ForkWatchers {
@@ -33,6 +35,7 @@ class ForkWatchers {
     pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
                    [] {
                      all().mutex_.unlock();
+                     os::leave_parents_descriptors();
                      for (ForkWatcher* const one : std::vector(all().watchers_)) one->is_forked_child();
                    });
   }
@@ -42,7 +45,7 @@ class ForkWatchers {
 };
 
 void ForkWatcher::watch_forks(bool on) {
-  if (on || watches_) ForkWatchers::all().change(*this, on);
+  ForkWatchers::all().change(*this, on);
 }
 
 }  // namespace farheap::api

@@ -18,6 +18,7 @@
 #include "base/uri_path.hpp"
 #include "base/without_secrets.hpp"
 #include "os/named_file.hpp"
+#include "os/own_descriptors.hpp"
 #include "segment/superblock.hpp"
 #include "store/bare_file.hpp"
 #include "store/kept_file.hpp"
@@ -174,7 +175,9 @@ Status HeapPlace::check_is_heap(Use use) const {
   return *is_store ? Status{} : why_no_store();
 }
 
+// A forked child leaves the heap to its parent, or opens it for itself.
 Result<std::unique_ptr<Store>> HeapPlace::open(HeapLock& lock) const {
+  const os::ForUsAlone for_us_alone;
   auto store = open_heap_store(*this, lock.is_for_reading());
   if (!store) return store;
   return lock.guard(std::move(*store));

@@ -20,6 +20,8 @@ class ForkMark {
   // Forked since set().
   [[nodiscard]] bool is_gone() const { return mark_->load(std::memory_order_acquire) == 0; }
   void set() { mark_->store(1, std::memory_order_release); }
+  // True for one of those that ask at once.
+  [[nodiscard]] bool set_if_gone() { return is_gone() && mark_->exchange(1) == 0; }
 
  private:
   std::atomic<char>* mark_;

@@ -4,6 +4,7 @@
 // answer is final. So the ring needs no error handling of its own.
 #include "os/io_ring.hpp"
 
+#include <fmt/format.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 
 #include "base/clock.hpp"
@@ -89,7 +91,8 @@ std::atomic<bool> g_looks_out{true};
 
 struct Ring {
   io_uring ring{};
-  pid_t owner = 0;
+  unsigned born = 0;
+  bool is_open = false;
 
   static std::unique_ptr<Ring> create() {
     auto made = std::make_unique<Ring>();
@@ -97,11 +100,12 @@ struct Ring {
       base::log(base::LogLevel::kInfo, "io_uring is not to be had (errno {}): plain reads and writes instead", failed);
       return nullptr;
     }
-    made->owner = getpid();
+    made->born = fork_generation();
+    made->is_open = true;
     return made;
   }
   ~Ring() {
-    if (owner != 0) close_ring(ring);
+    if (is_open) close_ring(ring, born);
   }
 
   // Requires: batch.size() <= kDepth.
@@ -124,7 +128,7 @@ struct Ring {
       const int answer = io_uring_submit_and_wait(&ring, 1);
       if (answer < 0 && answer != -EINTR && answer != -EAGAIN && answer != -EBUSY) {
         // Buffers may still be in the kernel's hands; going on would let it write into reused memory.
-        base::stop("the io_uring of this process broke");
+        base::stop(fmt::format("the io_uring of this process broke: {}", strerrordesc_np(-answer)));
       }
       io_uring_cqe* done = nullptr;
       while (io_uring_peek_cqe(&ring, &done) == 0) {
@@ -165,12 +169,10 @@ std::array<std::atomic<Ring*>, 16> g_pool{};
 std::atomic<bool> g_refused{false};
 
 std::unique_ptr<Ring> take_ring() {
-  const pid_t me = getpid();
   for (auto& slot : g_pool) {
     if (slot.load(std::memory_order_relaxed) == nullptr) continue;
     std::unique_ptr<Ring> ring(slot.exchange(nullptr, std::memory_order_acquire));
-    // One of the parent's is dropped here: closing our copy of its descriptor does not disturb the parent.
-    if (ring && ring->owner == me) return ring;
+    if (ring && ring->born == fork_generation()) return ring;  // one of the parent's is dropped here
   }
   if (g_refused.load(std::memory_order_relaxed)) return nullptr;
   auto ring = Ring::create();

@@ -2,10 +2,15 @@
 #include "os/own_descriptors.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <new>
+
+#include "os/fork_mark.hpp"
 
 namespace farheap::os {
 
@@ -14,11 +19,21 @@ namespace {
 constexpr int kFirst = 700;
 constexpr int kMost = 4096;
 std::atomic<bool> g_own[kMost];
+std::atomic<bool> g_alone[kMost];
+std::atomic<unsigned> g_generation{0};
+thread_local int t_for_us_alone = 0;
 std::atomic<int> g_end{0};
 std::atomic<int> g_first{kMost};
 
 // The system call: inside a program that runs on Farheap, close() is Farheap's own.
 void close_now(int file) { syscall(SYS_close, file); }
+
+ForkMark& mark() {
+  // Never destroyed: a child may be forked while the program ends.
+  alignas(ForkMark) static std::byte room[sizeof(ForkMark)];
+  static ForkMark* const only = new (room) ForkMark;
+  return *only;
+}
 
 }  // namespace
 
@@ -31,6 +46,7 @@ int keep_descriptor(int file) {
     close_now(file);
   }
   adopt_descriptor(high);
+  if (t_for_us_alone != 0) keep_from_children(high);
   return high;
 }
 
@@ -46,7 +62,36 @@ void adopt_descriptor(int file) {
 }
 
 void disown_descriptor(int file) {
-  if (file >= 0 && file < kMost) g_own[file].store(false);
+  if (file < 0 || file >= kMost) return;
+  g_own[file].store(false);
+  g_alone[file].store(false);
+}
+
+void keep_from_children(int file) {
+  (void)fork_generation();
+  if (file >= 0 && file < kMost) g_alone[file].store(true);
+}
+
+bool is_kept_from_children(int file) { return file >= 0 && file < kMost && g_alone[file].load(); }
+
+ForUsAlone::ForUsAlone() { ++t_for_us_alone; }
+ForUsAlone::~ForUsAlone() { --t_for_us_alone; }
+
+void leave_parents_descriptors() { (void)fork_generation(); }
+
+unsigned fork_generation() {
+  if (!mark().set_if_gone()) return g_generation.load(std::memory_order_relaxed);
+  int nothing = -1;
+  for (int file = 0; file < kMost; ++file) {
+    if (!g_alone[file].exchange(false)) continue;
+    close_now(file);  // first: there may be no other number left
+    if (nothing < 0) nothing = static_cast<int>(syscall(SYS_memfd_create, "farheap-nothing", MFD_CLOEXEC));
+    // As above: Farheap's own dup3() spares the numbers that are its own.
+    if (nothing >= 0 && nothing != file) syscall(SYS_dup3, nothing, file, O_CLOEXEC);
+  }
+  // One that took the number of the first is its place holder, and stays.
+  if (nothing >= 0 && !is_own_descriptor(nothing)) close_now(nothing);
+  return g_generation.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void release_descriptor(int file) {

@@ -19,6 +19,23 @@ void release_descriptor(int file);
 // Leaves it open, and no longer the runtime's own: somebody else is about to close it.
 void disown_descriptor(int file);
 [[nodiscard]] bool is_own_descriptor(int file);
+// What leads into this process's memory, or speaks for it: a forked child shall not have it. (A userfaultfd writes to
+// the memory of who made it, and a ring carries out in its owner what is written into it.)
+void keep_from_children(int file);
+[[nodiscard]] bool is_kept_from_children(int file);
+// While it lives, all that this thread gives to keep_descriptor().
+class ForUsAlone {
+ public:
+  ForUsAlone();
+  ~ForUsAlone();
+  ForUsAlone(const ForUsAlone&) = delete;
+  ForUsAlone& operator=(const ForUsAlone&) = delete;
+};
+// In a forked child, the earlier the better: the numbers of the parent's stay taken, by an empty file, so that who
+// still knows one of them closes nobody else's. Does nothing a second time.
+void leave_parents_descriptors();
+// How many forks this process is away from the first: what was made at another count is a parent's.
+[[nodiscard]] unsigned fork_generation();
 // The lowest and one past the highest the runtime ever had, for range operations; equal when it has none.
 struct DescriptorRange {
   int first;

@@ -30,6 +30,7 @@ int page_map_of(std::int32_t process) {
   const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
   const Opened mine{keep_descriptor(file), process};
+  keep_from_children(mine.file);
   opened = Opened{-1, 0};
   if (g_opened.compare_exchange_strong(opened, mine)) return mine.file;
   release_descriptor(mine.file);  // another thread was faster

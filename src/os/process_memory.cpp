@@ -81,6 +81,7 @@ std::uint64_t ProcessMemory::anonymous_bytes() {
     file_ = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (file_ < 0) return 0;
     file_ = keep_descriptor(file_);
+    keep_from_children(file_);
   }
   const ssize_t size = pread(file_, text, sizeof text - 1, 0);
   if (size <= 0) return 0;

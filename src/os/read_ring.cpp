@@ -14,7 +14,7 @@ namespace {
 class UringReads final : public ReadRing {
  public:
   explicit UringReads(const io_uring& ring) : ring_(ring) {}
-  ~UringReads() override { close_ring(ring_); }
+  ~UringReads() override { close_ring(ring_, born_); }
   UringReads(const UringReads&) = delete;
   UringReads& operator=(const UringReads&) = delete;
 
@@ -45,6 +45,7 @@ class UringReads final : public ReadRing {
 
  private:
   io_uring ring_;
+  const unsigned born_ = fork_generation();
 };
 
 }  // namespace

@@ -25,13 +25,18 @@ inline std::atomic<int> g_open_rings{0};
   if (failed != 0) return -failed;
   g_open_rings.fetch_add(1, std::memory_order_acquire);
   ring.ring_fd = ring.enter_ring_fd = keep_descriptor(ring.ring_fd);
+  // Nor its queues: the kernel does in this process what stands there.
+  keep_from_children(ring.ring_fd);
+  (void)io_uring_ring_dontfork(&ring);
   return 0;
 }
 
-// In a forked child: closing its copy does not disturb the parent.
-inline void close_ring(io_uring& ring) {
-  disown_descriptor(ring.ring_fd);
+// `born`: fork_generation() when it was opened. Of a parent's ring a child has the number of a descriptor and nothing
+// else: where its queues were, there may be something of the program's now.
+inline void close_ring(io_uring& ring, unsigned born) {
   g_open_rings.fetch_sub(1, std::memory_order_release);
+  if (born != fork_generation()) return release_descriptor(ring.ring_fd);
+  disown_descriptor(ring.ring_fd);
   io_uring_queue_exit(&ring);
 }
 

@@ -29,6 +29,7 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   auto opened = open_userfault_descriptor(wanted.kernel_faults);
   if (!opened) return fail(std::move(opened.error()));
   const int file = keep_descriptor(*opened);
+  keep_from_children(file);
   UserfaultFeatures got{wanted.move && (has & abi::kFeatureMove) != 0, wanted.kernel_faults};
   api = {};
   api.api = UFFD_API;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/log.hpp"
+#include "os/own_descriptors.hpp"
 #include "os/runtime_threads.hpp"
 #include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
@@ -110,6 +111,7 @@ void after_fork_in_child() {
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();
   all.arena.unlock_after_fork_child();
+  os::leave_parents_descriptors();
   all.run_page->counters.processes.fetch_add(1);
   renew_threads();
   all.segment->unlock_in_child();

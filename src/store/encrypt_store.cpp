@@ -5,6 +5,7 @@
 #include "store/encrypt_store.hpp"
 
 #include <sodium.h>
+#include <xxhash.h>
 
 #include <cstring>
 
@@ -89,6 +90,10 @@ Result<std::int64_t> claim(Store& inner, const EncryptKey& key) {
 
 }  // namespace
 
+Encrypter::Encrypter(EncryptKey key) : key_(std::move(key)) {
+  if (const auto seed = key_.derive("farheap: nonces", 0)) std::memcpy(&nonce_seed_, seed->data(), sizeof nonce_seed_);
+}
+
 Encrypter::Session::Session(const Encrypter& encrypter) : encrypter_(encrypter) {
   randombytes_buf(nonce_.data(), nonce_.size());
 }
@@ -97,6 +102,11 @@ EncryptSeal Encrypter::Session::seal(std::uint64_t block, std::span<const std::b
   EncryptSeal seal;
   seal.nonce = nonce_;
   sodium_increment(nonce_.data(), nonce_.size());
+  // Not in the lowest bytes: these keep the blocks of one call apart whatever their hashes are.
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(from.data(), from.size(), encrypter_.nonce_seed_);
+  unsigned char mixed_in[sizeof hash];
+  std::memcpy(mixed_in, &hash, sizeof hash);
+  for (std::size_t i = 0; i < sizeof hash; ++i) seal.nonce[seal.nonce.size() - sizeof hash + i] ^= mixed_in[i];
   const auto associated = associated_with(block);
   crypto_aead_xchacha20poly1305_ietf_encrypt_detached(reinterpret_cast<unsigned char*>(into.data()), seal.tag.data(),
                                                       nullptr, reinterpret_cast<const unsigned char*>(from.data()),

@@ -5,7 +5,9 @@
 // older one of the same number (docs/stores.md).
 //
 // Nonces are never used twice: each call of put() draws 192 random bits from the kernel and counts up from there. No
-// state has to survive for that, in a reopened store, in a forked child, or in a machine that is resumed twice.
+// state has to survive for that, in a reopened store or in a forked child. A machine that is resumed twice from one
+// snapshot may draw the same bits twice (where the kernel is not told, it goes on with the random state of the
+// snapshot): so a hash of the block is mixed in, and other bytes have another nonce even then.
 //
 // Thread-safety: any thread, and forked children.
 #pragma once
@@ -35,7 +37,7 @@ class Encrypter {
   static constexpr char kWhy[] = "it was not written with this key, or was changed";
   static constexpr bool kRewrites = true;
 
-  explicit Encrypter(EncryptKey key) : key_(std::move(key)) {}
+  explicit Encrypter(EncryptKey key);
 
   class Session {
    public:
@@ -53,6 +55,7 @@ class Encrypter {
 
  private:
   EncryptKey key_;
+  std::uint64_t nonce_seed_ = 0;  // of the hash, so that nobody without the key can tell it
 };
 
 // Requires: `inner` has counters. kPermission if its blocks were written with another key; kInvalidArgument if they

@@ -74,12 +74,22 @@ Result<Nameless> open_and_unlink(const std::string& path) {
   return with_reader(file);
 }
 
+// For a process that has given up its rights, or shut itself in, and forks. The alternatives are worse: a file that two
+// processes write to, or no child.
+Result<Nameless> open_in_memory(const Error& refused) {
+  const int file = memfd_create("farheap-store", MFD_CLOEXEC);
+  if (file < 0) return fail(refused);
+  base::log(base::LogLevel::kWarn, "{}: from this fork on, what leaves stays in memory", refused.message());
+  return with_reader(file);
+}
+
 // The name that was wished for is the first file's; those of forks are made beside it.
 StoreResult open_scratch(const std::string& place, const StoreOptions& options) {
   const bool folder = is_folder(place);
   return make_scratch_file_store(place, options, [=, first = true]() mutable -> Result<std::unique_ptr<FileDevice>> {
-    const bool named = std::exchange(first, false) && !folder;
-    auto file = named ? open_and_unlink(place) : open_nameless(folder ? place : folder_of(place));
+    const bool of_a_fork = !std::exchange(first, false);
+    auto file = folder || of_a_fork ? open_nameless(folder ? place : folder_of(place)) : open_and_unlink(place);
+    if (!file && of_a_fork) file = open_in_memory(file.error());
     if (!file) return fail(std::move(file.error()));
     (void)fchmod(file->file, 0600);
     return FileDevice::take(file->file, "file:" + place, options, file->reader);

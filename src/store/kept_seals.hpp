@@ -7,8 +7,9 @@
 // ("checksum.groups") and how many side blocks there are ("checksum.sides").
 //
 // Crashes: a side block is written before the blocks it tells of, so that after a crash either of its two seals may be
-// the right one; sync() leaves only the newer. After a power loss, blocks that were written since the last sync() may
-// be reported corrupt that are merely old or new.
+// the right one; sync() leaves only the newer. Who writes such a block again looks first which of them is right, and
+// keeps that one beside the new: the other would push it out, and be no better after a second crash. After a power
+// loss, blocks that were written since the last sync() may be reported corrupt that are merely old or new.
 //
 // Thread-safety: any thread.
 #pragma once
@@ -239,6 +240,31 @@ class KeptSeals final : public SealedStore<Sealer> {
     return {};
   }
 
+  // A write that failed, or a crash, left two seals: the one that fits becomes the newer, so that it stays. Requires:
+  // the stripes are held. False if it cannot be looked at.
+  bool leave_the_right_seal(std::uint64_t block) {
+    auto* record = table_.find(block);
+    const Seal before = record->before.get();
+    if (before == Seal{}) return true;
+    std::vector<std::byte> bytes(block_bytes_);
+    Get now{.block = inner_block(block), .into = bytes};
+    (void)inner_->get({&now, 1}).has_value();
+    if (now.outcome != Outcome::kOk) return now.outcome == Outcome::kAbsent;
+    if (!this->sealer_.fits(block, bytes, record->now.get()) && this->sealer_.fits(block, bytes, before)) {
+      record->now.set(before);
+    }
+    return true;
+  }
+
+  bool leave_the_right_seals(std::span<const Put> entries) {
+    for (const auto& entry : entries) {
+      for (std::size_t i = 0; i < blocks_in(entry.from.size()); ++i) {
+        if (!leave_the_right_seal(entry.block + i)) return false;
+      }
+    }
+    return true;
+  }
+
   // The new seals, the old ones behind them, in memory and on the device.
   Status announce(std::span<const Put> entries, std::span<const Seal> seals) {
     std::scoped_lock lock(groups_lock_);
@@ -260,7 +286,7 @@ class KeptSeals final : public SealedStore<Sealer> {
   }
 
   void put_inner(std::span<Put> entries, std::span<const Seal> seals) override {
-    if (!announce(entries, seals)) {
+    if (!leave_the_right_seals(entries) || !announce(entries, seals)) {
       for (auto& entry : entries) entry.outcome = Outcome::kFailed;
       return;
     }

@@ -58,10 +58,26 @@ Result<std::unique_ptr<SideTable>> SideTable::open(int file, std::size_t block_b
   return table;
 }
 
+SideTable::SideTable(int file, std::string name, Use use)
+    : file_(file),
+      name_(std::move(name)),
+      use_(use),
+      for_us_alone_(os::is_kept_from_children(file)),
+      born_(os::fork_generation()) {}
+
+bool SideTable::is_the_parents() const { return for_us_alone_ && born_ != os::fork_generation(); }
+
+void* SideTable::map(std::size_t bytes, std::uint64_t from) const {
+  void* const at = mmap(nullptr, bytes, protection(), MAP_SHARED, file_, static_cast<off_t>(from));
+  if (at != MAP_FAILED && for_us_alone_) (void)madvise(at, bytes, MADV_DONTFORK);
+  return at;
+}
+
 SideTable::~SideTable() {
-  if (header_ != nullptr) munmap(header_, kWordsAt);
+  const bool mapped = !is_the_parents();
+  if (mapped && header_ != nullptr) munmap(header_, kWordsAt);
   for (auto& slot : chunks_) {
-    if (auto* at = slot.load()) munmap(at, kWordsPerChunk * sizeof(Word));
+    if (auto* at = slot.load(); mapped && at != nullptr) munmap(at, kWordsPerChunk * sizeof(Word));
   }
   const auto own = lock_file_.load();
   if (own >> 32 == static_cast<std::uint64_t>(getpid()) && static_cast<int>(own) != file_) {
@@ -81,7 +97,7 @@ Status SideTable::set_up(std::size_t block_bytes) {
   if (!fresh && static_cast<std::size_t>(status.st_size) < kWordsAt) {
     return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short");
   }
-  void* at = mmap(nullptr, kWordsAt, protection(), MAP_SHARED, file_, 0);
+  void* at = map(kWordsAt, 0);
   if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, name_));
   header_ = static_cast<Header*>(at);
   counters_ = reinterpret_cast<Counter*>(static_cast<std::byte*>(at) + kHeaderBytes);
@@ -123,7 +139,7 @@ Word* SideTable::chunk(std::size_t number) {
   auto& slot = chunks_[number];
   if (auto* there = slot.load(std::memory_order_acquire)) return there;
   constexpr std::size_t kBytes = kWordsPerChunk * sizeof(Word);
-  void* at = mmap(nullptr, kBytes, protection(), MAP_SHARED, file_, static_cast<off_t>(kWordsAt + number * kBytes));
+  void* at = map(kBytes, kWordsAt + number * kBytes);
   if (at == MAP_FAILED) return nullptr;
   Word* none = nullptr;
   if (slot.compare_exchange_strong(none, static_cast<Word*>(at))) return static_cast<Word*>(at);
@@ -240,6 +256,7 @@ int SideTable::lock_file() {
       fresh = file_;  // without /proc, or out of descriptors
     } else {
       fresh = os::keep_descriptor(fresh);
+      if (for_us_alone_) os::keep_from_children(fresh);
     }
     if (lock_file_.compare_exchange_strong(own, me << 32 | static_cast<std::uint32_t>(fresh))) return fresh;
     if (fresh != file_) os::release_descriptor(fresh);

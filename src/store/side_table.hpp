@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What file: must know beside the bytes of its blocks: a word-addressed table (a version or a presence bit for each
-// block) and counters, in a file of their own that is mapped shared: FILE.versions for a kept store, a nameless
-// memory file for a scratch one. So all processes that have it see one state, forked children included.
+// What a kept file: must know beside the bytes of its blocks: a word-addressed table (a version for each block) and
+// counters, in a file of their own that is mapped shared: FILE.versions. So all processes that have it see one state.
 //
 // Layout (format 1, little-endian): a header of 4 KiB; 960 counters of 64 bytes; from 64 KiB on the words.
 //
@@ -111,8 +110,11 @@ class SideTable {
   static constexpr std::size_t kWordsPerSegment = 8192;  // what is allocated at once
   static_assert(kHeaderBytes + kCounters * sizeof(Counter) == kWordsAt);
 
-  SideTable(int file, std::string name, Use use) : file_(file), name_(std::move(name)), use_(use) {}
+  SideTable(int file, std::string name, Use use);
   [[nodiscard]] int protection() const { return use_ == Use::kRead ? PROT_READ : PROT_READ | PROT_WRITE; }
+  [[nodiscard]] void* map(std::size_t bytes, std::uint64_t at) const;
+  // A forked child has neither its mappings nor its file.
+  [[nodiscard]] bool is_the_parents() const;
   [[nodiscard]] Status set_up(std::size_t block_bytes);
   [[nodiscard]] Word* chunk(std::size_t number);
   [[nodiscard]] bool allocate(std::uint64_t segment);
@@ -122,7 +124,9 @@ class SideTable {
 
   int file_;
   std::string name_;
-  Use use_;
+  const Use use_;
+  const bool for_us_alone_;
+  const unsigned born_;
   Header* header_ = nullptr;
   Counter* counters_ = nullptr;
   std::atomic<bool> sync_has_failed_{false};

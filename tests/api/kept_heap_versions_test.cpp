@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <thread>
 
 #include "heap_folder.hpp"
@@ -283,6 +284,39 @@ TEST_F(KeptHeapVersionsTest, AForkedChildLeavesTheHeapToItsParent) {
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message().find("process " + std::to_string(getpid())), std::string::npos)
       << second.error().message();
+}
+
+// A child that becomes another user could write to the heap's files, to its pages through the pager's userfaultfd, and
+// into the queues of its rings.
+TEST_F(KeptHeapVersionsTest, AForkedChildHasNothingOpenThatLeadsIntoTheHeap) {
+  Heap heap = must(Heap::create(folder.uri(), kSmall));
+  heap.construct<int>("number")(5);
+  ASSERT_TRUE(heap.commit());
+  const auto leading = [&] {
+    std::string found;
+    for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code none;
+      const std::string name = std::filesystem::read_symlink(one.path(), none);
+      const bool leads = name.starts_with(folder.file()) && !name.ends_with(".lock");
+      if (leads || name.find("[userfaultfd]") != name.npos || name.find("io_uring") != name.npos) found += name + "\n";
+    }
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find(folder.file()) != line.npos || line.find("io_uring") != line.npos) found += line + "\n";
+    }
+    return found;
+  };
+  EXPECT_NE(leading(), "");
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string found = leading();
+    std::cerr << found;
+    _exit(found.empty() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(heap.commit());
 }
 
 // In a child, which ends with 0 if all is as expected.

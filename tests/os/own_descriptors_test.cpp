@@ -42,6 +42,37 @@ TEST(OwnDescriptors, NumbersThatAreNoneAreNobodys) {
   disown_descriptor(-1);
 }
 
+// Not even when there is no further number to be had: the place of each stays taken.
+TEST(OwnDescriptors, AChildHasNoneOfThoseThatAreKeptFromIt) {
+  int pipes[4];
+  ASSERT_EQ(pipe(pipes), 0);
+  ASSERT_EQ(pipe(pipes + 2), 0);
+  for (int& end : pipes) end = keep_descriptor(end);
+  const int other = keep_descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  for (const int end : pipes) keep_from_children(end);
+  for (const bool full : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit few{3, 3};
+      if (full && setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(1);
+      leave_parents_descriptors();
+      for (const int end : {pipes[1], pipes[3]}) (void)!write(end, "-", 1);
+      for (const int end : pipes) release_descriptor(end);
+      _exit(fcntl(other, F_GETFD) == FD_CLOEXEC ? 0 : 2);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  ASSERT_EQ(fcntl(pipes[0], F_SETFL, O_NONBLOCK), 0);
+  char byte = 0;
+  EXPECT_EQ(read(pipes[0], &byte, 1), -1) << "the child wrote to its parent's pipe";
+  EXPECT_EQ(write(pipes[1], "+", 1), 1);
+  EXPECT_EQ(read(pipes[0], &byte, 1), 1) << "and its parent has it still";
+  for (const int end : pipes) release_descriptor(end);
+  release_descriptor(other);
+}
+
 // In a child: its limit is its own.
 TEST(OwnDescriptors, StayWhereTheyAreWhenThereIsNoHigherNumber) {
   const pid_t child = fork();

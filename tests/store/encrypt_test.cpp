@@ -3,11 +3,14 @@
 // encrypt+: nothing is readable below it, changed and moved blocks are found, and only the right key opens a store.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sodium.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "store/encrypt_store.hpp"
@@ -207,6 +210,28 @@ TEST_F(Encrypt, NoNonceIsUsedTwice) {
       EXPECT_FALSE(encrypter.fits(2, into, seal));
     }
   }
+}
+
+// What a machine draws that is resumed a second time from the same snapshot.
+TEST_F(Encrypt, TheSameRandomBitsForOtherBytesAreAnotherNonce) {
+  auto key = store::EncryptKey::random();
+  ASSERT_TRUE(key);
+  const store::Encrypter encrypter(std::move(*key));
+  static randombytes_implementation always_the_same{};
+  always_the_same.implementation_name = [] { return "the same"; };
+  always_the_same.random = [] { return std::uint32_t{7}; };
+  always_the_same.buf = [](void* const into, const size_t bytes) { std::memset(into, 7, bytes); };
+  ASSERT_EQ(randombytes_set_implementation(&always_the_same), 0);
+  std::set<std::array<unsigned char, 24>> nonces;
+  Bytes into(4096);
+  for (std::uint64_t tint = 0; tint < 50; ++tint) {
+    auto session = encrypter.start();
+    const auto bytes = make_blocks(1, 1, 4096, tint);
+    const auto seal = session.seal(1, bytes, into);
+    EXPECT_TRUE(nonces.insert(seal.nonce).second) << tint;
+    EXPECT_TRUE(encrypter.open(1, into, seal) && into == bytes);
+  }
+  ASSERT_EQ(randombytes_set_implementation(&randombytes_sysrandom_implementation), 0);
 }
 
 TEST_F(Encrypt, AForkedChildSharesTheKeyAndNoNonces) {

@@ -87,6 +87,7 @@ bool Socket::connect_to(const void* address, unsigned length, int family) {
   const int file = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return why_ = strerror(errno), false;
   file_ = os::keep_descriptor(file);
+  os::keep_from_children(file_);  // they have connections of their own
   if (::connect(file_, static_cast<const sockaddr*>(address), length) != 0) {
     const bool under_way = errno == EINPROGRESS || errno == EINTR;
     if (!under_way || !wait_connected(file_, timeout_ms_, deadline_)) {
