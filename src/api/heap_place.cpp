@@ -130,14 +130,17 @@ Status HeapPlace::check_is_there() const {
                                "folder lists what is in it");
 }
 
+bool HeapPlace::is_empty_file() const {
+  struct stat status{};
+  return lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
 // There is a file and no store. The bytes of a heap in a plain file may all be there while the table of its blocks is
 // not: it was not copied with it, or was removed.
 Status HeapPlace::why_no_store() const {
   const std::string shown = base::without_secrets(uri);
   const std::string table = file + std::string(kTable);
-  struct stat status{};
-  const bool is_empty = lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
-  if (is_empty) {
+  if (is_empty_file()) {
     return fail(ErrorCode::kNotFound, kWhat, shown, file + " is empty: there is no heap in it",
                 "a program makes one there when it creates its heap");
   }

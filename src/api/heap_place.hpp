@@ -29,6 +29,8 @@ struct HeapPlace {
   // In file:, with decorators or without.
   [[nodiscard]] bool is_file_store() const { return !others.empty() && others.front() == file + ".versions"; }
   [[nodiscard]] Result<bool> is_there() const;
+  // Of a heap that is in a file: nothing is in that.
+  [[nodiscard]] bool is_empty_file() const;
   // Nothing if it is; kNotFound, in words, if not.
   [[nodiscard]] Status check_is_there() const;
   // Before anything is made beside it: kNotFound, too, for a file with nothing in it, kInvalidArgument for what is no

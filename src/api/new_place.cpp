@@ -58,7 +58,7 @@ Result<NewPlace> NewPlace::claim(std::string_view uri, const char* what, std::ch
   }
   auto there = mine.is_there();
   if (!there) return fail(std::move(there.error()));
-  if (*there) {
+  if (*there && (mine.is_on_server() || !mine.is_empty_file())) {
     auto unfinished = is_unfinished(mine, *made.held_->lock, what);
     if (!unfinished) return fail(std::move(unfinished.error()));
     Status removed = mine.is_on_server() ? made.erase_blocks() : mine.remove(*made.held_->lock);

@@ -47,7 +47,11 @@ Result<std::size_t> read_private_file(const std::string& file, std::span<char> i
 
 Result<std::string> read_trusted_file(const std::string& file, const char* what, TrustedFile kind) {
   const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return fail(errno_error(errno, what, file));
+  if (opened < 0) {
+    Error error = errno_error(errno, what, file);
+    error.why = fmt::format("it cannot be read ({})", error.why);
+    return fail(std::move(error));
+  }
   const auto give_up = [&](Error error) {
     close(opened);
     return fail(std::move(error));

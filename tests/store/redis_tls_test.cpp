@@ -121,6 +121,8 @@ TEST_F(RedisTls, FilesThatAreNoCertificateOrNotItsKeyAreRefusedInWords) {
   EXPECT_THAT(with(certificate, files_->key("own")), HasSubstr("it is not the key of"));
   EXPECT_THAT(with(certificate, files_->key("my-curve")), HasSubstr("it is not the key of"));
   EXPECT_THAT(with(files_->certificate("my-curve"), files_->key("curve")), HasSubstr("it is not the key of"));
+  EXPECT_THAT(with(certificate, certificate), HasSubstr("others than its owner may use it")) << "as if it were a key";
+  std::filesystem::permissions(certificate, std::filesystem::perms(0600));
   EXPECT_THAT(with(certificate, certificate), HasSubstr("there is no key"));
   EXPECT_THAT(with(key, key), HasSubstr("there is no certificate"));
   EXPECT_THAT(with(certificate, "/no/such/file"), HasSubstr("it cannot be read"));
