@@ -107,7 +107,11 @@ class Names {
 
   // False: the answer to an earlier question is not there yet, and may never be.
   bool ask(const Address& host) {
-    if (!start_thread()) {
+    // The first time who asks does it: paging begins in the middle of a program's malloc(), whose lock another thread
+    // would wait for.
+    const bool is_first = known_[host.text()].answer.found.empty();
+    if (is_first || !start_thread()) {
+      if (state_.load() == kAsked) return false;
       asked_ = host;
       answer_ = ask_library(host.host, host.port);
       state_.store(kAnswered);
