@@ -109,13 +109,12 @@ class Names {
   bool ask(const Address& host) {
     // The first time who asks does it: paging begins in the middle of a program's malloc(), whose lock another thread
     // would wait for.
-    const bool is_first = known_[host.text()].answer.found.empty();
-    if (is_first || !start_thread()) {
-      if (state_.load() == kAsked) return false;
-      asked_ = host;
-      answer_ = ask_library(host.host, host.port);
-      state_.store(kAnswered);
-      return true;
+    Known& known = known_[host.text()];
+    if (known.answer.found.empty() || !start_thread()) {
+      Answer answer = ask_library(host.host, host.port);
+      if (!answer.found.empty()) known.fresh_until_ns = os::boot_clock_ns() + kFreshNs;
+      if (!answer.found.empty() || known.answer.found.empty()) known.answer = std::move(answer);
+      return false;
     }
     if (state_.load() != kIdle) return false;
     asked_ = host;
