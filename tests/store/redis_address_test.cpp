@@ -90,13 +90,5 @@ TEST_F(RedisAddress, OfBeforeIsUsedWhereNothingIsToldAnew) {
   g_hangs = false;
 }
 
-TEST_F(RedisAddress, ThatNobodyTellsEndsByPatience) {
-  g_hangs = true;
-  const auto opened = open_store("redis://other.example?patience_s=1&timeout_ms=300", kKeep);
-  ASSERT_FALSE(opened);
-  EXPECT_THAT(opened.error().message(), testing::HasSubstr("not told in time"));
-  g_hangs = false;
-}
-
 }  // namespace
 }  // namespace farheap::test

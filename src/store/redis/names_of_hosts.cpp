@@ -107,11 +107,14 @@ class Names {
 
   // False: the answer to an earlier question is not there yet, and may never be.
   bool ask(const Address& host) {
-    if (!start_thread()) {
-      asked_ = host;
-      answer_ = ask_library(host.host, host.port);
-      state_.store(kAnswered);
-      return true;
+    // The first time who asks does it: paging begins in the middle of a program's malloc(), whose lock another thread
+    // would wait for.
+    Known& known = known_[host.text()];
+    if (known.answer.found.empty() || !start_thread()) {
+      Answer answer = ask_library(host.host, host.port);
+      if (!answer.found.empty()) known.fresh_until_ns = os::boot_clock_ns() + kFreshNs;
+      if (!answer.found.empty() || known.answer.found.empty()) known.answer = std::move(answer);
+      return false;
     }
     if (state_.load() != kIdle) return false;
     asked_ = host;
