@@ -24,6 +24,7 @@
 
 #include "api/heap_lock.hpp"
 #include "api/patience.hpp"
+#include "base/clock.hpp"
 #include "os/dying_process.hpp"
 #include "os/named_file.hpp"
 
@@ -83,7 +84,7 @@ void write_holder(int file) {
   gethostname(host, sizeof host - 1);
   write_text(file,
              fmt::format("{}'{}' {}{} on {}) since {:%Y-%m-%d %H:%M:%S} UTC", kMagic, program_invocation_short_name,
-                         kNamesProcess, getpid(), host, fmt::gmtime(std::time(nullptr))));
+                         kNamesProcess, getpid(), host, fmt::gmtime(base::real_time_s())));
 }
 
 // Whoever removes a heap removes its lock file, too: a lock on what has no name any more keeps nobody out.
@@ -269,7 +270,7 @@ Result<std::unique_ptr<HeapLock>> lock_files(const HeapPlace& place, HeapLock::F
     if (taken.error().code != ErrorCode::kConflict) return fail(std::move(taken.error()));
     const auto pause = patience.next(os::is_dying(holder));
     if (!pause) return fail(std::move(taken.error()));
-    std::this_thread::sleep_for(*pause);
+    base::sleep_for(*pause);
   }
 }
 

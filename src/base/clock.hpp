@@ -24,6 +24,11 @@ struct Clock {
 // Any of the kernel's clocks: CLOCK_REALTIME, CLOCK_BOOTTIME, ...
 [[nodiscard]] std::chrono::nanoseconds kernel_time(clockid_t clock) noexcept;
 
+// Seconds since 1970.
+[[nodiscard]] inline std::time_t real_time_s() noexcept {
+  return std::chrono::duration_cast<std::chrono::seconds>(kernel_time(CLOCK_REALTIME)).count();
+}
+
 // Not shorter, whatever signals come. errno stays.
 void sleep_until(Clock::time_point moment) noexcept;
 inline void sleep_for(Clock::duration time) noexcept { sleep_until(Clock::now() + time); }

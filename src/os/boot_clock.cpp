@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/boot_clock.hpp"
 
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+
+#include "base/clock.hpp"
+#include "base/system_call.hpp"
 
 namespace farheap::os {
 namespace {
@@ -19,16 +20,14 @@ std::atomic<BootClock*> replaced{nullptr};
 // The kernel is asked itself: a program may have put another clock in the place of the C library's.
 std::int64_t boot_clock_ns() {
   if (BootClock* const clock = replaced.load(std::memory_order_acquire)) return clock->now_ns();
-  timespec now{};
-  syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
-  return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
+  return base::kernel_time(CLOCK_BOOTTIME).count();
 }
 
 void boot_clock_sleep(std::chrono::nanoseconds time) {
   if (time.count() <= 0) return;
   if (BootClock* const clock = replaced.load(std::memory_order_acquire)) return clock->sleep(time);
   timespec left{.tv_sec = time.count() / kSecond, .tv_nsec = time.count() % kSecond};
-  while (syscall(SYS_clock_nanosleep, CLOCK_BOOTTIME, 0, &left, &left) != 0 && errno == EINTR) {
+  while (base::system_call(SYS_clock_nanosleep, CLOCK_BOOTTIME, 0, &left, &left) != 0 && errno == EINTR) {
   }
 }
 

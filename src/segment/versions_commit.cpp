@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "segment/slot_io.hpp"
 #include "segment/versions_attempt.hpp"
@@ -24,10 +25,7 @@
 namespace farheap::segment {
 namespace {
 
-std::uint64_t now_ns() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
+std::uint64_t now_ns() { return static_cast<std::uint64_t>(base::kernel_time(CLOCK_REALTIME).count()); }
 
 }  // namespace
 

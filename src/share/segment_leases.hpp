@@ -37,11 +37,11 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <farheap/store.hpp>
 #include <memory>
 #include <mutex>
 
+#include "base/condition.hpp"
 #include "segment/version_leases.hpp"
 #include "share/store_lease.hpp"
 #include "store/deadline.hpp"
@@ -112,7 +112,7 @@ class SegmentLeases final : public segment::VersionLeases {
   std::unique_ptr<Store> store_;
   const std::string name_;
   std::mutex mutex_;  // guards all below, and the lease but for is_sure()
-  std::condition_variable changed_;
+  base::Condition changed_;
   std::unique_ptr<StoreLease> mine_;
   std::array<Reader, kMostReaders> readers_;
   std::atomic<std::uint64_t> fence_{0};

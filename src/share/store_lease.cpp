@@ -9,6 +9,7 @@
 #include <ctime>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/random_number.hpp"
 #include "os/boot_clock.hpp"
 
@@ -22,7 +23,7 @@ std::string name_for_people() {
   char host[64] = {};
   gethostname(host, sizeof host - 1);
   return fmt::format("'{}' (process {} on {}) since {:%Y-%m-%d %H:%M:%S} UTC", program_invocation_short_name, getpid(),
-                     host, fmt::gmtime(std::time(nullptr)));
+                     host, fmt::gmtime(base::real_time_s()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/clock.hpp"
 #include "store/redis/keys.hpp"
 
 namespace farheap::store::redis {
@@ -12,8 +13,7 @@ constexpr std::string_view kSeconds = "604800";
 constexpr std::int64_t kOld = std::int64_t{6} * 24 * 3600;
 
 std::int64_t now_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::seconds>(base::Clock::now().time_since_epoch()).count();
 }
 
 }  // namespace

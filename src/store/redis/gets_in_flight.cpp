@@ -13,7 +13,7 @@
 namespace farheap::store::redis {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using base::Clock;
 
 // The number a descriptor had, for another file: whoever waits for it need not be told.
 bool put_in_place(int fresh, int& place) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "store/redis/blocks.hpp"
 #include "store/redis/redis_store.hpp"
 
@@ -37,7 +38,7 @@ class RedisGetsInFlight final : public GetsInFlight {
     std::vector<Command> commands;
     std::size_t answered = 0;  // of the commands
     bool is_refused = false;
-    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+    base::Clock::time_point since = base::Clock::now();
   };
   using Queue = std::list<Waiting>;
   [[nodiscard]] bool set_up();
@@ -58,7 +59,7 @@ class RedisGetsInFlight final : public GetsInFlight {
   int poll_ = -1;               // of the sockets, and of the timer
   int timer_ = -1;
   bool is_timer_set_ = false;
-  std::chrono::steady_clock::time_point timer_end_;  // asking the clock is no system call
+  base::Clock::time_point timer_end_;  // asking the clock is no system call
   os::ForkMark mark_;
 };
 

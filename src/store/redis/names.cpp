@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.hpp"
 #include "base/random_number.hpp"
 #include "os/boot_clock.hpp"
 
@@ -223,7 +224,7 @@ std::uint64_t seconds_at(Caller& caller, unsigned node) {
   caller.add_on(node, {"TIME"});
   const auto told = caller.run("cannot look at scratch stores");
   const bool is_time = told && told->front().elements.size() == 2;
-  return is_time ? number_of(told->front().elements[0].text) : static_cast<std::uint64_t>(time(nullptr));
+  return is_time ? number_of(told->front().elements[0].text) : static_cast<std::uint64_t>(base::real_time_s());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.hpp"
 #include "os/boot_clock.hpp"
 #include "store/redis/family_lock.hpp"
 
@@ -26,7 +27,7 @@ void write(const ScratchEntry& entry, Requests& requests, std::string_view scrip
   requests.command(9);
   requests.argument("EVAL"), requests.argument(script), requests.argument("1"), requests.argument(entry.key);
   requests.argument(entry.id), requests.argument(run_id), requests.argument(std::uint64_t{grace_s});
-  requests.argument(static_cast<std::uint64_t>(time(nullptr))), requests.argument(entry.machine);
+  requests.argument(static_cast<std::uint64_t>(base::real_time_s())), requests.argument(entry.machine);
 }
 
 std::uint64_t take_number(std::string_view& text) {
