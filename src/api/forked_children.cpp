@@ -44,8 +44,6 @@ class ForkWatchers {
   std::vector<ForkWatcher*> watchers_;
 };
 
-void ForkWatcher::watch_forks(bool on) {
-  ForkWatchers::all().change(*this, on);
-}
+void ForkWatcher::watch_forks(bool on) { ForkWatchers::all().change(*this, on); }
 
 }  // namespace farheap::api
