@@ -77,16 +77,17 @@ bool RunPage::is_here(SlotHolder parent) const {
   return parent.pid_namespace() == pid_namespace && !is_no_process(parent.pid());  // the last slot is shared
 }
 
-bool RunPage::never_came(const RunSlot& slot) const {
-  const SlotHolder unborn = slot.holder.load();
+bool RunPage::never_came(const RunSlot& slot, SlotHolder unborn) const {
   const std::int64_t by = slot.born_by_ns.load();
   return by != 0 ? monotonic_ns() > by : !is_here({-unborn.pid(), unborn.pid_namespace()});
 }
 
-bool RunPage::is_gone(const RunSlot& slot) const {
-  const SlotHolder holder = slot.holder.load();
+bool RunPage::is_gone(const RunSlot& slot) const { return is_gone(slot, slot.holder.load()); }
+
+// Of the holder that was seen: the slot may be free a moment later, and then kept for another child of the same parent.
+bool RunPage::is_gone(const RunSlot& slot, SlotHolder holder) const {
   if (holder.pid() == 0) return true;
-  if (holder.pid() < 0) return never_came(slot);
+  if (holder.pid() < 0) return never_came(slot, holder);
   if (holder.is_same_process(self)) return false;
   if (holder.is_locked() && locks >= 0) return !is_locked_by_another(number_of(slot));
   return holder.pid_namespace() == pid_namespace && is_no_process(holder.pid());
@@ -116,7 +117,9 @@ void RunPage::renew_locks() {
 RunSlot& RunPage::take_free_slot(SlotHolder holder) {
   for (auto& slot : slots) {
     const SlotHolder seen = slot.holder.load();
-    if (!is_gone(slot) || !exchange(slot, seen, holder)) continue;
+    if (!is_gone(slot, seen)) continue;
+    if (seen.pid() < 0) slot.born_by_ns.store(0);  // or it would seem to be over for the next child, too
+    if (!exchange(slot, seen, holder)) continue;
     slot.bytes.store(0);
     clear(slot);
     return slot;
@@ -186,7 +189,7 @@ std::uint64_t RunPage::total_bytes() {
     const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
     if (holder.pid() == 0) continue;
     const std::uint64_t bytes = slot.bytes.load(std::memory_order_relaxed);
-    if (bytes != 0 && holder.pid() > 0 && is_gone(slot)) {
+    if (bytes != 0 && holder.pid() > 0 && is_gone(slot, holder)) {
       if (exchange(slot, holder, SlotHolder())) slot.bytes.store(0);
       continue;
     }
@@ -201,13 +204,13 @@ RunPage::Others RunPage::others(const RunSlot& own) {
   for (auto& slot : slots) {
     const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
     if (holder.pid() == 0 || &slot == &own) continue;
-    if (holder.pid() < 0 && never_came(slot)) {
+    if (holder.pid() < 0 && never_came(slot, holder)) {
       slot.born_by_ns.store(0);
       exchange(slot, holder, SlotHolder());
       continue;
     }
     const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
-    if (promised == 0 || is_gone(slot)) continue;
+    if (promised == 0 || is_gone(slot, holder)) continue;
     const bool pages = slot.watched.load(std::memory_order_relaxed) != 0;
     sum.promised_bytes += promised;
     sum.paging += pages ? 1 : 0;

@@ -163,7 +163,8 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
   [[nodiscard]] std::size_t number_of(const RunSlot& slot) const { return static_cast<std::size_t>(&slot - slots); }
   [[nodiscard]] bool is_locked_by_another(std::size_t slot) const;
   [[nodiscard]] bool is_here(SlotHolder parent) const;
-  [[nodiscard]] bool never_came(const RunSlot& slot) const;
+  [[nodiscard]] bool never_came(const RunSlot& slot, SlotHolder unborn) const;
+  [[nodiscard]] bool is_gone(const RunSlot& slot, SlotHolder holder) const;
   void lock(RunSlot& slot, SlotHolder holder);
   void renew_locks();
 };

@@ -15,9 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     if (uri.error().code != ErrorCode::kInvalidArgument || uri.error().remedy.empty()) std::abort();
     return 0;
   }
-  if (!text.starts_with(uri->text())) std::abort();
-  auto again = store::parse_uri(uri->text(), store::vocabulary());
-  if (uri->place.find('?') == std::string::npos && (!again || again->text() != uri->text())) std::abort();
+  const auto again = store::parse_uri(uri->text(), store::vocabulary());
+  if (!again || again->text() != uri->text()) std::abort();
   for (const auto& parameter : uri->parameters) {
     const store::Parameters parameters(*uri, parameter.kind);
     (void)parameters.number(parameter.name, 0).has_value();
