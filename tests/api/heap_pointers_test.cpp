@@ -30,7 +30,9 @@ TEST(HeapPointersTest, PointersOutOfTheHeapAreFoundAndSaidToBeAGuess) {
     list->resize(4);
     auto* const sound = heap.construct<farheap::map<farheap::string, farheap::vector<int>>>("sound")();
     for (int i = 0; i < 1000; ++i) sound->emplace("a word that takes memory of its own " + std::to_string(i), i % 10);
-    (void)heap.construct<std::string_view>("text")("abcdeU");  // points into the program
+    // Into the program. Its last byte is none of a text's, as those of most addresses, by chance.
+    alignas(256) static const char of_the_program[256] = "of the program";
+    (void)heap.construct<std::string_view>("text")(of_the_program, 14);
     std::uint64_t text = 0;
     std::memcpy(&text, "abcdeU", 6);
     (void)heap.construct<std::uint64_t>("looks")(text);  // text, and not a pointer, though it could be one
