@@ -29,13 +29,19 @@ class Output {
   static Result<Output> open(const std::string& path) {
     if (path == "-") return Output();
     Output output;
+    const auto target = os::follow_links(path, kWhat);
+    if (!target) return fail(target.error());
+    output.path_ = *target;
     std::error_code unknown;
-    const auto target = std::filesystem::weakly_canonical(path, unknown);  // behind symbolic links
-    output.path_ = unknown ? path : target.string();
     // What is there and no file (a device, a pipe, a link to what is not there yet) is written to, and never replaced.
     struct stat status{};
     const bool replaces =
         stat(path.c_str(), &status) == 0 ? S_ISREG(status.st_mode) : !std::filesystem::is_symlink(path, unknown);
+    if (replaces && std::filesystem::exists(output.path_, unknown)) {
+      const auto own = os::open_own_file(output.path_, 0, kWhat);  // what is somebody else's is not replaced
+      if (!own) return fail(own.error());
+      close(own->file);
+    }
     if (replaces) output.part_ = output.path_ + ".part";
     const auto opened =
         replaces ? os::replace_file(output.part_, 0600, kWhat) : os::open_output_file(path, 0600, kWhat);

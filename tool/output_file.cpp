@@ -10,7 +10,7 @@
 namespace farheap::tool {
 
 Status write_output(const std::string& path, std::string_view text, const char* what) {
-  const auto file = os::open_output_file(path, 0666, what);
+  const auto file = os::open_output_file(path, 0600, what);
   if (!file) return fail(file.error());
   int why = 0;
   while (!text.empty() && why == 0) {

@@ -25,7 +25,7 @@ std::string line_of(const nlohmann::ordered_json& object) {
 
 Result<std::unique_ptr<TraceRecorder>> TraceRecorder::open(const std::string& path, double interval,
                                                            const base::RunPage& page) {
-  const auto file = os::open_output_file(path, 0666, "cannot write the trace");
+  const auto file = os::open_output_file(path, 0600, "cannot write the trace");
   if (!file) return fail(file.error());
   return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, *file, interval, page));
 }

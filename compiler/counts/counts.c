@@ -4,6 +4,7 @@
  * functions have executed, to $FARCC_COUNTS or standard error. compiler/passes/count.cpp makes the records.
  *
  * Thread-safety: threads that still run add to the records while they are printed; what they add is lost. */
+#define _GNU_SOURCE /* secure_getenv() */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * compiler/passes/guard_profile.cpp makes the records, and reads the file.
  *
  * Thread-safety: threads that still run count on while the records are written; what they count then is lost. */
+#define _GNU_SOURCE /* secure_getenv() */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

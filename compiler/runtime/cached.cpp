@@ -190,10 +190,6 @@ void execute_anew(char** words) {
     cannot_begin(own, "a library of the program was translated, and the program itself was not",
                  "run it with farheap run, or with FARHEAP_FAR_MODE=direct");
   }
-  if (base::has_raised_rights()) {
-    cannot_begin(own_program(), "programs that get rights of another user or group load nothing that is named to them",
-                 "use FARHEAP_FAR_MODE=direct", ErrorCode::kPermission);
-  }
   if (base::environment(kAnew) != nullptr) {
     cannot_begin(variable(kPreload, ""), "the loader did not load this library when the program was executed anew",
                  "see what it says with LD_DEBUG=files, or use FARHEAP_FAR_MODE=direct", ErrorCode::kUnavailable);

@@ -97,13 +97,16 @@ template <class T>
     return Outside::kOwned;
   } else if constexpr (is_one_of(kName, "mutex", "timed_mutex", "recursive_mutex", "recursive_timed_mutex",
                                  "shared_mutex", "shared_timed_mutex", "condition_variable", "condition_variable_any",
-                                 "counting_semaphore", "latch", "barrier", "once_flag")) {
+                                 "counting_semaphore", "latch", "barrier", "once_flag", "unique_lock", "shared_lock",
+                                 "scoped_lock", "lock_guard")) {
     return Outside::kLock;
   } else if constexpr (is_one_of(kName, "thread", "jthread", "future", "shared_future", "promise", "locale",
                                  "basic_regex", "filesystem::path", "filesystem::__cxx11::path", "stop_token",
-                                 "stop_source", "type_index")) {
+                                 "stop_source", "type_index", "error_code", "error_condition", "coroutine_handle")) {
     return Outside::kSystem;
-  } else if constexpr (is_one_of(kName, "pair", "tuple", "variant", "optional")) {
+  } else if constexpr (is_one_of(kName, "valarray", "initializer_list")) {
+    return Outside::kMemory;
+  } else if constexpr (is_one_of(kName, "pair", "tuple", "variant", "optional", "atomic")) {
     return Arguments<T>::kOutside;
   } else if constexpr (requires {
                          typename T::deleter_type;

@@ -28,6 +28,7 @@
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "os/own_descriptors.hpp"
+#include "os/spare_descriptors.hpp"
 #include "store/aligned_buffer.hpp"
 #include "store/batch.hpp"
 #include "store/block_table.hpp"
@@ -165,6 +166,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   void before_fork() override {
     gate_.lock();
     tidy_up_alone();
+    spare_.let_go();
     const Status ready = get_ready_to_fork();
     handed_on_ = ready.has_value();
     if (!ready) base::log(base::LogLevel::kWarn, "a forked child has nothing of {}", ready.error().message());
@@ -178,6 +180,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
       files_[next_] = nullptr;
     }
     forget_fork();
+    spare_.take_again();
     gate_.unlock();
   }
 
@@ -200,11 +203,13 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     } else {
       why_no_file_ = opened.error().message();
     }
+    spare_.take_again();
     new (&gate_) std::shared_mutex;  // to unlock it is for the thread that locked it, and that has another number here
   }
 
  private:
   static constexpr char kWhat[] = "the store";
+  static constexpr int kToFork = 6;  // descriptors: the next file twice, a pipe, and to move them
   static constexpr char kNotHandedOn[] = "this process was forked when the store could open no further file";
 
   class InFlight final : public GetsInFlight {
@@ -552,6 +557,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   const OpenScratchFile open_file_;
   bool gives_back_ = true;
   bool has_small_blocks_ = false;
+  os::SpareDescriptors spare_{kToFork};
   std::shared_mutex gate_;  // held alone while files come and go
   std::array<std::unique_ptr<ScratchFile>, kMostFiles + 1> files_;
   Home current_ = kNowhere;

@@ -12,6 +12,7 @@ HEAD = """#include <farheap/containers/std.hpp>
 #include <farheap/farheap.hpp>
 #include <any>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -23,6 +24,8 @@ HEAD = """#include <farheap/containers/std.hpp>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <system_error>
+#include <valarray>
 #include <variant>
 #include <vector>
 struct Plain { int i; int* p; };
@@ -70,6 +73,10 @@ REFUSED = {
     "std::thread": SYSTEM,
     "std::future<int>": SYSTEM,
     "std::regex": SYSTEM,
+    "std::error_code": SYSTEM,
+    "std::unique_lock<std::mutex>": LOCK,
+    "std::valarray<double>": MEMORY,
+    "std::atomic<std::shared_ptr<int>>": OWNED,
     "std::filesystem::path": SYSTEM,
     "farheap::vector<Circle>": VIRTUAL,
     "std::variant<int, Circle>": VIRTUAL,

@@ -244,6 +244,24 @@ class HeapToolTest(unittest.TestCase):
         with open(victim, encoding="utf-8") as file:
             self.assertEqual(file.read(), "secret")
 
+    def test_an_export_of_root_replaced_what_a_strangers_link_led_to(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a link of somebody else's")
+        self.run_words("a")
+        os.chmod(self.folder.name, 0o1777)
+        victim, link, own = (os.path.join(self.folder.name, name) for name in ("victim", "link", "own"))
+        for path in (victim, own):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("precious")
+        os.symlink(victim, link)
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        os.chown(own, 65534, 65534)
+        for path in (link, own):
+            self.tool("export", self.uri, path, status=1)
+        for path in (victim, own):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "precious")
+
     def lock_text(self):
         try:
             with open(f"{self.file}.lock", encoding="utf-8") as file:
