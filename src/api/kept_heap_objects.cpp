@@ -94,7 +94,7 @@ void check_type(const api::ObjectRecord& record, std::string_view type, std::siz
   if (record.element_bytes != element_bytes || !api::is_same_type(record.type, type)) {
     const bool alike = api::short_type(record.type) == api::short_type(type);
     throw TypeMismatch(fmt::format(
-        "{} is a {}, and was asked for as a {}{}", which, type_and_bytes(record.type, record.element_bytes),
+        "{} is of type {}, and was asked for as {}{}", which, type_and_bytes(record.type, record.element_bytes),
         type_and_bytes(type, element_bytes),
         alike && record.element_bytes == element_bytes
             ? fmt::format(" (in full: {}, and {})", api::readable_type(record.type), api::readable_type(type))
