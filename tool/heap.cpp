@@ -20,9 +20,10 @@ int snapshot(const HeapArguments& arguments) {
     auto heap = Heap::open(arguments.uri, kAnyTypes);
     // Who writes knows which places of the store are free, and would use those of a version that we name.
     if (!heap && heap.error().code == ErrorCode::kConflict) {
-      heap.error().remedy = fmt::format("only that program can make a snapshot now, with Heap::snapshot(); `farheap heap "
-                                        "copy {} TO` copies its last commit meanwhile",
-                                        shell_word(base::without_secrets(arguments.uri)));
+      heap.error().remedy = fmt::format(
+          "only that program can make a snapshot now, with Heap::snapshot(); `farheap heap "
+          "copy {} TO` copies its last commit meanwhile",
+          shell_word(base::without_secrets(arguments.uri)));
     }
     if (!heap) return failed(heap.error());
     if (const Status status = heap->snapshot(arguments.name); !status) return failed(status.error());

@@ -72,9 +72,10 @@ void print_pointers(const HeapArguments& arguments, const ForeignPointers& found
   constexpr std::size_t kMostRows = 20;
   const std::string heap = base::without_secrets(arguments.uri);
   if (found.words == 0) return print_out("{}: sound, and nothing in it looks like a pointer out of it\n", heap);
-  print_out("{}: sound; {} words in it look like pointers to a program, a library or a stack, which lie elsewhere in the "
-            "next run. It is a guess: a number may look so.\n\n",
-            heap, found.words);
+  print_out(
+      "{}: sound; {} words in it look like pointers to a program, a library or a stack, which lie elsewhere in the "
+      "next run. It is a guess: a number may look so.\n\n",
+      heap, found.words);
   std::vector<std::vector<std::string>> rows{{"OBJECT", "WHERE", "COUNT", "FIRST", "TYPE"}};
   for (const ForeignPointers::Place& one : found.places) {
     if (rows.size() > kMostRows) break;
@@ -91,14 +92,10 @@ void print_pointers(const HeapArguments& arguments, const ForeignPointers& found
 Json facts_of(const ForeignPointers::Place& place) {
   ObjectInfo object;
   object.type = place.type;
-  return {{"object", place.object},
-          {"object_address", place.object_address},
-          {"type", type_of(object, true)},
-          {"own_bytes", place.is_own},
-          {"bytes", place.bytes},
-          {"offset", place.offset},
-          {"count", place.count},
-          {"address", place.address},
+  return {{"object", place.object},        {"object_address", place.object_address},
+          {"type", type_of(object, true)}, {"own_bytes", place.is_own},
+          {"bytes", place.bytes},          {"offset", place.offset},
+          {"count", place.count},          {"address", place.address},
           {"value", place.value}};
 }
 

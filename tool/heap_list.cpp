@@ -17,9 +17,7 @@ void print_objects(const HeapArguments& arguments, const HeapFacts& facts) {
     rows.push_back({label_of(one), fmt::format("{}", one.length), base::format_size(one.bytes),
                     printable(type_of(one, arguments.long_types)), printable(one.description)});
   }
-  print_out("{}", rows.size() == 1          ? "no objects\n"
-                  : arguments.long_types ? aligned(rows)
-                                         : fitted(rows, {4, 3, 0}));
+  print_out("{}", rows.size() == 1 ? "no objects\n" : arguments.long_types ? aligned(rows) : fitted(rows, {4, 3, 0}));
 }
 
 void print_versions(const HeapFacts& facts) {

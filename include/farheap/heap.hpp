@@ -152,9 +152,9 @@ struct RepairReport {
   std::vector<std::string> lost;       // a sentence each: which version, and what is wrong with it
   std::vector<std::string> old_files;  // the damaged heap's, under their new names
 };
-struct HeapFacts;       // heap_facts.hpp
-struct HeapUsage;       // heap_facts.hpp
-struct HeapDifference;  // heap_facts.hpp
+struct HeapFacts;        // heap_facts.hpp
+struct HeapUsage;        // heap_facts.hpp
+struct HeapDifference;   // heap_facts.hpp
 struct ForeignPointers;  // heap_facts.hpp
 
 // An object is there, but of another type or length than was asked for.

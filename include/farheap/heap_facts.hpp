@@ -58,8 +58,8 @@ struct ForeignPointers {
     std::uint64_t count = 0;
     std::uint64_t address = 0, value = 0;  // of the first one
   };
-  std::uint64_t words = 0;    // all of them
-  std::vector<Place> places;  // those with the most first
+  std::uint64_t words = 0;     // all of them
+  std::vector<Place> places;   // those with the most first
   std::uint64_t left_out = 0;  // places: more than 1000 are not listed
 };
 

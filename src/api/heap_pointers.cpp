@@ -20,7 +20,7 @@ namespace {
 using base::kPageBytes;
 using Word = std::uint64_t;
 
-constexpr std::size_t kMostWords = 1'000'000;    // that are kept one by one
+constexpr std::size_t kMostWords = 1'000'000;     // that are kept one by one
 constexpr std::size_t kMostFollowed = 4'000'000;  // allocations, to find whose they are
 constexpr std::size_t kMostPlaces = 1000;
 
@@ -60,7 +60,8 @@ class PointerSearch {
       objects_.emplace(address(one->object), one);
     }
     root_.books.visit_at_rest([&](const void* at, std::size_t bytes) {
-      for_each_word(address(at), bytes, [&](std::uint64_t offset, Word word) { look(address(at), bytes, offset, word); });
+      for_each_word(address(at), bytes,
+                    [&](std::uint64_t offset, Word word) { look(address(at), bytes, offset, word); });
     });
     if (failed_) return fail(std::move(*failed_));
     if (!found_.empty()) find_owners();

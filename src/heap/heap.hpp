@@ -132,8 +132,8 @@ class Heap {
   // Requires: visit does not use this heap.
   using Visit = void (*)(void* context, void* object, std::size_t bytes);
   void for_each_object(Visit visit, void* context) noexcept;
-  // The same of a kept heap that nobody uses: nothing is locked or changed, and what threads had in their caches is left
-  // out. Requires: check() found nothing.
+  // The same of a kept heap that nobody uses: nothing is locked or changed, and what threads had in their caches is
+  // left out. Requires: check() found nothing.
   void visit_at_rest(const std::function<void(const void* object, std::size_t bytes)>& visit) const;
 
   // Around fork(), before the space's own locks are taken. The gate is closed meanwhile. What the other threads had in

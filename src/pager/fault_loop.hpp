@@ -85,7 +85,7 @@ class FaultLoop {
   const FaultLoopOptions options_;
   os::Mapping buffers_;  // one for each handler and reader, and those of reads in flight
   std::atomic<unsigned> readers_made_ = 0;
-  std::mutex turn_;                 // guards all down to free_numbers_
+  std::mutex turn_;  // guards all down to free_numbers_
   Polling polling_;
   std::uint32_t first_thread_ = 0;  // the first that faulted
   std::uint32_t last_thread_ = 0;

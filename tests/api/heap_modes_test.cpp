@@ -48,7 +48,8 @@ TEST_F(HeapModesTest, TheFilesOfANewHeapHaveTheModeThatWasAskedForLessTheUmask) 
     HeapOptions options = kSmall;
     options.mode = wanted;
     (void)must(Heap::create(place.uri(), options));
-    for (const char* part : {"", ".versions", ".lock"}) EXPECT_EQ(mode_of(place.file() + part), there) << part << wanted;
+    for (const char* part : {"", ".versions", ".lock"})
+      EXPECT_EQ(mode_of(place.file() + part), there) << part << wanted;
   }
 }
 
@@ -85,7 +86,9 @@ TEST_F(HeapModesTest, WhoMayOnlyReadTheFilesReadsTheHeapBesideItsWriter) {
 TEST_F(HeapModesTest, WithoutThatNobodyElseReadsIt) {
   if (geteuid() != 0) GTEST_SKIP() << "SKIPPED, NOT TESTED: only root becomes another user";
   ASSERT_EQ(chmod(folder.file("").c_str(), 0755), 0);
-  { Heap heap = must(Heap::create(folder.uri(), kSmall)); }
+  {
+    Heap heap = must(Heap::create(folder.uri(), kSmall));
+  }
   EXPECT_EQ(as_nobody([&] {
               const auto facts = Heap::look(folder.uri());
               return !facts && facts.error().code == ErrorCode::kPermission ? 0 : 1;
