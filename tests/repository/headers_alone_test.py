@@ -7,7 +7,8 @@ import pathlib
 import subprocess
 import sys
 
-MODES = ([], ["-fno-rtti"], ["-fno-exceptions"], ["-fno-rtti", "-fno-exceptions"])
+MODES = ([], ["-fno-rtti", "-fno-exceptions"])
+MORE_MODES = (["-fno-rtti"], ["-fno-exceptions"])  # with --full
 # Headers that need what a mode takes away, and the line in which they say so.
 NEEDS_ALL = {"farheap/import_interprocess.hpp": "compile this file with -fexceptions -frtti"}
 # What such programs do: it has to compile, not only the header.
@@ -23,7 +24,9 @@ int use(farheap::Heap& heap) {
 
 
 def main():
-    include, compilers = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    words = [word for word in sys.argv[1:] if word != "--full"]
+    modes = MODES + MORE_MODES if "--full" in sys.argv else MODES
+    include, compilers = pathlib.Path(words[0]), words[1:]
     headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.h*"))
 
     def check(job):
@@ -38,7 +41,7 @@ def main():
             return None
         return f"{compiler} {' '.join(mode)} {header}:\n{done.stderr[:1500]}"
 
-    jobs = [(compiler, mode, header) for compiler in compilers for mode in MODES for header in [None, *headers]]
+    jobs = [(compiler, mode, header) for compiler in compilers for mode in modes for header in [None, *headers]]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         failures = [failure for failure in pool.map(check, jobs) if failure]
     print("\n".join(failures) or f"{len(headers)} headers, {len(jobs)} times")
