@@ -138,6 +138,9 @@ TEST(ProcessName, IsGoneBeforeItsParentAsks) {
 
 // Its state is that of a process that has ended.
 TEST(ProcessName, IsHereAfterTheEndOfItsFirstThread) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "NOT TESTED: ThreadSanitizer ends a process whose first thread is waited for";
+#endif
   int ended[2];
   ASSERT_EQ(pipe(ended), 0);
   static int first_thread_waits_on = -1;
