@@ -37,6 +37,10 @@
 #include "store/file_store.hpp"
 #include "store/stripes.hpp"
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace farheap::store {
 namespace {
 
@@ -204,7 +208,12 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
       why_no_file_ = opened.error().message();
     }
     spare_.take_again();
-    new (&gate_) std::shared_mutex;  // to unlock it is for the thread that locked it, and that has another number here
+    // To unlock it is for the thread that locked it, and that has another number here.
+    new (&gate_) std::shared_mutex;
+#ifdef __SANITIZE_THREAD__
+    __tsan_mutex_pre_unlock(&gate_, 0);  // which the sanitizer takes for locked all the same
+    __tsan_mutex_post_unlock(&gate_, 0);
+#endif
   }
 
  private:
