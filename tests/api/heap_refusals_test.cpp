@@ -117,10 +117,10 @@ TEST(HeapRefusalsTest, AnotherTypeIsToldAsPeopleReadIt) {
   using Index = farheap::map<farheap::string, farheap::vector<int>>;
   (void)heap.construct<Index>("index")();
   const std::string what = thrown_by<TypeMismatch>([&] { (void)heap.find<farheap::vector<farheap::string>>("index"); });
-  EXPECT_EQ(
-      what,
-      "the object 'index' is a farheap::map<farheap::string, farheap::vector<int>> of 56 bytes, and was asked for "
-      "as a farheap::vector<farheap::string> of 40 bytes");
+  EXPECT_EQ(what,
+            "the object 'index' is of type farheap::map<farheap::string, farheap::vector<int>> of 56 bytes, and was "
+            "asked for "
+            "as farheap::vector<farheap::string> of 40 bytes");
 }
 
 // 30 lines of the compiler's, and then a program that had to name an allocator.
