@@ -64,7 +64,7 @@ std::string sentence(const std::string& file, const char* was, const char* lacks
                      remedy);
 }
 
-// What a link lacks, in sentences; empty if nothing is known of it. The first object of each kind is enough.
+// Says what the link lacks; empty if that is not known. It stops at the first object of each kind.
 std::string explanation(const CommandLine& line) {
   std::string said;
   bool looks_for_translated = !line.wishes.translates(), looks_for_counts = line.wishes.guards != kRecord;
@@ -85,7 +85,7 @@ std::string explanation(const CommandLine& line) {
   return said;
 }
 
-// What a program writes to its standard error, kept until it is known what to say of it.
+// Keeps what a program writes to its standard error, until its end tells how much of it to show.
 class Heard {
  public:
   Heard() {

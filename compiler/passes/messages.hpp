@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the passes say through the compiler: errors, which end the compilation, and warnings of the group
+// Messages of the passes through the compiler: errors, which end the compilation, and warnings of the group
 // -Wbackend-plugin, which do not.
 //
 // Thread-safety: one thread for a module.

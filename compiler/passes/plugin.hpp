@@ -27,7 +27,7 @@ class FarheapPass : public llvm::PassInfoMixin<FarheapPass> {
 
   // Instructions of functions before variables were moved, which changes them.
   llvm::DenseMap<const llvm::Function*, Counts> before_;
-  // Of a module, over the functions that were not left out.
+  // The sums over a module, without the functions that were left out.
   struct Totals {
     std::uint64_t functions = 0;
     Counts before, after;

@@ -36,7 +36,7 @@ class Report {
   // what: far, local.
   void add(const llvm::GlobalVariable& variable, llvm::StringRef what, llvm::StringRef text, Numbers numbers = {});
 
-  // Of all functions together. what: total.
+  // A line for all functions together. what: total.
   void add(const llvm::Module& module, llvm::StringRef what, llvm::StringRef text, Numbers numbers);
 
   // Writes what was added.

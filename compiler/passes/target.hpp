@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the passes know of the machine that a module is compiled for: no other file of theirs asks for it. A module
+// The machine that a module is compiled for: no other file of the passes asks for it. A module
 // without a target, as tests have, counts as one for Linux on x86-64.
 //
 // Thread-safety: pure functions.
