@@ -2,6 +2,7 @@
 #include "pager/tree_budget.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -134,6 +135,7 @@ class SharedBudgetTest : public testing::Test {
   struct Shared {
     base::RunPage run_page;
     std::atomic<std::uint64_t> held_pages{0}, most_pages{0};
+    std::atomic<int> registered{0};
   };
   static constexpr int kProcesses = 4;
 
@@ -148,6 +150,11 @@ class SharedBudgetTest : public testing::Test {
   // Takes what it is allowed, gives some back, and shrinks when it is told to.
   void take_and_give(unsigned seed) {
     TreeBudget budget(shared_->run_page);
+    // A process that comes when all is taken gets the least that it can work with, beyond the budget. Here all are
+    // there before anything is taken.
+    (void)budget.page_limit(0, 0);
+    ++shared_->registered;
+    while (shared_->registered.load() < kProcesses) sched_yield();
     std::mt19937 rng(seed);
     std::uint64_t held = 0;
     for (int i = 0; i < 3000; ++i) {
