@@ -7,6 +7,8 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,22 +43,38 @@ class PriceList {
   [[nodiscard]] std::span<const std::uint32_t> order() const { return order_; }  // all, each once
   [[nodiscard]] std::span<const std::uint32_t> half() const { return order().first(pages() / 2); }
 
-  // Microseconds for one of `count` that `work` does.
+  // Microseconds of the processor for one of `count` that `work` does in this thread: other programs do not count.
   template <class Work>
   void time(const std::string& name, std::size_t count, Work work) const {
+    say(name, metric_.c_str(), processor_seconds(work) * 1e6 / static_cast<double>(count));
+  }
+  // The same for 256 MiB, of work on all of the memory.
+  template <class Work>
+  void time_256_mib(const std::string& name, Work work) const {
+    const double share = static_cast<double>(bytes_) / (256.0 * (1 << 20));
+    say(name, metric_.c_str(), processor_seconds(work) * 1e6 / share);
+  }
+  // By the clock, of what another thread has a part in.
+  template <class Work>
+  void time_with_others(const std::string& name, std::size_t count, Work work) const {
     const auto start = Clock::now();
     work();
     say(name, metric_.c_str(), seconds_since(start) * 1e6 / static_cast<double>(count));
   }
-  // Microseconds for 256 MiB, of work on all of the memory.
-  template <class Work>
-  void time_256_mib(const std::string& name, Work work) const {
-    const auto start = Clock::now();
-    work();
-    say(name, metric_.c_str(), seconds_since(start) * 1e6 * (256.0 * (1 << 20)) / static_cast<double>(bytes_));
-  }
 
  private:
+  template <class Work>
+  [[nodiscard]] static double processor_seconds(Work work) {
+    const auto now = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    const double start = now();
+    work();
+    return now() - start;
+  }
+
   std::size_t bytes_;
   std::vector<std::uint32_t> order_;
   std::string metric_;

@@ -215,7 +215,7 @@ void price_handler(const PriceList& list) {
   const auto price = [&](const char* name, bool moves, bool spins) {
     {
       const FaultHandler handler(faults, memory, beside, moves, spins);
-      list.time(name, touched.size(), [&] { read_numbered(memory, touched); });
+      list.time_with_others(name, touched.size(), [&] { read_numbered(memory, touched); });
     }
     for (const std::uint32_t page : touched) {
       if (moves) word_of(beside.page(page)) = page;
