@@ -260,18 +260,19 @@ class Bench:
         return jobs
 
     def measure(self, parts):
-        """Returns what failed."""
+        """Returns what failed. The first round is whole; after --minutes nothing is begun any more."""
         failed = set()
         began = time.monotonic()
         for turn in range(self.options.rounds):
-            took = time.monotonic() - began
-            if turn > 0 and took * (turn + 1) / turn > self.options.minutes * 60:
-                complain(f"{turn} of {self.options.rounds} rounds: the next one would end after {self.options.minutes} minutes")
-                break
             for what, job in self.round(turn, parts):
+                took = time.monotonic() - began
+                if turn > 0 and took > self.options.minutes * 60:
+                    complain(f"{self.options.minutes} minutes are over in round {turn + 1} of {self.options.rounds}: what comes "
+                             "later in a round has one run less")
+                    return failed
                 if what in failed:
                     continue
-                print(f"{time.monotonic() - began:5.0f} s, round {turn + 1}: {what}", file=sys.stderr, flush=True)
+                print(f"{took:5.0f} s, round {turn + 1}: {what}", file=sys.stderr, flush=True)
                 try:
                     job()
                 except ValueError as error:
@@ -351,7 +352,7 @@ def parse(arguments=None):
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option of farheap run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=60,
-                        help="no further round is begun that would end later (default: 60)")
+                        help="nothing is begun later, but for the first round (default: 60)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for any one run (default: 300)")
     parser.add_argument("--markdown", action="store_true", help="tables for a page of docs/benchmarks")
     parser.add_argument("--json", metavar="FILE")

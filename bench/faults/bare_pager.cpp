@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/threads.hpp"
 #include "faults/kernel.hpp"
 #include "os/page_map.hpp"
 
@@ -366,12 +367,14 @@ class BarePager {
     }
     aim_ = static_cast<std::uint32_t>(aim);
     for (Handler& handler : handlers_) handler.ring.reserve(limit);
-    alignas(kPage) std::array<std::byte, kPage> content{};
     order.resize(aim_ * handlers_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      (void)copy_in(order[i], content);
-      handlers_[i % handlers_.size()].ring.push(order[i]);
-    }
+    in_threads(shape_.handlers, [&](unsigned thread) {
+      alignas(kPage) std::array<std::byte, kPage> content{};
+      for (std::size_t i = thread; i < order.size(); i += shape_.handlers) {
+        (void)copy_in(order[i], content);
+        handlers_[thread].ring.push(order[i]);
+      }
+    });
   }
 
   std::uint64_t misses() const {
