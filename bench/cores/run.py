@@ -43,7 +43,8 @@ PAGE = 4096
 UNITS = {"misses_per_second": "misses/s", "touches_per_second": "touches/s", "bytes_per_second": "bytes/s",
          "over_bare": "ratio", "over_swap": "ratio", "over_one_thread": "ratio", "rescues_per_miss": "faults",
          "switches_per_miss": "switches", "busiest_runtime_thread": "processors", "runtime_threads": "threads",
-         "remote_free_ns": "ns", "pair_ns": "ns", "seconds": "s", "read_mb_s": "MB/s"}
+         "instructions_per_miss": "instructions", "system_calls_per_miss": "calls", "futex_calls_per_miss": "calls",
+         "kernel_lock_waits_per_miss": "waits", "remote_free_ns": "ns", "pair_ns": "ns", "seconds": "s", "read_mb_s": "MB/s"}
 PAGE_CLUSTERS = (0, 3)  # of kernel swap: the better one of the first round goes on
 
 
@@ -96,19 +97,23 @@ def derived(values, threads):
             found[name, metric] = ratio(above, below)
 
     for count in threads:
-        bares = [values.get((f"bare_{count}_{'_'.join(map(str, row))}", "misses_per_second")) for row in bare_rows(count)]
-        bare = max((one for one in bares if one), key=lambda one: report.spread(one)[0], default=None)
-        if bare:
-            found[f"bare_{count}", "misses_per_second"] = report.spread(bare)
+        rows = [f"bare_{count}_{'_'.join(map(str, row))}" for row in bare_rows(count)]
+        rows = [row for row in rows if (row, "misses_per_second") in values]
+        best = max(rows, key=lambda row: report.spread(values[row, "misses_per_second"])[0], default=None)
+        bare = values.get((best, "misses_per_second"))
+        for metric in ("misses_per_second", "cpu_us_per_miss", "switches_per_miss"):
+            if (best, metric) in values:
+                found[f"bare_{count}", metric] = report.spread(values[best, metric])
         for place in ("tmpfs", "disk"):
             here = values.get((f"lookup_{place}_{count}", "misses_per_second"))
             add(f"lookup_{place}_{count}", "over_bare", here, bare)
-            add(f"lookup_{place}_{count}", "over_one_thread", here,
-                values.get((f"lookup_{place}_{threads[0]}", "misses_per_second")))
+            if count != 1:
+                add(f"lookup_{place}_{count}", "over_one_thread", here, values.get((f"lookup_{place}_1", "misses_per_second")))
         add(f"lookup_disk_{count}", "over_swap", values.get((f"swap_{count}", "seconds")),
             values.get((f"lookup_disk_{count}", "seconds")))
-        add(f"triad_tmpfs_{count}", "over_one_thread", values.get((f"triad_tmpfs_{count}", "bytes_per_second")),
-            values.get((f"triad_tmpfs_{threads[0]}", "bytes_per_second")))
+        if count != 1:
+            add(f"triad_tmpfs_{count}", "over_one_thread", values.get((f"triad_tmpfs_{count}", "bytes_per_second")),
+                values.get(("triad_tmpfs_1", "bytes_per_second")))
     return found
 
 
@@ -162,7 +167,7 @@ class Bench:
         command = farheap_command.run_command(self.tool, size * level // 100, self.command(program, threads, steps),
                                               store=f"file:{folder}", settings=self.options.set)
         if watch:
-            run = thread_watch.watched_run(command, watch, self.options.timeout)
+            run, watch.events = thread_watch.watched_run(command, watch, self.options.timeout)
         else:
             run = measured_run.measured_run(command, timeout=self.options.timeout, interval=1)
         return self.checked(run, command, program, steps), farheap_command.parse_stats(run.stderr)
@@ -207,10 +212,14 @@ class Bench:
         run = measured_run.measured_run(command, timeout=self.options.timeout, interval=1)
         if run.status != 0:
             raise ValueError(f"{' '.join(command)}: {run.stderr.decode('utf-8', 'replace').strip()}")
+        used = 0.0
         for line in run.stdout.decode().splitlines():
             name, metric, value = line.split()
             if metric in ("misses_per_second", "touches_per_second", "switches_per_miss"):
                 self.add(f"bare_{name}", metric, float(value))
+            if metric.endswith("_cpu_us_per_miss"):
+                used += float(value)
+        self.add(f"bare_{'_'.join(map(str, (threads, *row)))}", "cpu_us_per_miss", used)
 
     def triad(self, threads):
         answer, stats = self.under_farheap("triad", "tmpfs", self.options.triad_level, threads, self.options.triad_steps)
@@ -228,9 +237,9 @@ class Bench:
     def limits(self, threads):
         watch = thread_watch.ThreadWatch()
         steps = self.lookup_steps("tmpfs", threads)
-        _, stats = self.under_farheap("lookup", "tmpfs", self.options.level, threads, steps, watch)
+        answer, stats = self.under_farheap("lookup", "tmpfs", self.options.level, threads, steps, watch)
         misses = farheap_command.counter(stats, "faults_store")
-        for metric, value in watch.figures(misses).items():
+        for metric, value in watch.figures(misses, answer["seconds"]).items():
             self.add(f"lookup_tmpfs_{threads}", metric, value)
 
     # ---- all of it
@@ -283,7 +292,7 @@ class Bench:
     def results(self):
         lines = [report.result(name, metric, report.spread(found)[0], UNITS.get(metric, "us"), *report.spread(found)[1:])
                  for (name, metric), found in self.values.items()]
-        return lines + [report.result(name, metric, value, UNITS[metric], low, high)
+        return lines + [report.result(name, metric, value, UNITS.get(metric, "us"), low, high)
                         for (name, metric), (value, low, high) in derived(self.values, self.options.threads).items()]
 
 
@@ -315,11 +324,17 @@ def tables(results, threads, malloc_threads):
                    ("... faults still in memory, a miss", f"lookup_{place}", "rescues_per_miss")]
     paging += [("triad, store on tmpfs: bytes in and out a second", "triad_tmpfs", "bytes_per_second"),
                ("... over one thread", "triad_tmpfs", "over_one_thread"), ("... seconds", "triad_tmpfs", "seconds")]
-    limits = [("processor, us a miss: the program's threads", "lookup_tmpfs", "program_cpu_us_per_miss"),
+    limits = [("processor, us a miss: bare program, all threads", "bare", "cpu_us_per_miss"),
+              ("context switches a miss: bare program", "bare", "switches_per_miss"),
+              ("processor, us a miss: the program's threads", "lookup_tmpfs", "program_cpu_us_per_miss"),
               ("... the runtime's", "lookup_tmpfs", "runtime_cpu_us_per_miss"),
               ("wait for a processor, us a miss", "lookup_tmpfs", "wait_for_processor_us_per_miss"),
               ("wait for locks, us a miss", "lookup_tmpfs", "wait_for_locks_us_per_miss"),
               ("context switches a miss", "lookup_tmpfs", "switches_per_miss"),
+              ("system calls a miss", "lookup_tmpfs", "system_calls_per_miss"),
+              ("... futex", "lookup_tmpfs", "futex_calls_per_miss"),
+              ("waits for locks of the kernel a miss", "lookup_tmpfs", "kernel_lock_waits_per_miss"),
+              ("instructions a miss", "lookup_tmpfs", "instructions_per_miss"),
               ("processors that the busiest thread of the runtime takes", "lookup_tmpfs", "busiest_runtime_thread")]
     malloc = [(f"{title}, {name}, ns", name, metric)
               for title, metric in (("remote free", "remote_free_ns"), ("allocate and free", "pair_ns"))

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Looks at the threads of a running program: what they use, and what they wait for (/proc/PID/task, needs root for the
-latter). A look takes time of its own, so a run that is watched is not a run that is timed.
+latter); and counts its events with perf, where that is installed. Both take time of their own, so a run that is watched is
+not a run that is timed.
 """
 
 import dataclasses
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 
 import measured_run
 
 PREPARED = re.compile(rb"prepared after ([0-9.]+) s")
+# perf's name of an event -> the metric. Virtual machines often have no counter of instructions.
+EVENTS = {"instructions": "instructions_per_miss", "raw_syscalls:sys_enter": "system_calls_per_miss",
+          "syscalls:sys_enter_futex": "futex_calls_per_miss", "lock:contention_begin": "kernel_lock_waits_per_miss"}
 _FUTEX = "202"  # x86-64
 _FUTEX_WAIT_PRIVATE = 0x80
 _LOCKED_AND_WAITED_FOR = 2  # what the C library's mutexes wait for; condition variables use another operation
@@ -50,6 +56,7 @@ class ThreadWatch:
         self.sees_waits = True
         self._since = None
         self.seconds = 0.0
+        self.events = {}  # metric -> events a second, of perf
 
     def look(self, process, counts):
         """At all threads of the process tree; `counts`: whether what is measured has begun."""
@@ -81,8 +88,8 @@ class ThreadWatch:
         except (OSError, IndexError):
             pass  # it ended meanwhile
 
-    def figures(self, misses):
-        """name -> value; microseconds are for one miss."""
+    def figures(self, misses, seconds):
+        """metric -> value, of so many misses in so many seconds; microseconds are for one miss."""
         if self.looks < 3 or misses == 0:
             return {}
         all_threads = [thread for thread in self.threads.values() if thread.first]
@@ -97,13 +104,50 @@ class ThreadWatch:
         if self.sees_waits:
             share = sum(thread.locked_out for thread in all_threads) / self.looks
             found["wait_for_locks_us_per_miss"] = share * self.seconds * 1e6 / misses
-        return found
+        return found | {metric: rate * seconds / misses for metric, rate in self.events.items()}
+
+
+class EventCount:
+    """perf stat, attached to a process that runs: counts until the process ends."""
+
+    def __init__(self, process):
+        self._report = tempfile.NamedTemporaryFile(prefix="perf-")
+        self._began = time.monotonic()
+        self._perf = subprocess.Popen(["perf", "stat", "-x", ",", "-e", ",".join(EVENTS), "-p", str(process), "-o",
+                                       self._report.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def available():
+        return shutil.which("perf") is not None
+
+    def finish(self):
+        """metric -> events a second."""
+        seconds = time.monotonic() - self._began
+        try:
+            self._perf.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._perf.terminate()
+            self._perf.wait()
+        with self._report:
+            return {metric: count / seconds for metric, count in parse_events(_read(self._report.name)).items()}
+
+
+def parse_events(text):
+    """metric -> count, of what perf could count."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split(",")
+        if len(words) > 2 and words[2] in EVENTS and words[0].isdigit():
+            found[EVENTS[words[2]]] = int(words[0])
+    return found
 
 
 def watched_run(command, watch, timeout, interval=0.02):
-    """Runs a benchmark program and watches it from the end of its preparation on. A measured_run.Run without a peak."""
+    """Runs a benchmark program and watches it from the end of its preparation on. Returns a measured_run.Run without a peak,
+    and the events a second that perf counted (empty without perf)."""
     output = {"out": b"", "err": b""}
     prepared = threading.Event()
+    events = None
 
     def drain(name, pipe):
         for line in pipe:
@@ -120,12 +164,16 @@ def watched_run(command, watch, timeout, interval=0.02):
             reader.start()
         try:
             while process.poll() is None and time.monotonic() - start < timeout:
+                if prepared.is_set() and events is None and EventCount.available():
+                    events = EventCount(measured_run.tree_of(process.pid)[-1])
                 watch.look(process.pid, prepared.is_set())
                 time.sleep(interval)
         finally:
             timed_out = process.poll() is None
             if timed_out:
                 process.kill()  # the tool; its program ends with it
+            rates = events.finish() if events else {}
         for reader in readers:
             reader.join()
-    return measured_run.Run(time.monotonic() - start, process.returncode, output["out"], output["err"], 0, timed_out)
+    run = measured_run.Run(time.monotonic() - start, process.returncode, output["out"], output["err"], 0, timed_out)
+    return run, rates

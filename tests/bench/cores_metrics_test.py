@@ -33,6 +33,7 @@ class Derived(unittest.TestCase):
     def test_ratios_are_over_one_thread_and_over_swap(self):
         found = bench.derived(self.VALUES, [1, 16])
         self.assertEqual(found["lookup_tmpfs_16", "over_one_thread"][0], 4)
+        self.assertNotIn(("lookup_tmpfs_1", "over_one_thread"), found)
         self.assertEqual(found["triad_tmpfs_16", "over_one_thread"][0], 0.5)
         self.assertEqual(found["lookup_disk_1", "over_swap"], (1.0, 3 / 5, 6 / 4))
         self.assertNotIn(("lookup_disk_16", "over_swap"), found)
@@ -74,14 +75,20 @@ class Waits(unittest.TestCase):
                          "handler": thread_watch.Thread((0, 0, 10), (6_000_000, 0, 110), locked_out=5),
                          "evictor": thread_watch.Thread((0, 0, 0), (1_000_000_000, 0, 0)),
                          "came before": thread_watch.Thread(None, (7, 7, 7))}
-        found = watch.figures(1000)
+        watch.events = {"futex_calls_per_miss": 3000.0}
+        found = watch.figures(1000, 2.0)
         self.assertAlmostEqual(found["program_cpu_us_per_miss"], 4)
         self.assertAlmostEqual(found["runtime_cpu_us_per_miss"], 1006)
         self.assertAlmostEqual(found["wait_for_processor_us_per_miss"], 1)
         self.assertAlmostEqual(found["switches_per_miss"], 0.6)
         self.assertAlmostEqual(found["busiest_runtime_thread"], 0.5)
         self.assertAlmostEqual(found["wait_for_locks_us_per_miss"], 1000)
-        self.assertEqual(watch.figures(0), {})
+        self.assertAlmostEqual(found["futex_calls_per_miss"], 6)
+        self.assertEqual(watch.figures(0, 2.0), {})
+
+    def test_what_perf_cannot_count_is_left_out(self):
+        text = "# started\n<not supported>,,instructions,0,100.00,,\n12,,syscalls:sys_enter_futex,567897,100.00,,\n"
+        self.assertEqual(thread_watch.parse_events(text), {"futex_calls_per_miss": 12})
 
     def test_a_run_is_watched_from_its_preparation_on(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,12 +102,12 @@ class Waits(unittest.TestCase):
                         pathlib.Path(folder, "seen").touch()
 
             watch = Watch()
-            run = thread_watch.watched_run([sys.executable, "-c", script], watch, timeout=60)
+            run, _ = thread_watch.watched_run([sys.executable, "-c", script], watch, timeout=60)
         self.assertEqual((run.status, run.stdout, run.timed_out), (0, b"done\n", False))
-        self.assertIn("switches_per_miss", watch.figures(1))
+        self.assertIn("switches_per_miss", watch.figures(1, 1.0))
 
     def test_a_run_that_does_not_end_is_given_up(self):
-        run = thread_watch.watched_run([sys.executable, "-c", "while True: pass"], thread_watch.ThreadWatch(), timeout=0.3)
+        run, _ = thread_watch.watched_run([sys.executable, "-c", "while True: pass"], thread_watch.ThreadWatch(), timeout=0.3)
         self.assertTrue(run.timed_out)
 
 
