@@ -162,9 +162,11 @@ class BarePager {
 
   void run() {
     std::vector<std::jthread> serving;
+    serving.reserve(shape_.handlers + shape_.evictors);
     for (unsigned i = 0; i < shape_.handlers; ++i) serving.emplace_back([this, i] { serve(handlers_[i], i); });
     for (unsigned i = 0; i < shape_.evictors; ++i) serving.emplace_back([this, i] { evict(i); });
     std::vector<std::jthread> touching;
+    touching.reserve(shape_.threads);
     for (unsigned i = 0; i < shape_.threads; ++i) touching.emplace_back([this, i] { touch(i); });
     if (shape_.touches == 0) {
       measure();

@@ -40,6 +40,7 @@ void run_refill(const RefillShape& shape) {
   const auto start = Clock::now();
   {
     std::vector<std::jthread> threads;
+    threads.reserve(shape.threads);
     for (unsigned i = 0; i < shape.threads; ++i) {
       threads.emplace_back([&, i] {
         Random random(shape.seed * 1000 + i);

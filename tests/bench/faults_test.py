@@ -33,7 +33,7 @@ class Faults(unittest.TestCase):
 
     def test_every_shape_serves_every_touch(self):
         for row, flags in (("1/1/1/1", []), ("4/3/2/2", []), ("4/2/4/1", []), ("2/2/2/2", ["--ranges", "8"]),
-                           ("3/3/1/1", ["--wait", "epoll", "--events", "8"]), ("2/1/1/1", ["--wait", "spin"])):
+                           ("3/3/1/1", ["--wait", "epoll", "--events", "8"]), ("2/1/1/1", ["--wait", "spin", "--touches", "500"])):
             with self.subTest(row=row, flags=flags):
                 found, _ = self.figures("pager", *bench.row_flags(row), *SMALL, *flags)
                 name = row.replace("/", "_")
@@ -47,7 +47,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_prices_check_what_they_count(self):
-        found, left_out = self.figures("prices", "--size", "8M", "--beside", "1")
+        found, left_out = self.figures("prices", "--size", "4M", "--beside", "1")
         self.assertIn(("refill_read_private", "us_beside_1"), found)
         self.assertIn(("miss_by_copy_handler_sleeps", "us_beside_1"), found)
         if not left_out:
