@@ -250,7 +250,8 @@ class Bench:
         jobs = []
         for count in counts:
             if "bare" in parts:
-                jobs += [(f"bare, {count} threads {row}", lambda c=count, r=row: self.bare(c, r)) for row in bare_rows(count)]
+                jobs += [(f"bare, {count} threads {row}", lambda c=count, r=row: self.bare(c, r))
+                         for row in bare_rows(count)]
             if "lookup" in parts:
                 jobs += [(f"look-ups, {count} threads, store on {place}", lambda c=count, p=place: self.lookup(p, c))
                          for place in ("tmpfs", "disk")]
@@ -264,7 +265,8 @@ class Bench:
             chosen = [one for one in self.alloc.subjects(self.build, None) if one[0] != "farheap-huge-pages"]
             chosen = chosen[turn % len(chosen):] + chosen[:turn % len(chosen)]
             for kernel in ("remote", "pairs"):
-                jobs += [(f"{kernel}, {count} threads, {one[0]}", lambda k=kernel, o=one, c=count: self.malloc(k, o, c, turn))
+                jobs += [(f"{kernel}, {count} threads, {one[0]}",
+                          lambda k=kernel, o=one, c=count: self.malloc(k, o, c, turn))
                          for count in malloc_counts if kernel == "pairs" or count % 2 == 0 for one in chosen]
         return jobs
 

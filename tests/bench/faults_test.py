@@ -33,7 +33,8 @@ class Faults(unittest.TestCase):
 
     def test_every_shape_serves_every_touch(self):
         for row, flags in (("1/1/1/1", []), ("4/3/2/2", []), ("4/2/4/1", []), ("2/2/2/2", ["--ranges", "8"]),
-                           ("3/3/1/1", ["--wait", "epoll", "--events", "8"]), ("2/1/1/1", ["--wait", "spin", "--touches", "500"])):
+                           ("3/3/1/1", ["--wait", "epoll", "--events", "8"]),
+                           ("2/1/1/1", ["--wait", "spin", "--touches", "500"])):
             with self.subTest(row=row, flags=flags):
                 found, _ = self.figures("pager", *bench.row_flags(row), *SMALL, *flags)
                 name = row.replace("/", "_")
