@@ -123,9 +123,13 @@ class Run(unittest.TestCase):
         out, errors, _ = self.attacked("fill", "--trace", str(trace))
         self.assertIn("/var/tmp", out)
         self.assertIn("budget_bytes", errors)
+        report = report_of(errors)
+        self.assertIn("doubt", report)
+        self.assertIsNone(report["peak_bytes"])
         read = subprocess.run([TOOL, "report", str(trace)], capture_output=True, text=True, env=ENVIRONMENT, check=False,
                               timeout=60)
         self.assertEqual(read.returncode, 0, read.stderr)
+        self.assertIn("figures cannot be right", read.stdout)
 
     def test_what_becomes_another_user_cannot_open_the_page_anew(self):
         program = ("import os\nos.setresuid(65534, 65534, 65534)\nfor name in os.listdir('/proc/self/fd'):\n"
