@@ -108,6 +108,7 @@ RunSummary summary_of(const Trace& trace) {
   summary.budget_bytes = trace.last().budget_bytes;
   add_counters(summary, trace.last().counters);
   summary.doubt = doubt_of(summary, Machine{});  // it may have run elsewhere
+  if (trace.last().counters_fell) summary.doubt = kCountersFell;
   return summary;
 }
 

@@ -45,6 +45,8 @@ struct RunSummary {
   std::string doubt;   // why the figures cannot be right; empty: they can
 };
 
+inline constexpr char kCountersFell[] = "counts that only grow fell";
+
 // What a run can have used at most.
 struct Machine {
   std::uint64_t memory_bytes = UINT64_MAX;
