@@ -54,13 +54,13 @@ int repair(const HeapArguments& arguments) {
   return kDone;
 }
 
-std::string owner_of(const ForeignPointers::Place& place) {
+std::string owner_of(const ForeignPointers::Place& place, const HeapArguments& arguments) {
   if (place.object_address == 0) return "(no object leads there)";
   ObjectInfo object;
   object.name = place.object;
   object.kind = place.kind;
   object.address = reinterpret_cast<void*>(place.object_address);
-  return label_of(object);
+  return cell_of(object, arguments);
 }
 
 std::string where_in(const ForeignPointers::Place& place) {
@@ -81,12 +81,14 @@ void print_pointers(const HeapArguments& arguments, const ForeignPointers& found
     if (rows.size() > kMostRows) break;
     ObjectInfo object;
     object.type = one.type;
-    rows.push_back({owner_of(one), where_in(one), fmt::format("{}", one.count), fmt::format("{:#x}", one.value),
-                    printable(type_of(object, arguments.long_types))});
+    rows.push_back({owner_of(one, arguments), where_in(one), fmt::format("{}", one.count),
+                    fmt::format("{:#x}", one.value), printable(type_of(object, arguments.long_names))});
   }
-  print_out("{}", fitted(rows, {4, 0}));
+  print_out("{}", arguments.long_names ? aligned(rows) : fitted(rows, {4, 0}));
   const std::uint64_t more = found.places.size() + 1 - rows.size() + found.left_out;
   if (more != 0) print_out("and {} more places; --json lists the first 1000\n", more);
+  say("have those members hold what stays in the heap (farheap::string, farheap::vector, a pointer into the heap), and "
+      "construct the objects anew; what is a number or is never followed does no harm");
 }
 
 Json facts_of(const ForeignPointers::Place& place) {
@@ -99,13 +101,14 @@ Json facts_of(const ForeignPointers::Place& place) {
           {"value", place.value}};
 }
 
-// What it finds is a guess, and no failure.
+// What it finds is a guess: the heap is sound, and the status is one of its own.
 int look_for_pointers(const HeapArguments& arguments) {
   const auto found = Heap::foreign_pointers(arguments.uri);
   if (!found) return failed(found.error());
+  const int status = found->words == 0 ? kDone : kSuspect;
   if (!arguments.json) {
     print_pointers(arguments, *found);
-    return kDone;
+    return status;
   }
   Json places = Json::array();
   for (const ForeignPointers::Place& one : found->places) places.push_back(facts_of(one));
@@ -115,7 +118,7 @@ int look_for_pointers(const HeapArguments& arguments) {
                                  {"foreign_words", found->words},
                                  {"places", std::move(places)},
                                  {"places_left_out", found->left_out}}));
-  return kDone;
+  return status;
 }
 
 }  // namespace

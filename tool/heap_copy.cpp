@@ -35,7 +35,7 @@ namespace {
 
 // Of versions by age, the one that is gone back to, and those behind it, which go.
 struct Return {
-  VersionInfo to;
+  VersionInfo to;  // without a name: there is no such snapshot
   std::vector<VersionInfo> gone;
 };
 
@@ -51,6 +51,17 @@ Return return_to(const std::string& snapshot, const std::vector<VersionInfo>& ve
   return found;
 }
 
+void say_gone(const Return& back, std::string_view word) {
+  for (const VersionInfo& one : back.gone) say(fmt::format("{}: {}", word, described(one)));
+}
+
+// What would be lost is shown before the question. Without a snapshot of that name there is nothing to ask.
+bool is_return_wanted(const HeapArguments& arguments, const std::string& uri, const Return& back) {
+  if (arguments.yes || back.to.name.empty() || !can_ask()) return true;
+  say_gone(back, "would go");
+  return is_wanted(fmt::format("take {} back to {}", base::without_secrets(uri), described(back.to)));
+}
+
 }  // namespace
 
 int heap_roll_back(const HeapArguments& arguments) {
@@ -58,11 +69,12 @@ int heap_roll_back(const HeapArguments& arguments) {
   if (!place) return failed(place.error());
   const auto before = Heap::look(place->uri);
   if (!before) return failed(before.error());
-  if (const Status status = Heap::roll_back(arguments.uri); !status) return failed(status.error());
   const Return done = return_to(place->snapshot, before->versions);
+  if (!is_return_wanted(arguments, place->uri, done)) return kFailed;
+  if (const Status status = Heap::roll_back(arguments.uri); !status) return failed(status.error());
   if (!arguments.json) {
     say(fmt::format("{}: went back to {}", base::without_secrets(place->uri), described(done.to)));
-    for (const VersionInfo& one : done.gone) say(fmt::format("gone: {}", described(one)));
+    say_gone(done, "gone");
     return kDone;
   }
   Json gone = Json::array();

@@ -59,12 +59,12 @@ void print_difference(const HeapArguments& arguments, const HeapDifference& foun
   for (const ObjectDifference& one : found.objects) {
     const ObjectInfo& object = one.what == What::kOnlyInB ? one.b : one.a;
     const bool resized = one.what == What::kChanged && one.a.bytes != one.b.bytes;
-    rows.push_back({label_of(object), std::string(word_of(one.what)), fmt::format("{}", fmt::join(parts_of(one), ", ")),
-                    fmt::format("{}", one.pages),
+    rows.push_back({cell_of(object, arguments), std::string(word_of(one.what)),
+                    fmt::format("{}", fmt::join(parts_of(one), ", ")), fmt::format("{}", one.pages),
                     base::format_size(object.bytes) + (resized ? " -> " + base::format_size(one.b.bytes) : ""),
-                    printable(type_of(object, arguments.long_types))});
+                    printable(type_of(object, arguments.long_names))});
   }
-  print_out("\n{}", arguments.long_types ? aligned(rows) : fitted(rows, {5, 0, 2}));
+  print_out("\n{}", arguments.long_names ? aligned(rows) : fitted(rows, {5, 0, 2}));
 }
 
 void print_json(const HeapArguments& arguments, const HeapDifference& found) {

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "api/heap_reader.hpp"
+#include "base/full_disk.hpp"
 #include "heap_text.hpp"
 #include "heap_verbs.hpp"
 #include "interruption.hpp"
@@ -67,7 +68,7 @@ class Output {
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return fail(errno_error(errno, kWhat, path_));
+      if (written < 0) return fail(why_not(errno));
       bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
     return {};
@@ -79,13 +80,21 @@ class Output {
     const bool closed = close(std::exchange(file_, -1)) == 0;
     if (durable && closed && part_.empty()) return {};
     if (durable && closed && rename(part_.c_str(), path_.c_str()) == 0) return os::make_names_durable(path_, kWhat);
-    const Error error = errno_error(errno, kWhat, path_);
+    const Error error = why_not(errno);
     if (!part_.empty()) (void)unlink(part_.c_str());
     return fail(error);
   }
 
  private:
   Output() = default;
+  [[nodiscard]] Error why_not(int errno_value) const {
+    Error error = errno_error(errno_value, kWhat, path_);
+    if (base::is_full_disk(error)) {
+      const std::filesystem::path absolute = std::filesystem::absolute(path_);
+      error.remedy = base::make_room("export again", shell_word(absolute.parent_path().string()));
+    }
+    return error;
+  }
   std::string path_;  // empty: standard output
   std::string part_;
   int file_ = -1;

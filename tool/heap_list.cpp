@@ -14,19 +14,19 @@ namespace {
 void print_objects(const HeapArguments& arguments, const HeapFacts& facts) {
   std::vector<std::vector<std::string>> rows{{"OBJECT", "COUNT", "BYTES", "TYPE", ""}};
   for (const ObjectInfo& one : facts.objects) {
-    rows.push_back({label_of(one), fmt::format("{}", one.length), base::format_size(one.bytes),
-                    printable(type_of(one, arguments.long_types)), printable(one.description)});
+    rows.push_back({cell_of(one, arguments), fmt::format("{}", one.length), base::format_size(one.bytes),
+                    printable(type_of(one, arguments.long_names)), printable(one.description)});
   }
-  print_out("{}", rows.size() == 1 ? "no objects\n" : arguments.long_types ? aligned(rows) : fitted(rows, {4, 3, 0}));
+  print_out("{}", rows.size() == 1 ? "no objects\n" : arguments.long_names ? aligned(rows) : fitted(rows, {4, 3, 0}));
 }
 
-void print_versions(const HeapFacts& facts) {
+void print_versions(const HeapArguments& arguments, const HeapFacts& facts) {
   std::vector<std::vector<std::string>> rows{{"VERSION", "WHEN", "COMMIT", "PAGES", "BYTES"}};
   for (const VersionInfo& one : facts.versions) {
-    rows.push_back({label_of(one), time_of(one.time_ns), fmt::format("{}", one.commit), fmt::format("{}", one.pages),
-                    base::format_size(one.pages * base::kPageBytes)});
+    rows.push_back({cell_of(one, arguments), time_of(one.time_ns), fmt::format("{}", one.commit),
+                    fmt::format("{}", one.pages), base::format_size(one.pages * base::kPageBytes)});
   }
-  print_out("\n{}", aligned(rows));
+  print_out("\n{}", arguments.long_names ? aligned(rows) : fitted(rows, {0}));
 }
 
 Json head_of(const HeapFacts& facts) {
@@ -82,7 +82,7 @@ int heap_list(const HeapArguments& arguments) {
   if (!facts) return failed(facts.error());
   if (!arguments.json) {
     print_objects(arguments, *facts);
-    print_versions(*facts);
+    print_versions(arguments, *facts);
     return kDone;
   }
   Json json = head_of(*facts);

@@ -43,10 +43,10 @@ int heap_stats(const HeapArguments& arguments) {
   if (usage->snapshots.empty()) return kDone;
   std::vector<std::vector<std::string>> rows{{"SNAPSHOT", "WHEN", "BYTES", "ALONE"}};
   for (const SnapshotUsage& one : usage->snapshots) {
-    rows.push_back({label_of(one.version), time_of(one.version.time_ns),
+    rows.push_back({cell_of(one.version, arguments), time_of(one.version.time_ns),
                     base::format_size(one.version.pages * base::kPageBytes), base::format_size(one.own_bytes)});
   }
-  print_out("\n{}", aligned(rows));
+  print_out("\n{}", arguments.long_names ? aligned(rows) : fitted(rows, {0}));
   return kDone;
 }
 

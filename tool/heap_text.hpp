@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "terminal.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -28,6 +29,13 @@ int failed(const Error& error);
 [[nodiscard]] std::string time_of(std::uint64_t ns);
 [[nodiscard]] std::string label_of(const ObjectInfo& object);
 [[nodiscard]] std::string label_of(const VersionInfo& version);
+
+// In a table, which stays one: longer names are shortened, unless --long asks for all of them.
+template <class Info>
+[[nodiscard]] std::string cell_of(const Info& info, const HeapArguments& arguments) {
+  constexpr std::size_t kMostOfAName = 64;
+  return arguments.long_names ? label_of(info) : shortened(label_of(info), kMostOfAName);
+}
 
 // In a sentence: "the snapshot 'monday' (commit 3, of 2026-01-01 12:00:00)".
 [[nodiscard]] std::string described(const VersionInfo& version);

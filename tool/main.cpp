@@ -297,7 +297,6 @@ class CommandLine {
         {"stats", "heap stats", HeapArguments::kStats, nullptr, true},
         {"snapshot", "heap snapshot", HeapArguments::kSnapshot, "The snapshot's", true},
         {"compact", "heap compact", HeapArguments::kCompact, nullptr, true},
-        {"rollback", "heap rollback", HeapArguments::kRollBack, nullptr, true},
     };
     for (const HeapVerb& one : kVerbs) {
       CLI::App* verb = add_verb(heap, one.name, one.full_name);
@@ -305,10 +304,11 @@ class CommandLine {
       if (one.wants_name != nullptr) verb->add_option("NAME", heap_.name, one.wants_name)->required(one.needs_name);
       if (one.has_json) verb->add_flag("--json", heap_.json, "For machines");
       add_wait(verb);
-      if (one.what == HeapArguments::kList) add_long_types(verb);
+      if (one.what == HeapArguments::kList || one.what == HeapArguments::kStats) add_long_names(verb);
       verb->callback([this, what = one.what] { status_ = heap_verb(what); });
     }
     add_heap_remove(heap);
+    add_heap_roll_back(heap);
     add_heap_diff(heap);
     add_heap_export(heap);
     add_heap_check(heap);
@@ -321,8 +321,8 @@ class CommandLine {
         ->check(CLI::Range(0.0, 1e6));
   }
 
-  void add_long_types(CLI::App* verb) {
-    verb->add_flag("--long", heap_.long_types, "All of each type's name, and lines as long as that takes");
+  void add_long_names(CLI::App* verb) {
+    verb->add_flag("--long", heap_.long_names, "All of each name and type, and lines as long as that takes");
   }
 
   void add_heap_remove(CLI::App* heap) {
@@ -335,16 +335,30 @@ class CommandLine {
     verb->callback([this] { status_ = heap_verb(HeapArguments::kRemove); });
   }
 
+  void add_heap_roll_back(CLI::App* heap) {
+    CLI::App* verb = add_verb(heap, "rollback", "heap rollback");
+    verb->add_option("URI", heap_.uri, "The heap, which nobody may write; or URI@SNAPSHOT: by default the newest one")
+        ->required();
+    verb->add_flag("--yes", heap_.yes, "Do not ask, which is done on a terminal only");
+    verb->add_flag("--json", heap_.json, "For machines");
+    add_wait(verb);
+    verb->callback([this] { status_ = heap_verb(HeapArguments::kRollBack); });
+  }
+
   void add_heap_check(CLI::App* heap) {
     CLI::App* verb = add_verb(heap, "check", "heap check");
     verb->add_option("URI", heap_.uri, "The heap: file:FILE, lmdb:FILE, decorators before it")->required();
     verb->add_flag("--data", heap_.data, "Read all pages, too: a store with checksums tells which are damaged");
     verb->add_flag("--pointers", heap_.pointers,
                    "Look for pointers out of the heap, too: a guess, by what their values look like");
+    add_long_names(verb);
     verb->add_flag("--repair", heap_.repair,
                    "Make a damaged heap anew out of the versions that are whole; its files stay as FILE.damaged");
     verb->add_flag("--json", heap_.json, "For machines");
-    verb->footer("\nThe exit status is 1 if it is damaged, and with --repair if no version is whole.");
+    verb->footer(
+        "\nThe exit status is 1 if it is damaged, and with --repair if no version is whole; with --pointers it is 3 if "
+        "the "
+        "heap is sound and there is what looks like a pointer out of it.");
     add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kCheck); });
   }
@@ -367,7 +381,7 @@ class CommandLine {
     verb->add_option("A", heap_.uri, "A version: URI of the newest one, or URI@SNAPSHOT")->required();
     verb->add_option("B", heap_.other, "Another one of the same heap, or of its copy")->required();
     verb->add_flag("--json", heap_.json, "For machines");
-    add_long_types(verb);
+    add_long_names(verb);
     verb->footer("\nThe cost follows what differs, and how many objects there are; of two copies, all pages are read.");
     add_wait(verb);
     verb->callback([this] { status_ = heap_verb(HeapArguments::kDiff); });

@@ -74,7 +74,8 @@ int manual() {
   print_verbs_for_manual();
   print_options_for_manual();
   print_out(
-      ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. \\fBfarheap run\\fR returns the program's own status, 128 and "
+      ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 what was looked for was found (\\fBfarheap heap check "
+      "--pointers\\fR). \\fBfarheap run\\fR returns the program's own status, 128 and "
       "the signal's number when it was killed, 127 when the program was not found and 126 when it cannot be "
       "executed. A program ends with 71 when the runtime cannot start in it, and with 74 when it cannot go on, as when "
       "its store fails.\n");

@@ -170,6 +170,11 @@ std::string program_of_loader(std::span<const std::string> words) {
   return words.empty() ? "" : words.front();
 }
 
+std::string loaded_by(const std::string& path, const std::vector<std::string>& words) {
+  if (!is_own_loader(path)) return {};
+  return program_of_loader(std::span(words).subspan(std::min<std::size_t>(1, words.size())));
+}
+
 Status check_program(const std::string& path, const std::vector<std::string>& words) {
   std::string at = path;
   for (int depth = 0; depth < kDeepestScript; ++depth) {
@@ -182,7 +187,7 @@ Status check_program(const std::string& path, const std::vector<std::string>& wo
       const auto elf = read_elf(*head);
       if (!elf) return refuse(at, elf.error().why, "");
       if (elf->interpreter.empty() && is_own_loader(at)) {
-        const std::string loaded = program_of_loader(std::span(words).subspan(std::min<std::size_t>(1, words.size())));
+        const std::string loaded = loaded_by(at, words);
         // Without a slash the loader looks for it among libraries; what is not there, it says itself.
         if (loaded.find('/') == std::string::npos || access(loaded.c_str(), F_OK) != 0) return {};
         at = loaded;

@@ -26,6 +26,8 @@ namespace farheap::tool {
 
 // The program that the dynamic loader is to run, by the words after its name; empty if it only shows something.
 [[nodiscard]] std::string program_of_loader(std::span<const std::string> words);
+// The same of a whole command; empty, too, if the program at `path` is not the loader of this machine's C library.
+[[nodiscard]] std::string loaded_by(const std::string& path, const std::vector<std::string>& words);
 
 // The first bytes of an ELF file, read for what matters here.
 struct ElfSummary {

@@ -158,6 +158,7 @@ std::string report_html(const Trace& trace) {
   for (const auto& line : report_lines(summary)) text += "<p>" + escaped(line) + "</p>\n";
   if (!trace.end) text += "<p class=\"note\">" + escaped(cut_off_note(trace)) + "</p>\n";
   const auto ranges = whole_ranges(trace);
+  if (!summary.doubt.empty()) return text + "</body></html>\n";
   text += charts(trace) + range_table(ranges, trace.last().heap_address) + process_table(trace, ranges);
   return text + "</body></html>\n";
 }

@@ -107,6 +107,8 @@ RunSummary summary_of(const Trace& trace) {
   summary.seconds = trace.last().seconds;
   summary.budget_bytes = trace.last().budget_bytes;
   add_counters(summary, trace.last().counters);
+  summary.doubt = doubt_of(summary, Machine{});  // it may have run elsewhere
+  if (trace.last().counters_fell) summary.doubt = kCountersFell;
   return summary;
 }
 
@@ -117,8 +119,10 @@ std::string cut_off_note(const Trace& trace) {
 
 std::string report_text(const Trace& trace, bool unicode) {
   std::string text;
-  for (const auto& line : report_lines(summary_of(trace))) text += printable(line) + "\n";
+  const RunSummary summary = summary_of(trace);
+  for (const auto& line : report_lines(summary)) text += printable(line) + "\n";
   if (!trace.end) text += cut_off_note(trace) + "\n";
+  if (!summary.doubt.empty()) return text;
   return text + plots(trace, unicode) + range_table(trace);
 }
 

@@ -217,7 +217,7 @@ void print_report(const RunSummary& summary, const base::Options& options) {
     return;
   }
   // That nothing was paged at all is said even to those who want no report.
-  const bool unreached = summary.processes == 0;
+  const bool unreached = summary.processes == 0 && summary.doubt.empty();
   if (options.quiet && !unreached) return;
   for (const auto& line : report_lines(summary)) {
     say(unreached ? coloured(Colour::kRed, line, true) : line);
@@ -267,6 +267,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   const Sample whole = Sampler(shared->page()).take();
   add_counters(summary, whole.counters);
   summary.used_again_bytes = used_again(whole);
+  summary.doubt = doubt_of(summary, Machine::here());
+  summary.loaded = loaded_by(path, arguments.command);
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;

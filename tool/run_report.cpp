@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -30,6 +33,14 @@ constexpr double kOverBudget = 1.25;
 constexpr double kThrashes = 0.50;
 // Below it there is room for a smaller budget.
 constexpr double kHardlyNoticed = 0.05;
+
+// In JSON: what the processes of a run say, and the tool does not know by itself.
+constexpr const char* kFiguresOfProcesses[] = {
+    "peak_bytes",       "processes",           "failed_starts",    "paging_processes",
+    "faults",           "faults_fresh",        "faults_probation", "faults_store",
+    "faults_waited",    "guard_fetches",       "bytes_read",       "bytes_written",
+    "bytes_read_ahead", "pages_dropped_clean", "stall_seconds",    "stall_no_room_seconds",
+    "store_full_waits", "used_again_bytes"};
 
 // What to do where a store was full. Where it is another program's, df shows nothing of it.
 std::string room_in(const std::string& store) {
@@ -129,14 +140,88 @@ std::uint64_t used_again(const Sample& whole) {
   return bytes;
 }
 
+Machine Machine::here() {
+  Machine machine;
+  struct sysinfo facts{};
+  if (sysinfo(&facts) == 0) machine.memory_bytes = (facts.totalram + facts.totalswap) * facts.mem_unit;
+  machine.processors = static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_CONF), 1L));
+  return machine;
+}
+
+std::string doubt_of(const RunSummary& summary, const Machine& machine) {
+  // Of each processor, in a second, and far more than any does.
+  constexpr double kMostBytes = 1e12, kMostFaults = 1e9, kMostProcesses = 1e5;
+  constexpr double kMostThreads = 1 << 22;  // the kernel numbers no more
+  const double seconds = std::max(summary.seconds, 1.0);
+  const double work = seconds * static_cast<double>(machine.processors);
+  const auto beyond = [](std::uint64_t figure, double most) { return static_cast<double>(figure) > most; };
+  if (summary.peak_bytes > machine.memory_bytes) {
+    return fmt::format("a peak of {}, and the machine has {}", format_size(summary.peak_bytes),
+                       format_size(machine.memory_bytes));
+  }
+  for (const auto& [bytes, what] : {std::pair{summary.bytes_read, "read"},
+                                    {summary.bytes_written, "written"},
+                                    {summary.bytes_read_ahead, "read ahead"}}) {
+    if (beyond(bytes, kMostBytes * work)) return fmt::format("{} {} in {:.1f} s", format_size(bytes), what, seconds);
+  }
+  for (const std::uint64_t faults :
+       {summary.faults, summary.faults_fresh, summary.faults_probation, summary.faults_store, summary.faults_waited,
+        summary.guard_fetches, summary.pages_dropped_clean, summary.store_full_waits}) {
+    if (beyond(faults, kMostFaults * work)) return fmt::format("{} faults in {:.1f} s", faults, seconds);
+  }
+  for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts}) {
+    if (beyond(processes, kMostProcesses * work)) return fmt::format("{} processes in {:.1f} s", processes, seconds);
+  }
+  for (const double stall : {summary.stall_seconds, summary.stall_no_room_seconds}) {
+    if (stall > kMostThreads * seconds) return fmt::format("{:.0f} s of waiting in {:.1f} s", stall, seconds);
+  }
+  return {};
+}
+
+namespace {
+
+// The loader's status for what it cannot find; it has said what.
+bool did_not_load(const RunSummary& summary) {
+  constexpr int kStatusOfLoader = 127;
+  return summary.processes == 0 && summary.exit_status == kStatusOfLoader && summary.signal == 0;
+}
+
+std::vector<std::string> not_loaded_lines(const RunSummary& summary) {
+  if (!summary.loaded.empty()) {
+    return {fmt::format("{} DID NOT RUN: the loader {} could not find it, or a library that it needs.", summary.loaded,
+                        summary.command.front()),
+            summary.loaded.find('/') == std::string::npos
+                ? "next: name the program with its path; without a slash the loader looks for it among the libraries"
+                : fmt::format("next: `ldd {}`; it shows whether it is there, and which library is not",
+                              shell_word(summary.loaded))};
+  }
+  return {
+      fmt::format("WARNING: {} ended with status 127. If the loader wrote above what it could not find, it DID NOT "
+                  "RUN; otherwise it RAN WITHOUT FARHEAP: nothing was paged and no budget was kept.",
+                  summary.command.front())};
+}
+
+// What the tool knows by itself.
+std::vector<std::string> doubtful_lines(const RunSummary& summary) {
+  return {fmt::format("{} {} after {:.1f} s with a budget of {}", summary.command.front(), how_it_ended(summary),
+                      summary.seconds, format_size(summary.budget_bytes)),
+          fmt::format("its figures cannot be right ({}), so none is shown: a process of the run has written over them",
+                      summary.doubt),
+          "next: " + next_step(summary)};
+}
+
+}  // namespace
+
 bool did_not_start(const RunSummary& summary) { return summary.failed_starts != 0 && summary.processes == 0; }
 
 std::vector<std::string> report_lines(const RunSummary& summary) {
+  if (!summary.doubt.empty()) return doubtful_lines(summary);
   if (did_not_start(summary)) {
     return {
         fmt::format("{} DID NOT RUN: Farheap could not come up in it, for the reason above.", summary.command.front()),
         "next: " + next_step(summary)};
   }
+  if (did_not_load(summary)) return not_loaded_lines(summary);
   if (summary.processes == 0) {
     return {fmt::format("WARNING: {} RAN WITHOUT FARHEAP: nothing was paged and no budget was kept.",
                         summary.command.front()),
@@ -176,6 +261,10 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
 }
 
 std::string next_step(const RunSummary& summary) {
+  if (!summary.doubt.empty()) {
+    return "look for the process that wrote there: one of another user, or one with a fault of its own "
+           "(docs/security.md)";
+  }
   if (summary.failed_starts != 0) return "`farheap doctor`; it shows what a run needs and what is missing";
   if (summary.processes == 0) return {};
   const auto peak = static_cast<double>(summary.peak_bytes);
@@ -216,7 +305,7 @@ std::string next_step(const RunSummary& summary) {
 }
 
 std::string report_json(const RunSummary& summary) {
-  const nlohmann::ordered_json report = {
+  nlohmann::ordered_json report = {
       {"format", kJsonFormat},
       {"command", summary.command},
       {"store", summary.store},
@@ -244,6 +333,10 @@ std::string report_json(const RunSummary& summary) {
       {"used_again_bytes", summary.used_again_bytes},
       {"next", next_step(summary)},
   };
+  if (!summary.doubt.empty()) {
+    for (const char* const figure : kFiguresOfProcesses) report[figure] = nullptr;
+    report["doubt"] = summary.doubt;
+  }
   // Arguments need not be UTF-8.
   return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -40,7 +40,23 @@ struct RunSummary {
   double stall_no_room_seconds = 0;
   std::uint64_t store_full_waits = 0;
   std::uint64_t used_again_bytes = 0;  // 0: not known
+
+  std::string loaded;  // the program that `command` has the C library's loader load; empty: that is no loader
+  std::string doubt;   // why the figures cannot be right; empty: they can
 };
+
+inline constexpr char kCountersFell[] = "counts that only grow fell";
+
+// What a run can have used at most.
+struct Machine {
+  std::uint64_t memory_bytes = UINT64_MAX;
+  std::uint64_t processors = 8192;
+  [[nodiscard]] static Machine here();
+};
+
+// Why the counters of a run cannot be right, as "18.0 EiB were read in 0.2 s"; empty if they can. Any process of the
+// run can write anything to them, also who has become another user.
+[[nodiscard]] std::string doubt_of(const RunSummary& summary, const Machine& machine);
 
 // Takes the counters of a run over.
 void add_counters(RunSummary& summary, const CounterValues& counters);
@@ -54,7 +70,7 @@ void add_counters(RunSummary& summary, const CounterValues& counters);
 [[nodiscard]] bool did_not_start(const RunSummary& summary);
 // Lines without prefix, for people.
 [[nodiscard]] std::vector<std::string> report_lines(const RunSummary& summary);
-// One JSON object in one line.
+// One JSON object in one line. Figures that cannot be right are null.
 [[nodiscard]] std::string report_json(const RunSummary& summary);
 // The next command and why; empty when the runtime never came up.
 [[nodiscard]] std::string next_step(const RunSummary& summary);

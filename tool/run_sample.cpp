@@ -66,8 +66,12 @@ Sample Sampler::take() {
   }
   sample.counters = counter_values(page_.counters);
   // Any process of the run can write to them.
-  if (!sample.counters.not_below(counters_)) sample.counters = counters_;
+  if (!sample.counters.not_below(counters_)) {
+    sample.counters = counters_;
+    fell_ = true;
+  }
   counters_ = sample.counters;
+  sample.counters_fell = fell_;
   return sample;
 }
 

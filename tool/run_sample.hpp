@@ -66,6 +66,7 @@ struct Sample {
   std::uint64_t budget_bytes = 0;
   std::uint64_t heap_address = 0;  // where the heap begins in every process; 0 before the first one is up
   CounterValues counters;
+  bool counters_fell = false;  // in this run, so far: somebody has written over them, and they are as they were before
   std::vector<ProcessSample> processes;
   std::vector<RangeSample> ranges;  // only those where something happened
 };
@@ -86,6 +87,7 @@ class Sampler {
   const base::RunPage& page_;
   std::map<std::size_t, Seen> seen_;  // by slot
   CounterValues counters_;            // as they were last
+  bool fell_ = false;
 };
 
 [[nodiscard]] nlohmann::ordered_json sample_json(const Sample& sample);

@@ -160,13 +160,15 @@ nlohmann::ordered_json sample_json(const Sample& sample) {
   }
   auto ranges = nlohmann::ordered_json::array();
   for (const auto& one : sample.ranges) ranges.push_back(range_json(one));
-  return {{"seconds", std::round(sample.seconds * 1e6) / 1e6},
-          {"resident_bytes", sample.resident_bytes},
-          {"budget_bytes", sample.budget_bytes},
-          {"heap_address", sample.heap_address},
-          {"counters", std::move(counters)},
-          {"processes", std::move(processes)},
-          {"ranges", std::move(ranges)}};
+  nlohmann::ordered_json json = {{"seconds", std::round(sample.seconds * 1e6) / 1e6},
+                                 {"resident_bytes", sample.resident_bytes},
+                                 {"budget_bytes", sample.budget_bytes},
+                                 {"heap_address", sample.heap_address},
+                                 {"counters", std::move(counters)},
+                                 {"processes", std::move(processes)},
+                                 {"ranges", std::move(ranges)}};
+  if (sample.counters_fell) json["counters_fell"] = true;
+  return json;
 }
 
 Result<Sample> parse_sample(const nlohmann::json& object) {
@@ -182,6 +184,7 @@ Result<Sample> parse_sample(const nlohmann::json& object) {
     sample.counters.*one.value = counters.number(one.name);
   }
   members.take_over(counters.wrong());
+  if (members.has("counters_fell")) sample.counters_fell = members.truth("counters_fell");
   std::string wrong;
   for (const auto& one : members.list("processes")) {
     wrong.clear();

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "base/environment.hpp"
+#include "base/full_disk.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -35,7 +36,7 @@ void put(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(),
 Status finish_output() {
   if (std::fflush(stdout) != 0) return fail(errno_error(errno, "cannot write", "standard output"));
   if (std::ferror(stdout) == 0) return {};
-  return fail(ErrorCode::kIo, "cannot write", "standard output", "a part of it was refused", "look for a full disk");
+  return fail(ErrorCode::kIo, "cannot write", "standard output", "a part of it was refused", base::make_room());
 }
 
 void put_error(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
@@ -49,12 +50,14 @@ int wrong_usage(const Error& error) {
   return kUsage;
 }
 
+bool can_ask() { return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
+
 bool is_wanted(const std::string& what) {
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return true;
+  if (!can_ask()) return true;
   put_error(fmt::format("{}? [y/N] ", what));
   const int answer = std::getchar();
   if (answer == 'y' || answer == 'Y') return true;
-  say("nothing is removed");
+  say("nothing is changed");
   return false;
 }
 
@@ -70,6 +73,23 @@ std::string printable(std::string_view text) {
   std::string result(text);
   std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
   return result;
+}
+
+namespace {
+
+// Of UTF-8, a byte in the middle of a character.
+bool is_inner(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+}  // namespace
+
+std::string shortened(const std::string& text, std::size_t most) {
+  constexpr std::string_view kMore = "...";
+  if (text.size() <= most) return text;
+  std::size_t end = (most - kMore.size()) * 2 / 3;
+  std::size_t rest = text.size() - (most - kMore.size() - end);
+  while (end > 0 && is_inner(text[end])) --end;
+  while (rest < text.size() && is_inner(text[rest])) ++rest;
+  return text.substr(0, end) + std::string(kMore) + text.substr(rest);
 }
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
@@ -101,7 +121,7 @@ void cut(std::string& text, std::size_t most) {
   constexpr std::string_view kMore = "...";
   if (text.size() <= most) return;
   std::size_t end = most - kMore.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  while (end > 0 && is_inner(text[end])) --end;
   text.resize(end);
   text += kMore;
 }

@@ -41,12 +41,16 @@ int wrong_usage(const Error& error);
 
 // Whether to do what cannot be undone: asked on a terminal; elsewhere nobody can be. "remove X" -> "remove X? [y/N]".
 [[nodiscard]] bool is_wanted(const std::string& what);
+[[nodiscard]] bool can_ask();
 
 // As a shell reads it back. A word that needs no quotes stays as it is.
 [[nodiscard]] std::string shell_word(const std::string& word);
 
 // Control characters would move the cursor.
 [[nodiscard]] std::string printable(std::string_view text);
+
+// What is longer than `most` bytes keeps its beginning and its end, with "..." between.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
 
 // Rows of equal length as aligned columns, each line ended; the last column is not padded.
 [[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& rows);

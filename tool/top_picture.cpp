@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/units.hpp"
+#include "run_report.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -109,12 +110,28 @@ std::vector<RangeSample> hottest(std::vector<RangeSample> ranges, std::size_t mo
   return ranges;
 }
 
+namespace {
+
+std::string doubt_of(const Sample& now) {
+  if (now.counters_fell) return kCountersFell;
+  RunSummary summary;
+  summary.seconds = now.seconds;
+  add_counters(summary, now.counters);
+  return tool::doubt_of(summary, Machine::here());
+}
+
+}  // namespace
+
 std::string picture_text(const RunPicture& run) {
   const Rates rates(run.now.seconds - run.before.seconds);
   const auto number = [&](auto what) { return rates.number(grown(run, what)); };
   const auto bytes = [&](auto what) { return rates.bytes(grown(run, what)); };
   std::string text = fmt::format("{}  (process {}, {:.1f} s)\n", coloured(Colour::kBold, printable(run.command)),
                                  run.tool, run.now.seconds);
+  if (const std::string doubt = doubt_of(run.now); !doubt.empty()) {
+    return text +
+           fmt::format("  its figures cannot be right ({}): a process of the run has written over them\n", doubt);
+  }
   text += fmt::format("  memory  {} of {}  {}  peak {}\n", format_size(run.now.resident_bytes),
                       format_size(run.now.budget_bytes), bar(run.now.resident_bytes, run.now.budget_bytes),
                       format_size(run.now.counters.peak_bytes));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The verbs of the command line: what each takes and the function that does it, one source file each. Every
-// function answers the exit status: 0, 1 failed, 2 wrong usage (`run`: the program's own). Data goes to standard
-// output, everything else to standard error.
+// function answers the exit status: 0, 1 failed, 2 wrong usage, 3 found what it looked for and what nobody wants
+// (`run`: the program's own). Data goes to standard output, everything else to standard error.
 //
 // Thread-safety: the tool has one thread.
 #pragma once
@@ -17,6 +17,7 @@ namespace farheap::tool {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kSuspect = 3;     // nothing failed; what was found wants to be looked at
 inline constexpr int kJsonFormat = 1;  // "format" of every JSON this tool prints
 
 struct Verb {
@@ -108,11 +109,11 @@ struct HeapArguments {
   bool json = false;
   bool newest_only = false;  // copy
   bool own_bytes = false;    // copy
-  bool long_types = false;   // ls, diff: all of a type's name
+  bool long_names = false;   // tables: all of each name
   bool data = false;         // check
   bool pointers = false;     // check
   bool repair = false;       // check
-  bool yes = false;          // rm: do not ask
+  bool yes = false;          // rm, rollback: do not ask
   double wait = -1;          // seconds, for whoever has the heap open; negative: as usual
 };
 int heap(const HeapArguments& arguments);

@@ -23,6 +23,8 @@ using segment::Snapshot;
 using segment::Superblock;
 using segment::Versions;
 
+constexpr char kWhat[] = "cannot copy the heap";
+
 std::array<std::byte, 16> new_id() {
   const std::uint64_t words[2] = {base::random_number(), base::random_number()};
   std::array<std::byte, 16> id{};
@@ -92,8 +94,8 @@ Result<Wanted> choose(Versions& versions, const HeapPlace& from, bool newest_onl
   }
   const auto found = std::ranges::find_if(*snapshots, [&](const Snapshot& one) { return from.snapshot == one.name; });
   if (found == snapshots->end()) {
-    return fail(ErrorCode::kNotFound, "cannot copy the heap", from.uri + "@" + from.snapshot,
-                "it has no snapshot of that name", "farheap heap ls lists them");
+    return fail(ErrorCode::kNotFound, kWhat, from.uri + "@" + from.snapshot, "it has no snapshot of that name",
+                "farheap heap ls lists them");
   }
   wanted.newest = {found->map, found->pages, found->commit, found->time_ns, new_id()};
   wanted.pages = found->pages;
@@ -108,7 +110,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
   auto versions = Versions::open_to_read(**source, **lock);
   if (!versions) return fail(std::move(versions.error()));
   if ((*versions)->last_commit().is_unfinished()) {
-    return fail(ErrorCode::kNotFound, "cannot copy the heap", from.uri, "who began to create it did not end that");
+    return fail(ErrorCode::kNotFound, kWhat, from.uri, "who began to create it did not end that");
   }
   auto wanted = choose(**versions, from, options.newest_only);
   if (!wanted) return fail(std::move(wanted.error()));
@@ -129,23 +131,26 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
   return {};
 }
 
+Status fill(const HeapPlace& from, const NewPlace& to, const CopyOptions& options) {
+  if (options.share_bytes && !options.newest_only && from.snapshot.empty() && is_plain_file(from) &&
+      is_plain_file(to.place())) {
+    auto shared = share_bytes(from, to, options);
+    if (!shared) return fail(std::move(shared.error()));
+    if (*shared) return {};
+  }
+  return copy_versions(from, to, options);
+}
+
 }  // namespace
 
 Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions& options) {
   auto source = HeapPlace::parse(from);
   if (!source) return fail(std::move(source.error()));
   if (Status is = source->check_is_heap(HeapPlace::Use::kRead); !is) return is;
-  auto target = api::NewPlace::claim(to, "cannot copy the heap");
+  auto target = api::NewPlace::claim(to, kWhat);
   if (!target) return fail(std::move(target.error()));
-  bool shared = false;
-  if (options.share_bytes && !options.newest_only && source->snapshot.empty() && is_plain_file(*source) &&
-      is_plain_file(target->place())) {
-    auto done = share_bytes(*source, *target, options);
-    if (!done) return fail(std::move(done.error()));
-    shared = *done;
-  }
-  if (!shared) {
-    if (Status status = copy_versions(*source, *target, options); !status) return status;
+  if (Status done = fill(*source, *target, options); !done) {
+    return fail(target->told(std::move(done.error()), kWhat, "copy it again"));
   }
   target->keep();
   return {};

@@ -15,6 +15,7 @@
 
 #include "api/heap_lock.hpp"
 #include "api/heap_store.hpp"
+#include "base/full_disk.hpp"
 #include "base/uri_path.hpp"
 #include "base/without_secrets.hpp"
 #include "os/named_file.hpp"
@@ -123,6 +124,9 @@ Status HeapPlace::check_is_there() const {
   auto there = is_there();
   if (!there) return fail(std::move(there.error()));
   if (*there) return {};
+  if (is_file_store() && !is_half_removed()) {
+    if (Status lost = store::check_for_lost_file(file, kWhat); !lost) return lost;
+  }
   return fail(ErrorCode::kNotFound, kWhat, base::without_secrets(uri),
               is_on_server() ? "there is nothing of that name" : file + " does not exist",
               is_on_server() ? "a program makes one when it creates its heap; `farheap store ls` lists what is there"
@@ -223,6 +227,15 @@ Status HeapPlace::check_is_writable() const {
   if (is_on_server() || faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT) return {};
   return fail(errno_error(errno, "cannot open the heap for writing", file,
                           "open it to be read, if you may read it; only its owner and root write it"));
+}
+
+Error HeapPlace::no_room(Error error, const char* what, std::string_view stands, std::string_view again) const {
+  error.what = what;
+  error.why = fmt::format("there is no room in its store ({}); {}", error.why, stands);
+  error.subject = base::without_secrets(uri);
+  error.remedy = is_on_server() ? fmt::format("make room, and {}", again)
+                                : base::make_room(again, std::filesystem::path(locked).parent_path().string());
+  return error;
 }
 
 bool HeapPlace::is_half_removed() const { return !is_on_server() && exists(leaving_file()); }

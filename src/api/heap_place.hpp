@@ -31,7 +31,7 @@ struct HeapPlace {
   [[nodiscard]] Result<bool> is_there() const;
   // Of a heap that is in a file: nothing is in that.
   [[nodiscard]] bool is_empty_file() const;
-  // Nothing if it is; kNotFound, in words, if not.
+  // Nothing if it is; kNotFound, in words, if not, and kCorrupt if the table of its blocks is left alone.
   [[nodiscard]] Status check_is_there() const;
   // Before anything is made beside it: kNotFound, too, for a file with nothing in it, kInvalidArgument for what is no
   // store of Farheap, kCorrupt for a heap whose table of blocks is lost; kPermission where it is to be written and
@@ -48,6 +48,9 @@ struct HeapPlace {
   [[nodiscard]] Status set_mode(unsigned mode) const;
   // kPermission, in words, if its file may be read and not written.
   [[nodiscard]] Status check_is_writable() const;
+
+  // A full disk, told of what is done with the heap (`what`), what of it is whole (`stands`), and what to do again.
+  [[nodiscard]] Error no_room(Error error, const char* what, std::string_view stands, std::string_view again) const;
 
   // Removes the store. Whoever is killed in the middle leaves a removal that was begun: the next one who creates or
   // removes a heap there ends it. Requires: the lock is held alone; the store is closed.

@@ -67,6 +67,10 @@ Status write_both_superblocks(const HeapPlace& place, HeapLock& lock) {
 Status remove_earlier_attempt(const HeapPlace& to, const Superblock& like) {
   auto there = to.is_there();
   if (!there) return fail(std::move(there.error()));
+  // Its file has the heap's name already: the table, of which there is no need, was left behind.
+  if (!*there && to.is_file_store() && unlink(to.others.front().c_str()) != 0 && errno != ENOENT) {
+    return fail(errno_error(errno, kWhat, to.others.front()));
+  }
   if (!*there) return {};
   auto lock = HeapLock::take(to, HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));

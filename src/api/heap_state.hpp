@@ -84,6 +84,8 @@ struct Heap::State final : api::ForkWatcher {
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
+  // The same, and a full disk is told as the store tells it.
+  [[nodiscard]] Status try_commit(segment::KeptSegment::Kind kind, std::string_view name);
   [[nodiscard]] Error no_room(Error error) const;
   // Requires: the directory and the allocator's books are at rest.
   [[nodiscard]] Status check_own_books();
@@ -111,6 +113,8 @@ struct Heap::State final : api::ForkWatcher {
   enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books
   static Result<Heap> make(std::string_view uri, const HeapOptions& options, How how);
   // Requires: the lock is held, by the state or by whoever calls.
+  static Result<Heap> make_new(std::string_view uri, const HeapOptions& options,
+                               segment::KeptSegment::Settings& settings, std::chrono::milliseconds wait);
   static Result<Heap> start(std::unique_ptr<State> state, std::unique_ptr<Store> store, const HeapOptions& options,
                             How how, const segment::KeptSegment::Settings& settings);
 };

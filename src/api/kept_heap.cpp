@@ -23,6 +23,8 @@
 namespace farheap {
 namespace {
 
+constexpr char kCannotCreate[] = "cannot create the heap";
+constexpr char kAgain[] = "create it again";
 constexpr std::uint64_t kLeastMemory = 16 * base::kMiB;
 
 Result<segment::KeptSegment::Settings> settings_of(const HeapOptions& options) {
@@ -56,25 +58,30 @@ Status check_for_lost_table(const api::HeapPlace& place, Store& store) {
 
 }  // namespace
 
+// Nothing of it is left on failure.
+Result<Heap> Heap::State::make_new(std::string_view uri, const HeapOptions& options,
+                                   segment::KeptSegment::Settings& settings, std::chrono::milliseconds wait) {
+  auto fresh = api::NewPlace::claim(uri, kCannotCreate, wait);
+  if (!fresh) return fail(std::move(fresh.error()));
+  auto store = fresh->open();
+  if (!store) return fail(fresh->told(std::move(store.error()), kCannotCreate, kAgain));
+  settings.leases = &fresh->lock();
+  auto heap =
+      start(std::make_unique<State>(fresh->place(), nullptr), std::move(*store), options, How::kCreate, settings);
+  if (!heap) return fail(fresh->told(std::move(heap.error()), kCannotCreate, kAgain));
+  Status status = heap->state_->try_commit(segment::KeptSegment::Kind::kCommit, {});
+  if (status) status = fresh->place().set_mode(options.mode);
+  if (status) status = fresh->let_readers_in();
+  if (!status) return fail(fresh->told(std::move(status.error()), kCannotCreate, kAgain));
+  heap->state_->lock = fresh->keep_with_lock();
+  return heap;
+}
+
 Result<Heap> Heap::State::make(std::string_view uri, const HeapOptions& options, How how) {
   auto settings = settings_of(options);
   if (!settings) return fail(std::move(settings.error()));
   const auto wait = options.wait.value_or(api::Patience::usual());
-  if (how == How::kCreate) {
-    auto fresh = api::NewPlace::claim(uri, "cannot create the heap", wait);  // of which nothing is left on failure
-    if (!fresh) return fail(std::move(fresh.error()));
-    auto store = fresh->open();
-    if (!store) return fail(std::move(store.error()));
-    settings->leases = &fresh->lock();
-    auto heap = start(std::make_unique<State>(fresh->place(), nullptr), std::move(*store), options, how, *settings);
-    if (!heap) return heap;
-    Status status = heap->commit();
-    if (status) status = fresh->place().set_mode(options.mode);
-    if (status) status = fresh->let_readers_in();
-    if (!status) return fail(std::move(status.error()));
-    heap->state_->lock = fresh->keep_with_lock();
-    return heap;
-  }
+  if (how == How::kCreate) return make_new(uri, options, *settings, wait);
   auto place = api::HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   const bool writes = how == How::kOpen;

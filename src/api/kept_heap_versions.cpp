@@ -29,7 +29,7 @@ Status Heap::State::check_own_books() {
 // Who allocates, enters a name or pauses waits until the cut is made, and no longer. Those who pause by turns, or look
 // up names without an end, do not keep a commit waiting for ever: a closed gate lets nobody in, and the directory,
 // which has to be at rest, is shared with them.
-Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
+Status Heap::State::try_commit(segment::KeptSegment::Kind kind, std::string_view name) {
   if (segment->read_only()) {
     return fail(ErrorCode::kInvalidArgument, "cannot commit", place.uri, "it was opened for reading",
                 "open it for writing, which one process at a time can");
@@ -61,24 +61,21 @@ Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view nam
   };
   Status status = segment->commit(kind, name, at_cut);
   if (!open) at_cut();
+  return status;
+}
+
+Status Heap::State::commit(segment::KeptSegment::Kind kind, std::string_view name) {
+  Status status = try_commit(kind, name);
   if (!status && status.error().code == ErrorCode::kNoSpace) return fail(no_room(std::move(status.error())));
   return status;
 }
 
 // What the store says is which of its blocks did not fit.
 Error Heap::State::no_room(Error error) const {
-  error.what = "cannot commit";
-  error.why = fmt::format(
-      "there is no room in its store ({}); commit {} is whole and stays the newest, and what came "
-      "after it is in this process alone",
-      error.why, segment->versions().last_commit().commit);
-  error.subject = place.uri;
-  error.remedy = place.is_on_server() ? "make room, and commit again before the program ends"
-                                      : fmt::format(
-                                            "make room, and commit again before the program ends; `df {}` "
-                                            "shows what there is",
-                                            place.file);
-  return error;
+  const auto stands =
+      fmt::format("commit {} is whole and stays the newest, and what came after it is in this process alone",
+                  segment->versions().last_commit().commit);
+  return place.no_room(std::move(error), "cannot commit", stands, "commit again before the program ends");
 }
 
 Status Heap::commit() { return state_->commit(segment::KeptSegment::Kind::kCommit, {}); }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/full_disk.hpp"
 #include "base/log.hpp"
 #include "base/without_secrets.hpp"
 #include "segment/superblock.hpp"
@@ -73,6 +74,11 @@ Status NewPlace::erase_blocks() const {
   auto store = open();
   if (!store) return fail(std::move(store.error()));
   return (*store)->erase(0, share::kFirstLease);
+}
+
+Error NewPlace::told(Error error, const char* what, std::string_view again) const {
+  if (!base::is_full_disk(error)) return error;
+  return place().no_room(std::move(error), what, "nothing of the new heap is left", again);
 }
 
 NewPlace::~NewPlace() {

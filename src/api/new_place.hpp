@@ -32,6 +32,8 @@ class NewPlace {
     keep();
     return std::move(held_->lock);
   }
+  // What went wrong here: a full disk in words that tell how to go on (`again`), all else as it is.
+  [[nodiscard]] Error told(Error error, const char* what, std::string_view again) const;
   // It may be read from now on, in this process too.
   [[nodiscard]] Status let_readers_in() { return held_->lock->let_readers_in(); }
 

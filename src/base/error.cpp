@@ -3,6 +3,7 @@
 #include <cstring>
 #include <farheap/result.hpp>
 
+#include "base/full_disk.hpp"
 #include "base/without_secrets.hpp"
 
 namespace farheap {
@@ -45,6 +46,8 @@ Error errno_error(int errno_value, std::string what, std::string subject, std::s
   // Not strerror(): it translates, under locks that the thread may hold when it comes here through malloc().
   const char* known = strerrordesc_np(errno_value);
   std::string why = known != nullptr ? known : "errno " + std::to_string(errno_value);
+  // Another name or other rights, which callers advise, are no help then.
+  if (errno_value == ENOSPC || errno_value == EDQUOT) remedy = base::make_room();
   return Error{code_of(errno_value), std::move(what), std::move(subject), std::move(why), std::move(remedy)};
 }
 

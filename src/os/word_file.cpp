@@ -47,7 +47,7 @@ Status WordFile::next_piece() {
   const std::uint64_t words = size_words();
   const auto offset = static_cast<off_t>(words * sizeof(std::uint32_t));
   const int error = posix_fallocate(file_, offset, static_cast<off_t>(kPieceBytes));
-  if (error != 0) return fail(errno_error(error, kWhat, path_, "make room on the disk"));
+  if (error != 0) return fail(errno_error(error, kWhat, path_));
   const long at = syscall(SYS_mmap, nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, offset);
   if (at == -1) return fail(errno_error(errno, kWhat, path_));
   if (words_ != nullptr) syscall(SYS_munmap, words_, kPieceBytes);

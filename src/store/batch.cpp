@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "base/full_disk.hpp"
+
 namespace farheap::store {
 namespace {
 
@@ -26,11 +28,16 @@ std::string_view words_of(Outcome outcome) {
   }
 }
 
-std::string_view remedy_of(Outcome outcome) {
+bool is_on_disk(const Store& store) {
+  const std::string uri = store.describe();
+  return uri.find("file:") != uri.npos || uri.find("lmdb:") != uri.npos || uri.find("rocksdb:") != uri.npos;
+}
+
+std::string remedy_of(Outcome outcome, const Store& store) {
   switch (outcome) {
     case Outcome::kUnknown: return "read it back to know";
     case Outcome::kCorrupt: return "look for a failing device; go back to a snapshot";
-    case Outcome::kNoSpace: return "make room, or use a store elsewhere";
+    case Outcome::kNoSpace: return is_on_disk(store) ? base::make_room() : "make room, or use a store elsewhere";
     default: return "";
   }
 }
@@ -89,7 +96,7 @@ Status checked(std::span<Entry> batch, const Limits& limits, Capabilities capabi
 Error outcome_error(Outcome outcome, bool write, const Store& store, std::uint64_t block, std::string why) {
   if (why.empty()) why = words_of(outcome);
   return {code_of(outcome), fmt::format("cannot {} block {}", write ? "write" : "read", block), store.describe(),
-          std::move(why), std::string(remedy_of(outcome))};
+          std::move(why), remedy_of(outcome, store)};
 }
 
 Status summary(std::span<const Get> batch, const Store& store, std::string_view why) {

@@ -360,7 +360,7 @@ class CompressStore final : public Decorator {
   BlockTable<Place> places_;
   std::atomic<Version> next_version_{1};
   std::atomic<std::uint64_t> blocks_{0};
-  ForkLock space_lock_;
+  ForkLock space_lock_;  // guards space_
   SectorSpace space_{256 * base::kKiB / kSector};
 };
 

@@ -57,9 +57,9 @@ class FaultyStore final : public Decorator {
   void remember(std::uint64_t block);
   void forget_some(Dice& dice);
 
-  ForkLock plan_lock_;
+  ForkLock plan_lock_;  // guards plan_
   FaultPlan plan_;
-  ForkLock before_lock_;
+  ForkLock before_lock_;                                                   // guards before_
   std::map<std::uint64_t, std::optional<std::vector<std::byte>>> before_;  // blocks that were put since the last sync
   std::atomic<std::uint64_t> entries_{0};
   std::atomic<std::uint64_t> faults_{0};

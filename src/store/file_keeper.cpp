@@ -35,7 +35,7 @@ bool is_folder(const std::string& path) {
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 std::string leaving(const std::string& file) { return file + std::string(kTable) + ".removed"; }
 
-Result<std::size_t> look(const std::string& file) {
+Result<SideTable::Facts> look(const std::string& file) {
   if (!exists(file)) return fail(errno_error(ENOENT, "cannot look at the store", "file:" + file));
   return SideTable::look(file + std::string(kTable));
 }
@@ -53,8 +53,8 @@ Result<bool> is_there(const std::string& place, const Parameters&, const StoreOp
 Result<std::vector<StoreListing>> list(const std::string& place, const Parameters&, const StoreOptions&) {
   std::vector<StoreListing> all;
   const auto consider = [&](const std::string& file) {
-    if (const auto block_bytes = look(file))
-      all.push_back({.uri = base::path_uri("file", file), .block_bytes = *block_bytes});
+    if (const auto found = look(file))
+      all.push_back({.uri = base::path_uri("file", file), .block_bytes = found->block_bytes});
   };
   if (!is_folder(place)) {
     if (!exists(place)) return fail(errno_error(ENOENT, "cannot look for stores", "file:" + place));

@@ -113,6 +113,7 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options, boo
     return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
                 fmt::format("it has no {}, so it is not a store", table_path), "name a file that is not there yet");
   }
+  if (Status lost = check_for_lost_file(path, kWhat); !lost) return fail(std::move(lost.error()));
   // The table first: with it, a file of blocks is known to be ours.
   auto use = SideTable::Use::kWrite;
   auto table_file = os::open_own_file(table_path, 0600, kWhat);

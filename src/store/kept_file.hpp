@@ -18,4 +18,7 @@ inline constexpr char kLmdbNameInFolder[] = "farheap.mdb";
 [[nodiscard]] Result<std::string> kept_file_of(const std::string& place, const char* what,
                                                const char* name_in_folder = kNameInFolder);
 
+// kCorrupt if the file is not there and its table tells of blocks that were in it: it was removed, or moved alone.
+[[nodiscard]] Status check_for_lost_file(const std::string& file, const char* what);
+
 }  // namespace farheap::store

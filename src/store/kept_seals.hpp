@@ -335,7 +335,7 @@ class KeptSeals final : public SealedStore<Sealer> {
   }
 
   const std::uint64_t per_group_;
-  ForkLock groups_lock_;
+  ForkLock groups_lock_;  // held by who reads or writes a side block
   BlockTable<std::atomic<typename Group::State>> groups_;
   BlockTable<Pair> table_;
 };

@@ -28,7 +28,7 @@ struct Block {
 };
 
 struct Shard {
-  std::mutex mutex;
+  std::mutex mutex;  // guards all below
   std::unordered_map<std::uint64_t, Block> blocks;
 };
 
@@ -199,7 +199,7 @@ class MemStore final : public Store, public CopiedByFork {
   std::array<Shard, kShards> shards_;
   std::atomic<Version> next_version_{1};
   std::atomic<std::uint64_t> blocks_{0};
-  std::mutex counters_mutex_;
+  std::mutex counters_mutex_;  // guards all below
   std::map<std::string, std::int64_t> counters_;
 };
 

@@ -52,8 +52,8 @@ struct ScratchFile {
   std::unique_ptr<FileDevice> device;
   bool mine = true;                      // opened by this process, and not by one that it was forked from
   std::atomic<std::uint64_t> blocks{0};  // of this process that have their home here
-  std::mutex lock;
-  std::vector<BlockRun> left;  // guarded by lock: have left, but children may still read them
+  std::mutex lock;                       // guards all below, where the gate is shared
+  std::vector<BlockRun> left;            // have left, but children may still read them
 };
 
 // One end of a pipe. Where children have the other, this one says when the last of them has gone.
@@ -567,13 +567,15 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   bool gives_back_ = true;
   bool has_small_blocks_ = false;
   os::SpareDescriptors spare_{kToFork};
-  std::shared_mutex gate_;  // held alone while files come and go
+  // Shared by who works with blocks, held alone while files come and go: guards files_, current_, and all from
+  // children_ to why_no_file_.
+  std::shared_mutex gate_;
   std::array<std::unique_ptr<ScratchFile>, kMostFiles + 1> files_;
   Home current_ = kNowhere;
   BlockTable<std::atomic<Home>> homes_;
   std::atomic<std::uint64_t> present_{0};
   std::atomic<bool> untidy_{false};
-  std::mutex reaching_;
+  std::mutex reaching_;  // held by who makes the file longer
   Stripes stripes_;
 
   std::vector<PipeEnd> children_;  // an end for each fork whose children may read our files
@@ -585,7 +587,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
   std::string why_no_file_;
 
-  std::mutex counters_mutex_;
+  std::mutex counters_mutex_;  // guards all below
   std::map<std::string, std::int64_t> counters_;
 };
 

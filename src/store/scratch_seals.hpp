@@ -69,7 +69,7 @@ class ScratchSeals final : public SealedStore<Sealer> {
   }
 
   BlockTable<SealRecord<Seal>> table_;
-  mutable ForkLock doubts_lock_;
+  mutable ForkLock doubts_lock_;                        // guards doubts_
   std::vector<std::pair<std::uint64_t, Seal>> doubts_;  // rare: writes that failed or whose answer never came
   std::atomic<bool> any_doubt_{false};
 };

@@ -212,15 +212,18 @@ std::vector<NamedCounter> SideTable::counters() {
   return all;
 }
 
-Result<std::size_t> SideTable::look(const std::string& path) {
+Result<SideTable::Facts> SideTable::look(const std::string& path) {
   const auto file = os::open_file_to_read(path, "cannot look at the store");
   if (!file) return fail(file.error());
   char bytes[sizeof(Header)];
   const bool whole = pread(*file, bytes, sizeof bytes, 0) == sizeof bytes;
   close(*file);
   std::uint32_t block_bytes = 0;
+  Facts facts;
   std::memcpy(&block_bytes, bytes + offsetof(Header, block_bytes), sizeof block_bytes);
-  if (whole && std::memcmp(bytes, kMagic, sizeof kMagic) == 0) return block_bytes;
+  std::memcpy(&facts.blocks, bytes + offsetof(Header, blocks_present), sizeof facts.blocks);
+  facts.block_bytes = block_bytes;
+  if (whole && std::memcmp(bytes, kMagic, sizeof kMagic) == 0) return facts;
   return fail(ErrorCode::kCorrupt, "cannot look at the store", path, "it is not a table of Farheap");
 }
 

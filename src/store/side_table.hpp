@@ -46,9 +46,13 @@ class SideTable {
   SideTable(const SideTable&) = delete;
   SideTable& operator=(const SideTable&) = delete;
 
-  // How large the blocks are that the table in this file is for. kNotFound if there is no file, kCorrupt if it is no
-  // such table. Changes nothing.
-  [[nodiscard]] static Result<std::size_t> look(const std::string& path);
+  // How large the blocks are that the table in this file is for, and how many there are. kNotFound if there is no file,
+  // kCorrupt if it is no such table. Changes nothing.
+  struct Facts {
+    std::size_t block_bytes = 0;
+    std::uint64_t blocks = 0;
+  };
+  [[nodiscard]] static Result<Facts> look(const std::string& path);
 
   // The word, its part of the table mapped on first use; nullptr where the table does not reach (all words there
   // are 0) or cannot be mapped.

@@ -4,6 +4,7 @@
 
 import concurrent.futures
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,13 @@ struct Circle : Shape { int radius = 1; };
 FARHEAP_POLYMORPHIC(Circle)
 struct Mine { std::string outside; };
 struct Theirs : std::vector<int> {};
+struct Loose { farheap::string text; int stars = 0; };
+struct Stays {
+  using allocator_type = farheap::allocator<std::byte>;
+  explicit Stays(const allocator_type& heap) : text(heap) {}
+  Stays(const Stays&) = default;
+  farheap::string text;
+};
 template <>
 struct farheap::may_live_in_heap<Mine> : std::false_type {};
 template <>
@@ -96,6 +104,12 @@ STATEMENTS = {
     "farheap::vector<int> v;": ALLOCATOR,
     'Index i(heap.allocator<int>()); i["word"].push_back(1);': ALLOCATOR,
     'farheap::string s("text");': ALLOCATOR,
+    'heap.construct<farheap::vector<Loose>>("v")()->emplace_back("x", 1);': ALLOCATOR,
+    'heap.construct<farheap::vector<Loose>>("v")()->resize(1);': ALLOCATOR,
+    'heap.construct<farheap::map<farheap::string, Loose>>("m")();': ALLOCATOR,
+    'struct Forgets { explicit Forgets(std::string_view) {} farheap::string text; };': ALLOCATOR,
+    'heap.construct<farheap::vector<Stays>>("v")()->emplace_back();':
+        "construction with an allocator must be possible if uses_allocator is true",
 }
 
 # The forms that docs/containers.md shows.
@@ -108,7 +122,18 @@ FORMS = """
   auto& words = *heap.find_or_construct<farheap::vector<farheap::string>>("words")();
   words.emplace_back("x");
   words.emplace_back("w" + s);
+  auto& loose = *heap.find_or_construct<farheap::vector<Loose>>("loose")();
+  loose.push_back({farheap::string("buy milk", heap.allocator<char>()), 3});
 """
+
+
+def classes_of_your_own(manual):
+    """A program of all the code in that section: classes, and what is done with them, by turns."""
+    section = manual.partition("## Classes of your own\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```cpp\n(.*?)```", section, re.DOTALL)
+    assert len(blocks) == 4, "two classes, and what is done with each"
+    used = "".join(f"{{\n{block}\n}}\n" for block in blocks[1::2])
+    return HEAD + "".join(blocks[::2]) + "void test(farheap::Heap& heap) {\n" + used + "}\n"
 
 
 def body(statements):
@@ -122,6 +147,8 @@ def main():
              for one, why in REFUSED.items()]
     cases += [(one, body(one), why) for one, why in STATEMENTS.items()]
     cases += [("what may live in a heap", body(taken), None), ("the forms of containers.md", body(FORMS), None)]
+    manual = pathlib.Path(__file__).parents[2] / "docs/containers.md"
+    cases.append(("classes of your own", classes_of_your_own(manual.read_text(encoding="utf-8")), None))
 
     def check(job):
         compiler, (name, text, why) = job

@@ -36,6 +36,12 @@ class HeapExamplesTest(unittest.TestCase):
         self.assertEqual(self.run_example("pmr", long), f"{long}\n")
         self.assertEqual(self.run_example("pmr", long * 2), f"{long}\n{long * 2}\n")
 
+    def test_people_of_a_class_with_text_in_it_stay(self):
+        tag = "a tag that is too long to be inside of the string object"
+        self.assertEqual(self.run_example("people", "Bob", "7"), "Bob, 7\n")
+        self.assertEqual(self.run_example("people", "Ada", "36", tag, "x"), f"Ada, 36, {tag}, x\nBob, 7\n")
+        self.assertEqual(self.run_example("people"), f"Ada, 36, {tag}, x\nBob, 7\n")
+
     def test_notes_in_c_are_kept_and_gone_back_to(self):
         self.assertEqual(self.run_example("notes", "add", "buy milk"), "buy milk\n")
         self.assertEqual(self.run_example("notes", "keep", "monday"), "buy milk\n")
@@ -60,7 +66,7 @@ class HeapExamplesTest(unittest.TestCase):
         self.assertEqual(self.run_example("threads_pause"), "8 versions, each of 1000000\n")
 
     def test_wrong_words_get_a_line_that_says_how(self):
-        for name in ("graph", "notes", "pmr", "shared_readers", "snapshots", "threads_pause", "visits", "words"):
+        for name in ("graph", "notes", "people", "pmr", "shared_readers", "snapshots", "threads_pause", "visits", "words"):
             done = subprocess.run([os.path.join(FOLDER, name)], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertTrue(done.stderr.startswith(f"usage: {name} HEAP"), done.stderr)

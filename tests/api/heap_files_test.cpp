@@ -289,6 +289,46 @@ TEST_F(HeapFilesTest, AMissingTableIsNamedWithWhatMakesItAnew) {
   EXPECT_EQ(*must(Heap::open(folder_.uri(), kSmall)).find<int>("answer"), 42);
 }
 
+// It was told as "cut off behind our back".
+TEST_F(HeapFilesTest, AMissingFileWhoseTableIsLeftIsNamed) {
+  make_heap();
+  fs::rename(at("heap"), at("moved"));
+  const Names before = names();
+  const auto expect_told = [&](const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+    expect_in(at("heap") + " is missing, with all the data", error);
+    expect_in("what is left is " + at("heap.versions"), error);
+    expect_in("bring " + at("heap") + " back", error);
+    expect_in("rm " + at("heap.versions"), error);
+  };
+  for (const auto& opened :
+       {Heap::open(folder_.uri(), kSmall), Heap::create(folder_.uri(), kSmall), Heap::open_read_only(folder_.uri())}) {
+    ASSERT_FALSE(opened);
+    expect_told(opened.error());
+  }
+  expect_told(Heap::look(folder_.uri()).error());
+  expect_told(Heap::check(folder_.uri()).error());
+  expect_told(Heap::repair(folder_.uri()).error());
+  expect_told(Heap::remove(folder_.uri()).error());
+  expect_told(Heap::copy(folder_.uri(), folder_.uri("other")).error());
+  expect_told(open_store(folder_.uri(), {.lifetime = Lifetime::kKeep}).error());
+  EXPECT_EQ(names(), before) << "nothing is made, and nothing goes";
+  // Both ways out that are told.
+  fs::rename(at("moved"), at("heap"));
+  EXPECT_EQ(*must(Heap::open(folder_.uri(), kSmall)).find<int>("answer"), 42);
+  fs::remove(at("heap")), fs::remove(at("heap.versions"));
+  EXPECT_TRUE(Heap::create(folder_.uri(), kSmall));
+}
+
+TEST_F(HeapFilesTest, ARepairThatWasKilledBetweenTwoNamesIsMadeAgain) {
+  make_heap();
+  fs::copy_file(at("heap.versions"), at("heap.repaired.versions"));
+  fs::remove(at("heap.versions"));
+  const auto repaired = Heap::repair(folder_.uri());
+  ASSERT_TRUE(repaired) << repaired.error().message();
+  EXPECT_EQ(*must(Heap::open(folder_.uri(), kSmall)).find<int>("answer"), 42);
+}
+
 TEST_F(HeapFilesTest, ACommitWithoutRoomTellsWhatStands) {
   Heap heap = must(Heap::create("faulty+file:" + at("heap") + "?full_after=8M", kSmall));
   *heap.construct<int>("answer")() = 42;
@@ -301,7 +341,28 @@ TEST_F(HeapFilesTest, ACommitWithoutRoomTellsWhatStands) {
   EXPECT_EQ(full.error().what, "cannot commit");
   expect_in("commit " + std::to_string(heap.last_commit()) + " is whole and stays the newest", full.error());
   expect_in("make room, and commit again", full.error());
-  expect_in("df " + at("heap"), full.error());
+  expect_in("`df " + fs::canonical(at("heap")).parent_path().string() + "` shows what there is", full.error());
+}
+
+// They said which block was not written, and nothing of what to do.
+TEST_F(HeapFilesTest, AHeapThatIsMadeOrCopiedWithoutRoomTellsWhatToDo) {
+  const std::string df = "`df " + fs::canonical(fs::path(at("x")).parent_path()).string() + "` shows what there is";
+  const auto expect_told = [&](const Error& error, const std::string& what, const std::string& again) {
+    EXPECT_EQ(error.code, ErrorCode::kNoSpace);
+    EXPECT_EQ(error.what, what);
+    expect_in("there is no room in its store", error);
+    expect_in("nothing of the new heap is left", error);
+    EXPECT_EQ(error.remedy, "make room, and " + again + "; " + df);
+  };
+  const auto made = Heap::create("faulty+file:" + at("heap") + "?full_after=4K", kSmall);
+  ASSERT_FALSE(made);
+  expect_told(made.error(), "cannot create the heap", "create it again");
+  EXPECT_EQ(names(), Names{});
+  make_heap();
+  const Status copied = Heap::copy(folder_.uri(), "faulty+file:" + at("other") + "?full_after=8K");
+  ASSERT_FALSE(copied);
+  expect_told(copied.error(), "cannot copy the heap", "copy it again");
+  EXPECT_EQ(names(), (Names{"heap", "heap.lock", "heap.versions"}));
 }
 
 TEST_F(HeapFilesTest, AnAtSignInANewHeapsNameIsExplained) {

@@ -5,6 +5,7 @@
   heap_tool_test.py TOOL WORDS
 """
 
+import contextlib
 import json
 import os
 import pty
@@ -196,6 +197,72 @@ class HeapToolTest(unittest.TestCase):
         self.tool("snapshot", self.uri, "two")
         self.assertEqual([one["name"] for one in json.loads(self.tool("rollback", self.uri, "--json"))["gone"]], [""])
         self.assertIn(f"removed {self.uri}", self.said("rm", self.uri))
+
+    def test_rollback_asks_on_a_terminal_and_shows_what_would_go(self):
+        # Without a snapshot's name it went back without a word.
+        self.run_words("a")
+        self.tool("snapshot", self.uri, "one")
+        self.run_words("b")
+        for answer, status, words in ((b"n\n", 1, "1 b\n1 a\n"), (b"y\n", 0, "1 a\n")):
+            ours, theirs = pty.openpty()
+            os.write(ours, answer)
+            done = subprocess.run([TOOL, "heap", "rollback", self.uri], stdin=theirs, stderr=theirs, check=False,
+                                  timeout=60)
+            os.close(theirs)
+            said = b""
+            with contextlib.suppress(OSError):  # the end: all others have closed it
+                while piece := os.read(ours, 4096):
+                    said += piece
+            os.close(ours)
+            self.assertEqual(done.returncode, status, said)
+            self.assertIn(b"would go: the newest version (commit ", said)
+            self.assertIn(b"back to the snapshot 'one' (commit ", said)
+            self.assertIn(b"? [y/N] ", said)
+            self.assertIn(b"nothing is changed" if status else b"gone: the newest version", said)
+            names = [one["name"] for one in json.loads(self.tool("ls", self.uri, "--json"))["versions"]]
+            self.assertEqual(names, ["one", ""])
+            self.assertEqual(self.run_words(""), words)
+        self.tool("rollback", self.uri, "--yes")
+
+    def test_long_names_leave_a_table_a_table(self):
+        # They made every line of it as long. store.kept_stores has one of 5,000 characters.
+        self.run_words("a")
+        name = "first" + "x" * 80 + "last"
+        self.tool("snapshot", self.uri, name)
+        for words in (["ls", self.uri], ["stats", self.uri]):
+            table = self.tool(*words)
+            self.assertLess(max(map(len, table.splitlines())), 140)
+            self.assertNotIn(name, table)
+            self.assertRegex(table, r"(?m)^firstx+\.\.\.x+last ")
+            self.assertIn(name, self.tool(*words, "--long"))
+        self.assertIn(name, self.tool("ls", self.uri, "--json"))
+
+    def test_pointers_out_of_a_heap_have_a_status_of_their_own(self):
+        # It said that there were some, and 0.
+        self.run_words("a")
+        self.assertIn("sound", self.tool("check", "--pointers", self.uri))
+        word = bytes([0x90, 0x81, 0x82, 0x83, 0x55, 0x55])
+        subprocess.run([WORDS, self.uri], input=word, capture_output=True, timeout=60, check=True)
+        for more in ([], ["--data"], ["--json"]):
+            done = subprocess.run([TOOL, "heap", "check", "--pointers", self.uri, *more], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            if "--json" in more:
+                self.assertEqual(json.loads(done.stdout)["foreign_words"], 1)
+            else:
+                self.assertIn("1 words in it look like pointers", done.stdout)
+                self.assertIn("farheap::string", done.stderr)
+        self.assertEqual(self.tool("check", self.uri), f"{self.uri}: sound\n")
+
+    def test_an_export_to_a_full_disk_says_what_to_do(self):
+        self.run_words("a b a")
+        told = self.tool("export", self.uri, "/dev/full", status=1)
+        self.assertIn("No space left on device; make room, and export again; `df /dev` shows what there is", told)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([TOOL, "heap", "ls", self.uri], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("make room; `df` shows what there is", done.stderr)
 
     def test_messages_are_in_the_words_of_the_tool(self):
         for words in (["ls", self.uri], ["snapshot", self.uri, "x"], ["rm", self.uri], ["check", self.uri],

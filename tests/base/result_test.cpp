@@ -20,6 +20,10 @@ TEST(Error, TheCodeFollowsErrno) {
   EXPECT_EQ(errno_error(ENOSPC, "a", "b").code, ErrorCode::kNoSpace);
   EXPECT_EQ(errno_error(ENOSYS, "a", "b").code, ErrorCode::kUnavailable);
   EXPECT_EQ(errno_error(EIO, "a", "b").code, ErrorCode::kIo);
+  for (const int full : {ENOSPC, EDQUOT}) {
+    EXPECT_EQ(errno_error(full, "a", "b", "name another").remedy, "make room; `df` shows what there is");
+  }
+  EXPECT_EQ(errno_error(EACCES, "a", "b", "name another").remedy, "name another");
   EXPECT_EQ(errno_error(ENOENT, "a", "b").why, "No such file or directory");
 }
 

@@ -5,7 +5,6 @@
 For root only: nobody else can become another user.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -16,9 +15,11 @@ import tempfile
 import time
 import unittest
 
-TOOL = GUEST = ""
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import rights  # noqa: E402
+
+GIVEN = rights.GIVEN
 MIB = 1 << 20
-NOBODY = 65534
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
 PYTHON = os.path.realpath(sys.executable)
 
@@ -90,19 +91,13 @@ def report_of(errors):
     return json.loads(errors[errors.index('{"format"'):].splitlines()[0])
 
 
-class Run(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="farheap-hostile-", dir="/var/tmp")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.folder.chmod(0o755)
-
+class Run(rights.OpenFolder):
     def attacked(self, how, *options):
         place = self.folder / "attackers"
         place.mkdir(mode=0o777)
         place.chmod(0o777)
-        run = start(TOOL, "run", "--memory", "48M", "--stats=json", "--set", "store=file:/var/tmp", *options, "--", PYTHON,
-                    "-c", ATTACK, how, f"file:{place}", WORK, WORDS=PYTHON + " -c")
+        run = start(GIVEN.tool, "run", "--memory", "48M", "--stats=json", "--set", "store=file:/var/tmp", *options,
+                    "--", PYTHON, "-c", ATTACK, how, f"file:{place}", WORK, WORDS=PYTHON + " -c")
         out, errors = run.communicate(timeout=120)
         self.assertEqual(run.returncode, 0, errors)
         return out, errors, str(place)
@@ -123,28 +118,31 @@ class Run(unittest.TestCase):
         out, errors, _ = self.attacked("fill", "--trace", str(trace))
         self.assertIn("/var/tmp", out)
         self.assertIn("budget_bytes", errors)
-        read = subprocess.run([TOOL, "report", str(trace)], capture_output=True, text=True, env=ENVIRONMENT, check=False,
-                              timeout=60)
+        report = report_of(errors)
+        self.assertIn("doubt", report)
+        self.assertIsNone(report["peak_bytes"])
+        read = subprocess.run([GIVEN.tool, "report", str(trace)], capture_output=True, text=True, env=ENVIRONMENT,
+                              check=False, timeout=60)
         self.assertEqual(read.returncode, 0, read.stderr)
+        self.assertIn("figures cannot be right", read.stdout)
 
     def test_what_becomes_another_user_cannot_open_the_page_anew(self):
         program = ("import os\nos.setresuid(65534, 65534, 65534)\nfor name in os.listdir('/proc/self/fd'):\n"
                    " try:\n  link = os.readlink('/proc/self/fd/' + name)\n"
                    "  if 'memfd:farheap' in link: os.open('/proc/self/fd/' + name, os.O_RDWR); print('opened', link)\n"
                    " except OSError: pass")
-        run = start(TOOL, "run", "--memory", "48M", "--", PYTHON, "-c", program)
+        run = start(GIVEN.tool, "run", "--memory", "48M", "--", PYTHON, "-c", program)
         out, errors = run.communicate(timeout=60)
         self.assertEqual((run.returncode, out), (0, ""), errors)
 
 
-class Strangers(unittest.TestCase):
+class Strangers(rights.OpenFolder):
     """What root's `farheap top` does with runs that strangers made up."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="farheap-strangers-", dir="/var/tmp")
-        self.addCleanup(folder.cleanup)
+        super().setUp()
         self.copies = []
-        run = subprocess.Popen([TOOL, "run", "--memory", "64M", "--stats=json", "--", GUEST, "96", "1"],
+        run = subprocess.Popen([GIVEN.tool, "run", "--memory", "64M", "--stats=json", "--", GIVEN.guest, "96", "1"],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                env=ENVIRONMENT)
         self.assertEqual(run.stdout.readline(), "ready\n")
@@ -152,12 +150,11 @@ class Strangers(unittest.TestCase):
             link = os.readlink(f"/proc/{run.pid}/fd/{name}")
             if "memfd:farheap-run" not in link:
                 continue
-            copy = os.path.join(folder.name, link[len("/memfd:"):-len(" (deleted)")])
+            copy = os.path.join(self.folder, link[len("/memfd:"):-len(" (deleted)")])
             shutil.copyfile(f"/proc/{run.pid}/fd/{name}", copy)
             os.chmod(copy, 0o644)
             self.copies.append(copy)
         self.copies = sorted(set(self.copies))
-        os.chmod(folder.name, 0o755)
         run.communicate(timeout=60)
         self.assertGreater(len(self.copies), 0)
 
@@ -167,8 +164,8 @@ class Strangers(unittest.TestCase):
         ready = stranger.stdout.readline()
         self.assertEqual(ready, "ready\n", "" if ready else stranger.stderr.read())
         for words in (["--once", "--json"], ["--once", "--interval", "0.05"]) * 8:
-            top = subprocess.run([TOOL, "top", *words], capture_output=True, text=True, env=ENVIRONMENT, check=False,
-                                 timeout=60)
+            top = subprocess.run([GIVEN.tool, "top", *words], capture_output=True, text=True, env=ENVIRONMENT,
+                                 check=False, timeout=60)
             self.assertIn(top.returncode, (0, 1), (how, words, top.stderr))
 
     def test_one_that_is_cut_while_it_is_looked_at(self):
@@ -217,8 +214,8 @@ class Namespaces(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="farheap-spaces-", dir="/var/tmp") as folder:
             words = " & ".join(f"unshare -pf --mount-proc '{PYTHON}' -c \"$FILLS\" '{folder}' {i} {self.PROGRAMS}"
                                for i in range(self.PROGRAMS))
-            run = start(TOOL, "run", "--memory", str(self.BUDGET), "--stats=json", "--", "sh", "-c", f"{words} & wait",
-                        FILLS=FILLS)
+            run = start(GIVEN.tool, "run", "--memory", str(self.BUDGET), "--stats=json", "--", "sh", "-c",
+                        f"{words} & wait", FILLS=FILLS)
             most = 0
             while run.poll() is None:
                 most = max(most, self.held_by(run.pid))
@@ -238,7 +235,8 @@ class Namespaces(unittest.TestCase):
         kills = ("import os, signal\ndata = [bytes([i % 251]) * (1 << 20) for i in range(48)]\n"
                  "os.kill(os.getpid(), signal.SIGKILL) if os.fork() == 0 else os.wait()\nos._exit(0)")
         words = "; ".join(f"unshare -pf --mount-proc '{PYTHON}' -c \"$KILLS\"" for _ in range(4))
-        run = start(TOOL, "run", "--memory", str(self.BUDGET), "--stats=json", "--", "sh", "-c", words, KILLS=kills)
+        run = start(GIVEN.tool, "run", "--memory", str(self.BUDGET), "--stats=json", "--", "sh", "-c", words,
+                    KILLS=kills)
         _, errors = run.communicate(timeout=120)
         self.assertEqual(run.returncode, 0, errors)
         self.assertLess(report_of(errors)["stall_no_room_seconds"], 5)
@@ -271,8 +269,8 @@ class Daemons(unittest.TestCase):
             pipe = os.path.join(folder, "pipe")
             os.mkfifo(pipe)
             reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-            run = start(TOOL, "run", "--memory", "48M", "--", PYTHON, "-c", DAEMON, pipe, HOLDS,
-                        TOOL=os.path.realpath(TOOL))
+            run = start(GIVEN.tool, "run", "--memory", "48M", "--", PYTHON, "-c", DAEMON, pipe, HOLDS,
+                        TOOL=os.path.realpath(GIVEN.tool))
             self.assertEqual(run.wait(timeout=60), 0, run.stderr)
             said = b""
             for _ in range(600):
@@ -290,18 +288,5 @@ class Daemons(unittest.TestCase):
         self.assertLessEqual(int(said) << 10, 52 * MIB)
 
 
-def main():
-    global TOOL, GUEST
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--tool", required=True)
-    parser.add_argument("--guest", required=True)
-    known, rest = parser.parse_known_args()
-    TOOL, GUEST = known.tool, known.guest
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        print("SKIPPED: only root can become another user", file=sys.stderr)
-        sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    rights.main("tool", "guest", needs="unshare")

@@ -7,7 +7,6 @@ farheap-engines, which gets passwords, leaves no core.
 For root only: nobody else can make such a program.
 """
 
-import argparse
 import ctypes
 import os
 import pathlib
@@ -16,23 +15,22 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-GUEST = ENGINES = ""
-BECOME = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import rights  # noqa: E402
+
+GIVEN = rights.GIVEN
+BECOME = ["setpriv", "--reuid", str(rights.NOBODY), "--regid", str(rights.NOBODY), "--clear-groups"]
 PR_SET_CHILD_SUBREAPER = 36
 
 
-class RaisedRights(unittest.TestCase):
+class RaisedRights(rights.OpenFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="farheap-raised-", dir="/var/tmp")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.folder.chmod(0o755)
+        super().setUp()
         self.guest = self.folder / "guest"
-        shutil.copy(GUEST, self.guest)
+        shutil.copy(GIVEN.guest, self.guest)
         self.guest.chmod(0o755)
         self.seen = self.folder / "seen"
         self.seen.touch()
@@ -101,7 +99,8 @@ class EnginesCores(unittest.TestCase):
             self.skipTest(f"NOT TESTED: no cores in the current folder here: '{pattern}'")
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # it falls to us
         resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        with subprocess.Popen([GUEST, "start", ENGINES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as guest:
+        with subprocess.Popen([GIVEN.guest, "start", GIVEN.engines], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as guest:
             while (line := guest.stdout.readline()) and not line.startswith("started"):
                 pass
             self.assertEqual(line, "started 1\n")
@@ -119,18 +118,5 @@ class EnginesCores(unittest.TestCase):
         self.assertFalse(dumped)
 
 
-def main():
-    global GUEST, ENGINES
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--guest", required=True)
-    parser.add_argument("--engines", required=True)
-    known, rest = parser.parse_known_args()
-    GUEST, ENGINES = known.guest, known.engines
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        print("SKIPPED: only root can make programs with raised rights", file=sys.stderr)
-        sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    rights.main("guest", "engines", needs="setpriv")

@@ -64,4 +64,31 @@ inline std::string uri_on(std::uint16_t port, const std::string& rest) {
   return "redis://127.0.0.1:" + std::to_string(port) + rest;
 }
 
+inline std::string message_of(const Status& status) { return status ? "" : status.error().message(); }
+
+// For tests that leave it as it is; those that break one have a server of their own.
+inline TestServers& shared_server() {
+  static TestServers servers = redis_or_throw();
+  return servers;
+}
+inline std::uint16_t shared_port() { return shared_server().members.front()->port(); }
+
+// Puts, a compare-and-swap, adds, gets and an erasure: each says what it is to say although an answer was lost.
+inline void work(Store& store, std::uint64_t tint, std::int64_t& sum) {
+  ASSERT_EQ(put_blocks(store, 60, make_blocks(60, 20, 4096, tint)).outcome, Outcome::kOk);
+  Bytes page(4096);
+  const auto got = get_blocks(store, 61, page);
+  ASSERT_EQ(got.outcome, Outcome::kOk);
+  const auto swapped = put_blocks(store, 61, make_blocks(61, 1, 4096, tint + 1), got.version);
+  ASSERT_EQ(swapped.outcome, Outcome::kOk);
+  ASSERT_EQ(put_blocks(store, 61, page, got.version).outcome, Outcome::kConflict);
+  const auto added = store.add("sum", 3);
+  ASSERT_TRUE(added) << added.error().message();
+  ASSERT_EQ(*added, sum += 3);
+  ASSERT_EQ(get_blocks(store, 61, page, swapped.version).outcome, Outcome::kSame);
+  ASSERT_EQ(expect_blocks(store, 62, 18, tint), Outcome::kOk);
+  ASSERT_TRUE(store.erase(70, 5));
+  ASSERT_EQ(expect_blocks(store, 70, 1), Outcome::kAbsent);
+}
+
 }  // namespace farheap::test

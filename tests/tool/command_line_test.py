@@ -393,6 +393,13 @@ class RunWithRuntime(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("RAN WITHOUT FARHEAP", done.stderr)
 
+    def test_a_loader_without_its_program_is_told_as_that(self):
+        for program in ("/no/such/program", "no-such-program"):
+            done = tool("run", "--", "/lib64/ld-linux-x86-64.so.2", program)
+            self.assertEqual(done.returncode, 127)
+            self.assertIn(f"{program} DID NOT RUN: the loader /lib64/ld-linux-x86-64.so.2 could not find it", done.stderr)
+            self.assertNotIn("WITHOUT FARHEAP", done.stderr)
+
     def start(self, script):
         """A run whose program says its process id and then waits."""
         environment = dict(os.environ, FARHEAP_PRELOAD=RUNTIME)

@@ -198,6 +198,59 @@ TEST(RunReport, JsonHoldsEveryFigure) {
   EXPECT_EQ(json["command"][1], "my index.py");
 }
 
+// They were printed as they were: "16777216.0 TiB read".
+TEST(RunReport, FiguresThatCannotBeAreDoubtedAndNotShown) {
+  const Machine machine{8 * base::kGiB, 2};
+  EXPECT_EQ(doubt_of(paged_run(), machine), "");
+  RunSummary busy = paged_run();  // as much as 2 processors may come to
+  busy.bytes_read = 200 * base::kGiB, busy.faults = busy.faults_fresh = 20'000'000, busy.processes = 20'000;
+  busy.peak_bytes = 8 * base::kGiB;
+  busy.stall_seconds = 10'000;  // of many threads
+  EXPECT_EQ(doubt_of(busy, machine), "");
+  const std::uint64_t wild = UINT64_MAX - 7;
+  const auto doubt = [&](auto write) {
+    RunSummary run = paged_run();
+    write(run);
+    return doubt_of(run, machine);
+  };
+  EXPECT_THAT(doubt([&](RunSummary& run) { run.peak_bytes = 9 * base::kGiB; }), HasSubstr("the machine has 8.0 GiB"));
+  EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_read = wild; }), HasSubstr("read in 10.0 s"));
+  EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_written = wild; }), HasSubstr("written in 10.0 s"));
+  for (auto figure : {&RunSummary::faults, &RunSummary::faults_fresh, &RunSummary::faults_probation,
+                      &RunSummary::faults_store, &RunSummary::faults_waited, &RunSummary::guard_fetches,
+                      &RunSummary::processes, &RunSummary::paging_processes, &RunSummary::failed_starts,
+                      &RunSummary::bytes_read_ahead, &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
+    EXPECT_NE(doubt([&](RunSummary& run) { run.*figure = wild; }), "");
+  }
+  EXPECT_NE(doubt([&](RunSummary& run) { run.stall_seconds = static_cast<double>(wild) * 1e-9; }), "");
+
+  RunSummary run = paged_run();
+  run.bytes_read = wild;
+  run.doubt = doubt_of(run, machine);
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("python3 ended well after 10.0 s"), HasSubstr("figures cannot be right"),
+                                  HasSubstr("next: look for the process"), Not(HasSubstr("faults"))));
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_TRUE(json["bytes_read"].is_null() && json["processes"].is_null());
+  EXPECT_EQ(json["doubt"], run.doubt);
+  EXPECT_EQ(json["exit_status"], 0);
+  EXPECT_FALSE(nlohmann::json::parse(report_json(paged_run())).contains("doubt"));
+}
+
+// It was told as a program that ran without Farheap.
+TEST(RunReport, ALoaderThatFoundNoProgramRanNothing) {
+  RunSummary run = paged_run();
+  run.command = {"/lib64/ld-linux-x86-64.so.2", "/no/such/program"};
+  run.loaded = "/no/such/program";
+  run.processes = 0;
+  run.exit_status = 127;
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("/no/such/program DID NOT RUN"), HasSubstr("could not find it"),
+                                  HasSubstr("next: "), Not(HasSubstr("WITHOUT FARHEAP"))));
+  run.loaded = "";  // a program's own loader finds a library not, with the same status; or it was a static program's
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("WARNING"), HasSubstr("DID NOT RUN"), HasSubstr("WITHOUT FARHEAP")));
+  run.exit_status = 1;
+  EXPECT_THAT(text_of(run), Not(HasSubstr("DID NOT RUN")));
+}
+
 TEST(RunReport, TakesTheCountersOver) {
   base::RunCounters counters;
   counters.stall_ns = 2'500'000'000;

@@ -210,6 +210,15 @@ class KeptStores(unittest.TestCase):
             pass
         self.assertEqual(farheap("heap", "rm", uri, "--yes").returncode, 0)
 
+    def test_an_object_s_name_of_5000_characters_leaves_a_table_a_table(self):
+        uri, name = self.uri("file", "heap"), "first" + "x" * 5000 + "last"
+        self.assertEqual(maker("keep", uri, name), 0)
+        done = farheap("heap", "ls", uri)
+        self.assertLess(max(map(len, done.stdout.splitlines())), 140)
+        self.assertRegex(done.stdout, r"(?m)^firstx+\.\.\.x+last +1 ")
+        for words in (["ls", "--long"], ["ls", "--json"], ["show", name]):
+            self.assertIn(name, farheap("heap", words[0], uri, *words[1:]).stdout)
+
     def test_ls_of_what_is_not_there_fails(self):
         for engine in ("file", "lmdb"):
             done = tool("ls", self.uri(engine, "nowhere/at/all"))

@@ -4,6 +4,7 @@
 //   fill URI BLOCK_BYTES     puts blocks and a counter
 //   look URI BLOCK_BYTES     exit status 0 if they are all there
 //   hold URI                 makes a heap, says so, and has it open until its input ends
+//   keep URI NAME            makes a heap with an object of that name
 //   read URI                 exit status 0 if that heap is there
 #include <cstdio>
 #include <cstring>
@@ -59,6 +60,14 @@ int hold(const std::string& uri) {
   return 0;
 }
 
+int keep(const std::string& uri, const std::string& name) {
+  auto heap = farheap::Heap::create(uri);
+  if (!heap) return ended(heap.error());
+  (void)heap->construct<int>(name)(static_cast<int>(kCount));
+  const Status done = heap->commit();
+  return done ? 0 : ended(done.error());
+}
+
 int read(const std::string& uri) {
   auto heap = farheap::Heap::open_read_only(uri);
   if (!heap) return ended(heap.error());
@@ -74,6 +83,7 @@ int main(int count, char** words) {
   if (what == "hold") return hold(words[2]);
   if (what == "read") return read(words[2]);
   if (count < 4) return 2;
+  if (what == "keep") return keep(words[2], words[3]);
   const auto store =
       farheap::open_store(words[2], {.block_bytes = std::stoul(words[3]), .lifetime = farheap::Lifetime::kKeep});
   if (!store) return ended(store.error());

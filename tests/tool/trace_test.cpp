@@ -222,6 +222,22 @@ TEST(Report, OneThatWasCutOffSaysSo) {
   }
 }
 
+// A process of the run had written over them; the last good ones were shown as the run's.
+TEST(Report, CountersThatFellAreNotShown) {
+  Sample sample = sample_at(1, 5);
+  EXPECT_EQ(sample_json(sample).contains("counters_fell"), false);
+  sample.counters_fell = true;
+  const auto trace = parse_trace(kHead + line(sample) + kEnd, "t");
+  ASSERT_TRUE(trace) << trace.error().message();
+  ASSERT_TRUE(trace->last().counters_fell);
+  const std::string text = report_text(*trace, true);
+  EXPECT_NE(text.find("its figures cannot be right (counts that only grow fell)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("memory"), std::string::npos) << text;
+  RunPicture picture;
+  picture.now = picture.before = sample;
+  EXPECT_NE(picture_text(picture).find("its figures cannot be right"), std::string::npos);
+}
+
 TEST(Report, ThePageNeedsNothingFromElsewhereAndEscapesWhatItShows) {
   Sample sample = sample_at(1, 60);
   sample.processes = {{42, "<i>", 5, true, {}}};

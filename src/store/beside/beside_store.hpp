@@ -74,7 +74,7 @@ class BesideStore final : public Store {
   Limits limits_;
   int starter_;  // the process that may start engines
   std::atomic<Connection*> current_;
-  ForkLock renewing_;
+  ForkLock renewing_;  // guards connections_; held by who changes current_
   std::vector<std::unique_ptr<Connection>>
       connections_;                         // those of ended processes too: threads may still look at them
   std::atomic<std::uint64_t> notified_{0};  // one bit a number

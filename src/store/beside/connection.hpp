@@ -68,7 +68,7 @@ class Connection {
   int socket_;
   int owner_;
   SharedMemory memory_;
-  ForkLock messages_;
+  ForkLock messages_;  // one question at a time over socket_
   Spin spin_;
   std::atomic<bool> ended_{false};
   std::atomic<std::uint32_t> free_{~std::uint32_t{0}};

@@ -71,7 +71,7 @@ class Beats {
  private:
   [[nodiscard]] static bool is_old(const Beat& beat);
 
-  ForkLock lock_;
+  ForkLock lock_;          // guards all below
   std::list<Beat> beats_;  // do not move
 };
 

@@ -85,7 +85,7 @@ struct Hearts {
     }
   }
 
-  ForkLock lock;
+  ForkLock lock;  // guards hearts and has_thread
   std::vector<Heart*> hearts;
   bool has_thread = false;  // here, or (the mark is gone) in the parent
   os::ForkMark mark;

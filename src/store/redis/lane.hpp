@@ -79,7 +79,7 @@ class Lanes {
   std::array<std::unique_ptr<Lane>, kMost> lanes_;
   std::atomic<unsigned> given_back_{0};
   os::ForkMark mark_;
-  ForkLock lock_;
+  ForkLock lock_;       // held by who makes all anew in a child
   std::string client_;  // of this process, among all that use the server
   std::atomic<unsigned> made_{0};
 };

@@ -155,7 +155,7 @@ class Names {
     }
   }
 
-  ForkLock lock_;
+  ForkLock lock_;  // guards all below, but what is the thread's
   std::map<std::string, Known> known_;
   bool has_thread_ = false;  // here, or (the mark is gone) in the parent
   os::ForkMark mark_;

@@ -51,7 +51,7 @@ class Suspects {
   }
 
  private:
-  ForkLock lock_;
+  ForkLock lock_;  // guards all below; count_ is read without it
   std::atomic<std::size_t> count_{0};
   std::vector<Suspect> all_;
 };
@@ -102,7 +102,7 @@ struct Shared {
   std::atomic<std::uint64_t> numbers_{first_number()};
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> may_expire_{true};
-  ForkLock lock_;
+  ForkLock lock_;  // guards all below
   std::string loss_;
 };
 
