@@ -38,10 +38,18 @@ pack() {
   du -sh "$folder"
 }
 
+# Kernel swap is limited by a memory control group. A bare machine may not have mounted any.
+make_control_groups() {
+  [[ -e /sys/fs/cgroup/memory/memory.limit_in_bytes ]] && return 0
+  [[ -e /sys/fs/cgroup/cgroup.controllers ]] || mount -t cgroup2 none /sys/fs/cgroup || return 0
+  echo +memory >/sys/fs/cgroup/cgroup.subtree_control || true
+}
+
 run() {
   local folder results minutes=${MINUTES:-8}
   folder=$(readlink -f "$1")
   results=$(mkdir -p "$2" && readlink -f "$2")
+  make_control_groups
   export LD_LIBRARY_PATH=$folder/lib
   faults() { # NAME, then options
     local name=$1
