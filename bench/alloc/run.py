@@ -35,9 +35,10 @@ KERNELS = [
 ]
 
 
-def find_library(name):
-    found = sorted(glob.glob(f"/usr/lib/*/{name}") + glob.glob(f"/usr/lib/{name}"))
-    return found[0] if found else None
+def find_library(name, build):
+    """The system's, or one that travels with the build folder."""
+    found = sorted(glob.glob(f"/usr/lib/*/{name}") + glob.glob(f"/usr/lib/{name}") + glob.glob(f"{build}/lib/{name}"))
+    return os.path.abspath(found[0]) if found else None
 
 
 def subjects(build, library):
@@ -48,7 +49,7 @@ def subjects(build, library):
         sys.exit(f"alloc: no library {farheap}: build it (ninja -C {build} farheap_plain_malloc), or give --library")
     chosen = [("farheap", os.path.abspath(farheap), {})]
     for name, file, package in peers:
-        path = find_library(file)
+        path = find_library(file, build)
         if path:
             chosen.append((name, path, {}))
         else:
