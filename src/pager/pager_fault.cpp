@@ -351,6 +351,7 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   }
   const PageRun run = table_.run_around(page, PageState::kStored, window);
   // What was asked for comes into view, what was guessed on probation. Between guesses may lie what is there already.
+  started.incoming = {};  // it may have been used for another fault
   Incoming& incoming = started.incoming;
   if (advice.sequential) {
     incoming.add(run, Incoming::As::kAskedFor);

@@ -402,8 +402,8 @@ class World {
       }
       flights.clear();
     };
+    Pager::Started started;  // one for all, as a handler has: what the fault before wanted was read, and counted, again
     for (const PageNumber page : pages) {
-      Pager::Started started;
       switch (pager->begin_fault(page, false, started)) {
         case Pager::Begun::kDone: break;
         case Pager::Begun::kReading:
