@@ -156,9 +156,10 @@ std::byte* FaultLoop::flight_buffer(unsigned number) const {
 }
 
 bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
-  if (free_numbers_.empty() || started.run().count > kFlightPages) return false;
+  if (free_numbers_.empty() || started.incoming.pages() > kFlightPages) return false;
   const unsigned number = free_numbers_.back();
-  if (!reads_->begin(number, {started.run(), flight_buffer(number)})) return false;
+  const Incoming::Reads reads(started.incoming, flight_buffer(number));
+  if (reads.all().size() != 1 || !reads_->begin(number, reads.all()[0])) return false;
   free_numbers_.pop_back();
   flights_[number] = {started, since};
   return true;

@@ -45,7 +45,7 @@ class Neighbours {
     value = up ? value + (most - value) / part : value - value / part;
   }
 
-  std::uint32_t right_ = 100 * kScale;
+  std::uint32_t right_ = 60 * kScale;
   std::uint32_t misses_ = 0;
 };
 

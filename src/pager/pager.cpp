@@ -232,8 +232,8 @@ bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
   return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
 }
 
-Status Pager::read_patiently(const Backing::Read& read) {
-  return patiently([&] { return backing_.read({&read, 1}); });
+Status Pager::read_patiently(std::span<const Backing::Read> reads) {
+  return patiently([&] { return backing_.read(reads); });
 }
 
 Status Pager::write_patiently(std::span<const Backing::Write> writes) {

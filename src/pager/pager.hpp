@@ -32,6 +32,7 @@
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
 #include "pager/loops.hpp"
 #include "pager/neighbours.hpp"
@@ -107,27 +108,14 @@ class Pager {
   // caller's own, aligned to the page size.
   void fault(PageNumber page, bool write, std::byte* buffer);
 
-  // A run that is read in one piece and arrives in up to three: what a fault asked for comes into view and its
-  // neighbours on probation; of what is read ahead all comes into view but for a marker.
-  struct Incoming {
-    struct Part {
-      PageRun run;
-      BlockId id = 0;
-    };
-    PageRun run;
-    std::array<Part, 3> parts;  // before the middle, the middle, after it; each may be empty
-    bool middle_in_view = true;
-    [[nodiscard]] bool in_view(int part) const { return (part == 1) == middle_in_view; }
-  };
   struct Started {
     PageNumber page = 0;  // that was touched
     Incoming incoming;
     bool ghost = false, sequential = false, hash = false;
-    [[nodiscard]] PageRun run() const { return incoming.run; }
   };
   // The same for a thread that has several reads in flight. kDone: there is nothing to read (any more). kNotNow: it
-  // could take long, call fault() when nothing is in flight any more. kReading: `started.run()` is to be read, and then
-  // finish_fault() called.
+  // could take long, call fault() when nothing is in flight any more. kReading: `started.incoming` is to be read, and
+  // then finish_fault() called.
   enum class Begun { kDone, kNotNow, kReading };
   [[nodiscard]] Begun begin_fault(PageNumber page, bool write, Started& started);
   // `arrived`: where the pages' bytes are; nullptr: they are read now, into `buffer`.
@@ -292,7 +280,7 @@ class Pager {
   void finish_filling(PageRun run, BlockId id, bool ghost, bool stream);
   void finish_on_probation(PageRun run, BlockId id);
   void undo_filling(PageRun run, BlockId id);
-  [[nodiscard]] Incoming begin_incoming(PageRun run, PageRun middle, bool middle_in_view);
+  void begin_incoming(Incoming& incoming);
   void show(const Incoming& incoming, const std::byte* bytes, bool hash);  // outside the mutex
   void finish_incoming(const Incoming& incoming, bool ghost, bool stream);
   void undo_incoming(const Incoming& incoming);
@@ -343,7 +331,7 @@ class Pager {
   // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
   // written.
   [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
-  Status read_patiently(const Backing::Read& read);
+  Status read_patiently(std::span<const Backing::Read> reads);
   Status write_patiently(std::span<const Backing::Write> writes);
   void wake_evictor();
 

@@ -145,7 +145,9 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   }
   // What rests in memory is copied from there. Not by the thread that serves faults, nor ahead: with two processors
   // plain programs' random look-ups took 1.14 times as long (docs/benchmarks/translate.md).
-  if (begun) finish_fault(started, backing_.at_rest(started.run()), buffer);
+  if (!begun) return note_stall(page, since);
+  const Incoming::Reads reads(started.incoming, buffer);
+  finish_fault(started, reads.all().size() == 1 ? backing_.at_rest(reads.all()[0].run) : nullptr, buffer);
   note_stall(page, since);
 }
 
@@ -348,35 +350,47 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
     if (page >= window.first + window.count) window = {page, 1};
   }
   const PageRun run = table_.run_around(page, PageState::kStored, window);
-  // What was asked for comes into view, what was guessed on probation.
-  PageRun sure = run;
-  if (!advice.sequential) {
+  // What was asked for comes into view, what was guessed on probation. Between guesses may lie what is there already.
+  started.incoming = {};  // it may have been used for another fault
+  Incoming& incoming = started.incoming;
+  if (advice.sequential) {
+    incoming.add(run, Incoming::As::kAskedFor);
+  } else {
     const std::uint32_t least = sure_pages(table_.extent(page));
-    sure = table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
+    const PageRun sure =
+        table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
+    const PageRun guessed = window.count <= Neighbours::kMostPages ? window : run;
+    table_.for_each_run(guessed.first, guessed.first + guessed.count, PageState::kStored, 0, [&](PageRun part) {
+      if (part.first == run.first) {
+        incoming.add_around(part, sure, Incoming::As::kAskedFor, Incoming::As::kGuess);
+      } else {
+        incoming.add(part, Incoming::As::kGuess);
+      }
+    });
   }
+  begin_incoming(incoming);
   started.ghost = policy_.is_ghost(table_.tag(page), limit_);
   started.sequential = advice.sequential;
   started.page = page;
-  started.incoming = begin_incoming(run, sure, true);
   if (advice.sequential) {
     plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
   } else {
     streams_.continues_at(run.first + run.count);
   }
-  started.hash = keep_hashes(table_.extent(page), write && run.count == 1);
+  started.hash = keep_hashes(table_.extent(page), write && incoming.pages() == 1);
   return true;
 }
 
 void Pager::finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer) {
-  const PageRun run = started.run();
-  const Status status = arrived != nullptr ? Status{} : read_patiently({run, buffer});
+  const Incoming& incoming = started.incoming;
+  const Status status = arrived != nullptr ? Status{} : read_patiently(Incoming::Reads(incoming, buffer).all());
   if (status) {
     // Without a hash the evictor compares what leaves with what rests, on another processor than the thread that
     // misses.
     const bool rests = arrived != nullptr && arrived != buffer;
-    show(started.incoming, arrived != nullptr ? arrived : buffer, started.hash && !rests);
-    count(counters_.bytes_read, run.count * base::kPageBytes);
-    heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
+    show(incoming, arrived != nullptr ? arrived : buffer, started.hash && !rests);
+    count(counters_.bytes_read, incoming.pages() * base::kPageBytes);
+    heat(started.page, base::Heat::kBytesRead, incoming.pages() * base::kPageBytes);
   }
   Lock lock = lock_for_fault();
   if (status) return finish_incoming(started.incoming, started.ghost, started.sequential);

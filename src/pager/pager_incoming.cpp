@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Pages on their way in: what a fault and the read-ahead have in common.
+#include <utility>
+
 #include "pager/pager.hpp"
 
 namespace farheap::pager {
@@ -40,58 +42,46 @@ void Pager::undo_filling(PageRun run, BlockId id) {
   view_.wake(run);
 }
 
-Pager::Incoming Pager::begin_incoming(PageRun run, PageRun middle, bool middle_in_view) {
-  Incoming incoming{.run = run, .middle_in_view = middle_in_view};
-  const PageNumber after = middle.first + middle.count;
-  incoming.parts[0].run = {run.first, static_cast<std::uint32_t>(middle.first - run.first)};
-  incoming.parts[1].run = middle;
-  incoming.parts[2].run = {after, static_cast<std::uint32_t>(run.first + run.count - after)};
-  for (auto& part : incoming.parts) {
-    if (part.run.count == 0) continue;
-    part.id = table_.new_block(part.run.first, part.run.count);
-    begin_filling(part.run, part.id);
+void Pager::begin_incoming(Incoming& incoming) {
+  for (Incoming::Part& part : incoming.parts()) {
+    part.block = table_.new_block(part.run.first, part.run.count);
+    begin_filling(part.run, part.block);
   }
-  return incoming;
 }
 
 void Pager::show(const Incoming& incoming, const std::byte* bytes, bool hash) {
-  for (const int i : {1, 0, 2}) {  // the middle first: somebody waits for it
-    const auto& part = incoming.parts[i];
-    if (part.run.count == 0) continue;
-    const std::byte* from = bytes + (part.run.first - incoming.run.first) * base::kPageBytes;
-    if (incoming.in_view(i)) {
-      // What comes from the store is not changed.
-      view_.put_in(part.run, from, changes_.tracked() ? View::Guard::kOn : View::Guard::kOff);
-    } else {
-      view_.stage(part.run, from);
+  // First what somebody waits for.
+  for (const bool in_view : {true, false}) {
+    const std::byte* from = bytes;
+    for (const Incoming::Part& part : incoming.parts()) {
+      const std::byte* const own = std::exchange(from, from + part.run.count * base::kPageBytes);
+      if (part.in_view() != in_view) continue;
+      if (in_view) {
+        // What comes from the store is not changed.
+        view_.put_in(part.run, own, changes_.tracked() ? View::Guard::kOn : View::Guard::kOff);
+      } else {
+        view_.stage(part.run, own);
+      }
+      if (hash) table_.block(part.block).known.set_hashes(own, part.run.count);
     }
-    if (hash) table_.block(part.id).known.set_hashes(from, part.run.count);
   }
 }
 
 void Pager::finish_incoming(const Incoming& incoming, bool ghost, bool stream) {
-  for (int i = 0; i < 3; ++i) {
-    const auto& part = incoming.parts[i];
-    if (part.run.count == 0) continue;
-    if (incoming.in_view(i)) {
-      finish_filling(part.run, part.id, ghost, stream);
+  for (const Incoming::Part& part : incoming.parts()) {
+    if (part.in_view()) {
+      finish_filling(part.run, part.block, ghost, stream);
     } else {
-      Block& block = table_.block(part.id);
-      // (A conditional expression of bit-fields is more than clang 19 can compile.)
-      if (incoming.middle_in_view) {
-        block.guessed = true;
-      } else {
-        block.marker = true;
-      }
-      finish_on_probation(part.run, part.id);
+      Block& block = table_.block(part.block);
+      block.guessed = part.as == Incoming::As::kGuess;
+      block.marker = part.as == Incoming::As::kMarker;
+      finish_on_probation(part.run, part.block);
     }
   }
 }
 
 void Pager::undo_incoming(const Incoming& incoming) {
-  for (const auto& part : incoming.parts) {
-    if (part.run.count != 0) undo_filling(part.run, part.id);
-  }
+  for (const Incoming::Part& part : incoming.parts()) undo_filling(part.run, part.block);
 }
 
 }  // namespace farheap::pager

@@ -197,9 +197,13 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   }
   const bool ghost = policy_.is_ghost(table_.tag(run.first), limit_);
   if (stream) policy_.swept(run.first, limit_);
-  // Without a marker, an empty middle at the end: all of it comes into view.
-  const PageRun middle = marker.count != 0 ? marker : PageRun{run.first + run.count, 0};
-  const Incoming incoming = begin_incoming(run, middle, false);
+  Incoming incoming;
+  if (marker.count == 0) {
+    incoming.add(run, Incoming::As::kAskedFor);
+  } else {
+    incoming.add_around(run, marker, Incoming::As::kMarker, Incoming::As::kAskedFor);
+  }
+  begin_incoming(incoming);
   const bool hash = keep_hashes(table_.extent(run.first), false);
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();

@@ -395,19 +395,19 @@ class World {
     const auto land_all = [&] {
       std::shuffle(flights.begin(), flights.end(), random);
       for (Flight& flight : flights) {
-        const Backing::Read read{flight.started.run(), flight.buffer[0].data()};
-        const bool arrived = random() % 8 != 0 && backing.read({&read, 1}).has_value();
+        const Incoming::Reads reads(flight.started.incoming, flight.buffer[0].data());
+        const bool arrived = random() % 8 != 0 && backing.read(reads.all()).has_value();
         std::byte* const buffer = flight.buffer[0].data();
         pager->finish_fault(flight.started, arrived ? buffer : nullptr, buffer);
       }
       flights.clear();
     };
+    Pager::Started started;  // one for all, as a handler has: what the fault before wanted was read, and counted, again
     for (const PageNumber page : pages) {
-      Pager::Started started;
       switch (pager->begin_fault(page, false, started)) {
         case Pager::Begun::kDone: break;
         case Pager::Begun::kReading:
-          flights.push_back({started, std::vector<PageBytes>(started.run().count)});
+          flights.push_back({started, std::vector<PageBytes>(started.incoming.pages())});
           ++together;
           break;
         case Pager::Begun::kNotNow: land_all(); break;

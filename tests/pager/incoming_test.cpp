@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a miss brings in: which of its neighbours, and as how many reads.
+#include "pager/incoming.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "array_world.hpp"
+
+namespace farheap::pager {
+namespace {
+
+using testing::ArrayView;
+using testing::FixedBudget;
+using testing::MapBacking;
+using testing::PageBytes;
+
+// The pager without threads: whoever touches a page does what the evictor does, too.
+class MissTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kPages = 16384, kMemory = 4096;
+  void write(PageNumber page) {
+    while (view_.touch(page, [&](PageBytes& bytes) { bytes.fill(std::byte{1}); })) {
+      pager_->fault(page, true, buffer_[0].data());
+      while (pager_->evict_once() == Pager::Evicted::kWorked) continue;
+    }
+  }
+  ArrayView view_{kPages};
+  MapBacking backing_{{}, 1};
+  FixedBudget budget_{kMemory};
+  base::RunCounters counters_;
+  std::unique_ptr<Pager> pager_ =
+      Pager::make(view_, backing_, budget_, counters_, {.capacity_pages = kPages, .read_ahead_pages = 0}).value();
+  std::vector<PageBytes> buffer_{512};
+};
+
+// A neighbour behind a page that was there already was never fetched: where half of the pages are in memory, a miss
+// brought one page, and so did the next one beside it.
+TEST_F(MissTest, NeighboursBetweenWhichPagesAreThereComeAlong) {
+  for (PageNumber page = 0; page < 16; ++page) write(page);
+  view_.refuse(6, true);
+  for (PageNumber page = 1024; page < 1024 + 2 * kMemory; ++page) write(page);
+  view_.refuse(6, false);
+  ASSERT_EQ(pager_->state(6), PageState::kPresent);
+  for (const PageNumber page : {4, 5, 7}) ASSERT_EQ(pager_->state(page), PageState::kStored) << page;
+  write(5);
+  EXPECT_EQ(pager_->state(5), PageState::kPresent);
+  EXPECT_EQ(pager_->state(4), PageState::kProbation);
+  EXPECT_EQ(pager_->state(7), PageState::kProbation);
+  EXPECT_EQ(pager_->check(), "");
+}
+
+// Three quarters of memory are used again and again. What was touched in probation was not made up for, so that
+// probation was nearly empty and told little; and what had been touched there was asked again at each round of the
+// list.
+TEST_F(MissTest, HotPagesWereReadAgainBecauseProbationWasEmpty) {
+  std::mt19937 random(1);
+  for (PageNumber page = 0; page < kPages; ++page) write(page);
+  const auto use = [&](int times) {
+    for (int i = 0; i < times; ++i) write(random() % 64 == 0 ? random() % kPages : random() % (kMemory * 3 / 4));
+  };
+  use(400'000);
+  counters_.faults_store = 0;
+  use(400'000);
+  // 6,250 go to all pages, of which three quarters are away. It was 9,220; with one of the two mends 6,600 and 7,200.
+  EXPECT_LT(counters_.faults_store.load(), 6'000u);
+}
+
+TEST(IncomingTest, PartsThatFollowEachOtherAreOneRead) {
+  Incoming incoming;
+  incoming.add({3, 0}, Incoming::As::kGuess);
+  incoming.add({4, 2}, Incoming::As::kGuess);
+  incoming.add_around({8, 5}, {10, 1}, Incoming::As::kAskedFor, Incoming::As::kGuess);
+  ASSERT_EQ(incoming.parts().size(), 4u);
+  EXPECT_EQ(incoming.pages(), 7u);
+  std::vector<std::byte> buffer(7 * base::kPageBytes);
+  const Incoming::Reads reads(incoming, buffer.data());
+  ASSERT_EQ(reads.all().size(), 2u);
+  EXPECT_EQ(reads.all()[0].run.first, 4u);
+  EXPECT_EQ(reads.all()[0].run.count, 2u);
+  EXPECT_EQ(reads.all()[1].run.first, 8u);
+  EXPECT_EQ(reads.all()[1].run.count, 5u);
+  EXPECT_EQ(reads.all()[1].into, buffer.data() + 2 * base::kPageBytes);
+}
+
+TEST(IncomingTest, AWindowOfWhichEverySecondPageIsThereFits) {
+  Incoming incoming;
+  for (PageNumber page = 1; page < Neighbours::kMostPages; page += 2) incoming.add({page, 1}, Incoming::As::kGuess);
+  EXPECT_LE(incoming.parts().size() + 2, Incoming::kMostParts);
+}
+
+}  // namespace
+}  // namespace farheap::pager
