@@ -17,9 +17,6 @@ namespace farheap::pager {
 namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
-// Of what a round lets go, as much may come to probation. With twice as much, what was touched there between two rounds
-// was never made up for where much is in use: probation was short, and told little (docs/benchmarks/paging.md).
-constexpr std::uint64_t kMostRefill = 8;
 constexpr int kStuckWaitMs = 5;
 constexpr int kLooks = 400;              // some tens of microseconds
 constexpr unsigned kTakenInPassing = 4;  // more than one, for the times when the evictor is awake
@@ -105,8 +102,8 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t excess = std::min(staying - low, kBatchPages);
 
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
-  // nothing leaves memory.
-  const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + kMostRefill * excess);
+  // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
+  const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
   fill_probation(leaving_view, lock, wanted);
   leaving_view.unlock();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
