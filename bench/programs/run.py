@@ -46,7 +46,8 @@ def make_parser():
     parser.add_argument("--turns", type=int, default=3, help="runs of each program in each way (default: 3)")
     parser.add_argument("--ways", default=",".join(ways.WAYS),
                         help=f"some of {','.join(ways.WAYS)} (default: all); enough: farheap with all the memory it likes")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds after which a run is given up (default: 60)")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds after which a run is given up, if that is at least ten times the plain run's "
+                             "(default: 60)")
     parser.add_argument("--page-cluster", type=int, default=3,
                         help="vm.page-cluster of kernel swap on the disk (default: 3, the kernel's; on zram it is 0)")
     parser.add_argument("--folder", default="/var/tmp", help="where swap file and store are (default: /var/tmp)")

@@ -27,6 +27,7 @@ class Job:
     env: dict = None
     cwd: str = None
     results: tuple = ()  # files that belong to the output, besides stdout
+    timeout: float = None  # seconds; set by what runs it
 
 
 def environment(**more):

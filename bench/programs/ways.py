@@ -20,6 +20,7 @@ from report import MIB
 
 SHORT_WAYS = ("swap", "zram", "farheap")
 WAYS = ("plain", *SHORT_WAYS, "enough")  # enough: farheap with all the memory it likes
+TIMES_PLAIN = 10  # a run that takes so many times the plain one is given up
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 ROOM_BYTES = 64 * MIB
 PRIORITY = 1000  # of swap areas: before those that somebody else may have on
@@ -60,7 +61,7 @@ class Ways:
 
     # ---- one run
 
-    def run_once(self, job, command, *, limit=None, timeout=None, interval=SELDOM, total=None):
+    def run_once(self, job, command, *, limit=None, interval=SELDOM, total=None, last_words=False):
         """`total`: the limit covers what the zram device uses, too. Returns the run and its counts."""
         with WatchedGroup(limit) as group:
             follower = zram_area.Follower(group, self.areas.zram.used_bytes, total) if total else None
@@ -68,7 +69,8 @@ class Ways:
                 follower.start()
             try:
                 run = measured_run.measured_run(command, group=group, stdin=job.stdin, env=job.env, cwd=job.cwd,
-                                                timeout=timeout or self.options.timeout, interval=interval)
+                                                timeout=job.timeout, interval=interval,
+                                                last_words=last_words)
             finally:
                 counts = {"zram_bytes": follower.finish()} if follower else {}
             counts["major_faults"] = group.major_faults()
@@ -114,7 +116,7 @@ class Ways:
         command = farheap_command.run_command(self.tool, record.budget_bytes, job.command,
                                               store=f"file:{self.options.folder}", mask=self.options.mask,
                                               settings=self.options.settings)
-        run, counts = self.run_once(job, command)
+        run, counts = self.run_once(job, command, last_words=True)
         stats = farheap_command.parse_stats(run.stderr)
         if stats is not None:
             for name in ("faults_store", "faults_probation", "bytes_read", "bytes_written", "paging_processes"):
@@ -146,7 +148,7 @@ class Ways:
             return
         run, counts = self.run_once(job, job.command, interval=measured_run.SAMPLE_SECONDS)
         if run.timed_out:
-            raise ValueError(f"not done after {self.options.timeout} s")
+            raise ValueError(f"not done after {job.timeout} s")
         checksum = subject_module.digest(job, run)
         self.measured.programs[subject.name] = {
             "peak_bytes": run.peak_bytes, "beside_bytes": counts["beside_bytes"], "checksum": checksum,
@@ -168,7 +170,9 @@ class Ways:
         os.makedirs(folder, exist_ok=True)
         job = subject.prepare(folder)
         job.cwd = job.cwd or folder
+        job.timeout = TIMES_PLAIN * self.options.timeout
         self.first_run(subject, job)
+        job.timeout = max(self.options.timeout, TIMES_PLAIN * self.measured.programs[subject.name]["whole_seconds"])
         steps = list(self.steps())
         for turn in range(self.options.turns):
             first = turn % len(steps)  # another one begins each turn

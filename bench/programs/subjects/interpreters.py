@@ -35,12 +35,12 @@ class Java(Subject):
 
 class Gawk(Subject):
     name = "gawk_keys"
-    does = "counts, sums and last values of 900,000 lines by 300,000 keys, most lines with few of them"
+    does = "counts, sums and last values of 600,000 lines by 300,000 keys, most lines with few of them"
     tools = (("gawk", "gawk"),)
 
     def prepare(self, folder):
         def write(path):
-            numbers = list(range(300_000)) + subject.skewed_numbers(1, 600_000, 300_000)
+            numbers = list(range(300_000)) + subject.skewed_numbers(1, 300_000, 300_000)
             with open(path, "w", encoding="ascii") as out:
                 out.writelines(f"key-{number} {at % 1000} value-{at * 7919 % 1000003}\n"
                                for at, number in enumerate(numbers))
@@ -54,7 +54,7 @@ class Lua(Subject):
     tools = (("lua5.4", "lua5.4"),)
 
     def prepare(self, folder):
-        return Job(["lua5.4", script("records.lua"), "350000", "1500000"], env=environment())
+        return Job(["lua5.4", script("records.lua"), "350000", "700000"], env=environment())
 
 
 class LuaJit(Subject):
@@ -63,7 +63,7 @@ class LuaJit(Subject):
     tools = (("luajit", "luajit"),)
 
     def prepare(self, folder):
-        return Job(["luajit", script("records.lua"), "600000", "2500000"], env=environment())
+        return Job(["luajit", script("records.lua"), "600000", "1000000"], env=environment())
 
 
 class Ruby(Subject):
@@ -72,7 +72,7 @@ class Ruby(Subject):
     tools = (("ruby", "ruby"),)
 
     def prepare(self, folder):
-        return Job(["ruby", script("records.rb"), "500000", "1500000"], env=environment())
+        return Job(["ruby", script("records.rb"), "500000", "700000"], env=environment())
 
 
 class Node(Subject):
@@ -92,4 +92,4 @@ class Python(Subject):
         return None if os.access("/usr/bin/python3", os.X_OK) else "/usr/bin/python3 is not there: apt install python3"
 
     def prepare(self, folder):
-        return Job(["/usr/bin/python3", script("records.py"), "300000", "1500000"], env=environment())
+        return Job(["/usr/bin/python3", script("records.py"), "300000", "700000"], env=environment())
