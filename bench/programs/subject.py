@@ -8,6 +8,7 @@ A subject needs 60 to 300 MiB and 1 to 4 s with no limit; its output is the same
 import dataclasses
 import hashlib
 import importlib.util
+import inspect
 import os
 import random
 import shutil
@@ -61,6 +62,16 @@ def skewed_numbers(seed, count, below):
     order = list(range(below))
     rng.shuffle(order)
     return [order[int(below * rng.random() ** 3)] for _ in range(count)]
+
+
+def data_folder(folder, subject):
+    """Where the subject makes its input: another one whenever its file or a script changed."""
+    total = hashlib.sha256()
+    sources = [inspect.getfile(type(subject)), *sorted(script(name) for name in os.listdir(SCRIPTS))]
+    for path in sources:
+        with open(path, "rb") as source:
+            total.update(source.read())
+    return os.path.join(folder, f"{subject.name}-{total.hexdigest()[:8]}")
 
 
 class Subject:

@@ -166,7 +166,7 @@ class Ways:
     def measure(self, subject):
         """Raises ValueError if the program is not right without any limit."""
         print(f"... {subject.name}", file=sys.stderr, flush=True)
-        folder = os.path.join(self.options.data, subject.name)
+        folder = subject_module.data_folder(self.options.data, subject)
         os.makedirs(folder, exist_ok=True)
         job = subject.prepare(folder)
         job.cwd = job.cwd or folder

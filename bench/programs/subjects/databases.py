@@ -61,10 +61,10 @@ class PostgresSort(Postgres):
 
 class PostgresJoin(Postgres):
     name = "postgres_join"
-    does = "a hash join of 700,000 rows with 1,500,000, most of which meet few of them"
+    does = "a hash join of 700,000 rows with 1,000,000, most of which meet few of them"
     query = ("SELECT count(*), sum(length(a.m)), sum(a.i) FROM"
              " (SELECT (700000 * power(((j * 7919::bigint) % 1000003) / 1000003.0::float8, 3))::int k"
-             " FROM generate_series(1, 1500000) j) b"
+             " FROM generate_series(1, 1000000) j) b"
              " JOIN (SELECT i, md5(i::text) || i m FROM generate_series(0, 700000) i) a ON a.i = b.k")
 
 
@@ -82,7 +82,7 @@ WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r WHERE i < 599999)
 INSERT INTO t SELECT i, 'name-' || (i * 7919 % 1000003), i, 'a note on row ' || i || ' of the table' FROM r;
 CREATE INDEX by_name ON t(name);
 WITH RECURSIVE r(k, s) AS (SELECT 0, 1 UNION ALL SELECT k + 1, (s * 1103515245 + 12345) & 2147483647 FROM r
-  WHERE k < 500000)
+  WHERE k < 300000)
 SELECT count(*), sum(length(note)), sum(n) FROM r JOIN t ON t.name = 'name-' ||
   ((((s >> 8) & 1048575) * ((s >> 8) & 1048575) / 1048576 * ((s >> 8) & 1048575) / 1048576 * 600000 / 1048576)
    * 7919 % 1000003);

@@ -38,13 +38,13 @@ class Zstd(Subject):
 
 class BwaIndex(Subject):
     name = "bwa_index"
-    does = "the index of a genome of 8 million bases"
+    does = "the index of a genome of 6 million bases"
     tools = (("bwa", "bwa"),)
 
     def prepare(self, folder):
         def write(path):
             rng = random.Random(1)
-            bases = rng.randbytes(8_000_000).translate(bytes(b"ACGT"[byte & 3] for byte in range(256)))
+            bases = rng.randbytes(6_000_000).translate(bytes(b"ACGT"[byte & 3] for byte in range(256)))
             with open(path, "wb") as out:
                 out.write(b">made\n")
                 out.writelines(bases[at:at + 70] + b"\n" for at in range(0, len(bases), 70))
