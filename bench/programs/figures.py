@@ -14,6 +14,8 @@ from report import MIB
 BASELINES = ("swap", "zram")
 COUNTS = {"swap": ("major_faults",), "zram": ("major_faults",), "farheap": ("faults_store", "faults_probation")}
 WORDS = {KILLED: "killed", TIMED_OUT: "not done"}
+PAGE = 4096
+LRU = ("lru_bytes_read", "lru_bytes_read_at_least", "lru_bytes_read_at_most")
 MUCH_OVER = 1.1  # times the budget: then what the run was short of is not the memory it was given
 
 
@@ -78,13 +80,31 @@ def full_memory_samples(measured, name):
     return None if any(one is None or one.bounded for one in cells) else [one.seconds for one in cells]
 
 
+def misses_results(measured, name, level):
+    """What was missed, beside what exact LRU would have missed in so much memory, and the optimum. LRU has two bounds:
+    see bench/policy/lru.hpp."""
+    found = measured.optima.get((name, level))
+    if not found:
+        return []
+    pages = {key: found[key] / PAGE for key in ("bytes_read", *LRU)}
+    middle, low, high = (pages[key] for key in LRU)
+    lines = [report.result(name, f"misses_optimum_{level}", pages["bytes_read"], "pages"),
+             report.result(name, f"misses_lru_{level}", middle, "pages", low, high)]
+    farheap = cell(measured, name, level, "farheap")
+    missed = farheap.count("faults_store") if farheap else None
+    if missed is not None and low > 0:
+        lines.append(report.result(name, f"misses_over_lru_{level}", missed / middle, "x", missed / high, missed / low,
+                                   "lower" if farheap.bounded else None))
+    return lines
+
+
 def program_results(measured, name):
     lines = [report.result(name, "peak_plain", measured.programs[name]["peak_bytes"] / MIB, "MiB")]
     plain = cell(measured, name, FULL, "plain")
     if plain:
         lines.append(metrics.line(name, "seconds_plain", plain.seconds, "s"))
     for level in measured.levels():
-        lines += level_results(measured, name, level)
+        lines += level_results(measured, name, level) + misses_results(measured, name, level)
     samples = full_memory_samples(measured, name)
     return lines + ([metrics.slowdown_line(name, samples)] if samples else [])
 
@@ -164,6 +184,24 @@ def level_row(measured, found, name, level):
             *(times(found.get((name, f"speedup_over_{way}_{level}"))) for way in BASELINES)]
 
 
+MISSES_HEAD = ("program", "level", "optimum", "exact LRU", "its bounds", "kernel swap, major faults",
+               "farheap, from the store", "pages read", "over LRU")
+
+
+def misses_rows(measured, found):
+    rows = []
+    for (name, level), one in sorted(measured.optima.items(), key=lambda item: (-item[0][1], item[0][0])):
+        swap, farheap = (cell(measured, name, level, way) for way in ("swap", "farheap"))
+        lru = found[name, f"misses_lru_{level}"]
+        read = farheap.count("bytes_read") if farheap else None
+        rows.append([name, f"{level} %", number(one["bytes_read"] / PAGE), number(lru["value"]),
+                     f"{number(lru['min'])}-{number(lru['max'])}", number(swap.count("major_faults") if swap else None),
+                     number(farheap.count("faults_store") if farheap else None),
+                     number(None if read is None else read / PAGE),
+                     times(found.get((name, f"misses_over_lru_{level}")))])
+    return rows
+
+
 SUM_HEAD = ("level", "over", "geometric mean", "least", "programs", "apart: killed, not done or not reached")
 
 
@@ -201,6 +239,7 @@ def all_tables(measured):
                                              if any(measured.of(name, level, way) for way in (*BASELINES, "farheap"))])
               for level in measured.levels()]
     tables += [("In sum", SUM_HEAD, sum_rows(measured, found)),
+               ("Misses", MISSES_HEAD, misses_rows(measured, found)),
                ("With enough memory", FULL_HEAD, full_rows(measured, found))]
     return [table for table in tables if table[2]]
 

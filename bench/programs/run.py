@@ -5,6 +5,7 @@ and under farheap, in turns.
 
   bench/programs/run.py --resume FILE                      everything; FILE keeps every run: say it again to go on
   bench/programs/run.py --programs perl_forks --levels 70 --turns 1 --ways plain,swap,farheap     one figure
+  bench/programs/run.py --resume FILE --misses             what exact LRU and the optimum would miss; no time is measured
   bench/programs/run.py --list                             what there is, and what is missing
   bench/programs/run.py --from-json FILE                   no run: the tables of what was measured
       [--markdown] [--plot FILE.svg] [--json FILE]
@@ -24,6 +25,7 @@ import figures
 import measured_run
 import measurements
 import memory_group
+import optimum
 import report
 import subject
 import swap_area
@@ -46,6 +48,8 @@ def make_parser():
     parser.add_argument("--turns", type=int, default=3, help="runs of each program in each way (default: 3)")
     parser.add_argument("--ways", default=",".join(ways.WAYS),
                         help=f"some of {','.join(ways.WAYS)} (default: all); enough: farheap with all the memory it likes")
+    parser.add_argument("--misses", action="store_true",
+                        help="record the programs' uses of memory instead, once each: minutes, and up to a GiB of disk")
     parser.add_argument("--timeout", type=float, default=60, help="seconds after which a run is given up, if that is at least ten times the plain run's "
                              "(default: 60)")
     parser.add_argument("--page-cluster", type=int, default=3,
@@ -74,7 +78,7 @@ def parse_options(arguments):
     strange = set(chosen) - set(ways.WAYS)
     if strange:
         parser.error(f"--ways: no {', '.join(sorted(strange))}; there are {', '.join(ways.WAYS)}")
-    options.ways = [way for way in ways.WAYS if way in chosen]
+    options.ways = [] if options.misses else [way for way in ways.WAYS if way in chosen]
     options.data = options.data or os.path.join(options.folder, "farheap-bench-programs")
     return options
 
@@ -131,10 +135,10 @@ def begin(options, arguments, tool):
     return begun
 
 
-def measure_all(runner, subjects):
+def do_all(runner, subjects, do):
     for one in subjects:
         try:
-            runner.measure(one)
+            do(one)
         except (ValueError, OSError) as error:
             runner.wrong.append(f"{one.name}: {error}")
             complain(f"FAILED: {runner.wrong[-1]}")
@@ -152,13 +156,15 @@ def run(options, arguments):
         raise SystemExit(f"run.py: nothing can be compared without a limit by the kernel: {why_no_group}")
     build = farheap_command.find_build(options.build)
     tool = farheap_command.find_tool(build)
+    if options.misses and not (tool and optimum.find_program(build)):
+        raise SystemExit(f"run.py: no farheap, or no bench/policy/trace_optimum, in {build}: ./dev build release")
     subjects = present(choose(options.programs))
     possible = possible_ways(options, tool, build)
     measured = begin(options, arguments, tool)
     os.makedirs(options.data, exist_ok=True)
     with ways.areas_for(options, possible) as areas:
-        runner = ways.Ways(options, tool, possible, areas, measured)
-        measure_all(runner, subjects)
+        runner = ways.Ways(options, tool, possible, areas, measured, optimum.find_program(build))
+        do_all(runner, subjects, runner.record if options.misses else runner.measure)
     return measured, not runner.wrong
 
 

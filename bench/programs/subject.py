@@ -78,6 +78,7 @@ class Subject:
     name = ""
     tools = ()  # (command, apt package)
     does = ""  # for the page
+    unrecorded = ""  # why its uses of memory cannot be recorded, if so
     reached = True  # False: farheap has no way into its memory (docs/limits.md), and says so
 
     def missing(self):

@@ -11,6 +11,7 @@ import farheap_command
 import host_memory
 import measured_run
 import memory_group
+import misses
 import subject as subject_module
 import swap_area
 import zram_area
@@ -49,11 +50,12 @@ def ended_how(run):
 
 
 class Ways:
-    """`tool`: a path, or None. `ways`: those that there can be. The measurements are saved after every run."""
+    """`tool`, `optimum_program`: paths, or None. `ways`: those that there can be. The measurements are saved after every run."""
 
-    def __init__(self, options, tool, ways, areas, measured):
+    def __init__(self, options, tool, ways, areas, measured, optimum_program=None):
         self.options = options
         self.tool = tool
+        self.optimum_program = optimum_program
         self.ways = ways
         self.areas = areas
         self.measured = measured
@@ -163,8 +165,8 @@ class Ways:
             else:
                 yield way, FULL
 
-    def measure(self, subject):
-        """Raises ValueError if the program is not right without any limit."""
+    def prepared(self, subject):
+        """Its job, after a first run with no limit."""
         print(f"... {subject.name}", file=sys.stderr, flush=True)
         folder = subject_module.data_folder(self.options.data, subject)
         os.makedirs(folder, exist_ok=True)
@@ -173,11 +175,24 @@ class Ways:
         job.timeout = TIMES_PLAIN * self.options.timeout
         self.first_run(subject, job)
         job.timeout = max(self.options.timeout, TIMES_PLAIN * self.measured.programs[subject.name]["whole_seconds"])
+        return job
+
+    def measure(self, subject):
+        """Raises ValueError if the program is not right without any limit."""
+        job = self.prepared(subject)
         steps = list(self.steps())
         for turn in range(self.options.turns):
             first = turn % len(steps)  # another one begins each turn
             for way, level in steps[first:] + steps[:first]:
                 self.run_way(subject, job, way, level, turn)
+
+
+    def record(self, subject):
+        """What LRU and the optimum miss, from a recording. Raises ValueError where there is none."""
+        if subject.unrecorded:
+            complain(f"LEFT OUT: the misses of {subject.name}: {subject.unrecorded}")
+        else:
+            misses.measure(self, self.optimum_program, subject, self.prepared(subject))
 
 
 @contextlib.contextmanager

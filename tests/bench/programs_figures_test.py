@@ -18,6 +18,7 @@ import disk
 import figures
 import measured_run
 import measurements
+import misses
 import run as bench
 import subject
 import ways
@@ -86,6 +87,41 @@ class Ratios(unittest.TestCase):
         self.assertIn("5,000", row)
         self.assertIn("300 + 700", row)
         self.assertIn("2.00x", row)
+
+
+class Misses(unittest.TestCase):
+    NUMBERS = {"bytes_read": 10 * 4096, "lru_bytes_read": 100 * 4096, "lru_bytes_read_at_least": 50 * 4096,
+               "lru_bytes_read_at_most": 200 * 4096}
+
+    def test_what_was_missed_is_shown_over_what_lru_misses(self):
+        planted = Planted("p").runs("p", 70, "farheap", [4, 4, 4], faults_store=300, bytes_read=4096 * 900)
+        planted.measured.optima["p", 70] = self.NUMBERS
+        line = planted.values()["p", "misses_over_lru_70"]
+        self.assertEqual((line["value"], line["min"], line["max"]), (3, 1.5, 6))
+        self.assertEqual(planted.values()["p", "misses_optimum_70"]["value"], 10)
+        self.assertEqual(planted.table("Misses")["p"][2:], ["10", "100", "50-200", "-", "300", "900", "3.00x"])
+
+    def test_a_run_that_was_not_done_would_have_missed_more(self):
+        planted = Planted("p").runs("p", 70, "farheap", [60], TIMED_OUT, faults_store=300)
+        planted.measured.optima["p", 70] = self.NUMBERS
+        self.assertEqual(planted.values()["p", "misses_over_lru_70"]["bound"], "lower")
+
+    def test_nothing_is_over_an_lru_that_misses_nothing(self):
+        planted = Planted("p").runs("p", 70, "farheap", [4], faults_store=300)
+        planted.measured.optima["p", 70] = {key: 0 for key in self.NUMBERS}
+        self.assertNotIn(("p", "misses_over_lru_70"), planted.values())
+
+    def test_the_recording_that_counts_is_nearly_all_of_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("a", "b")]
+            for path, size in zip(paths, (1000, 10)):
+                pathlib.Path(path).write_bytes(bytes(size))
+            self.assertEqual(misses.main_trace(paths), paths[0])
+            pathlib.Path(paths[1]).write_bytes(bytes(500))
+            with self.assertRaises(ValueError):
+                misses.main_trace(paths)
+            with self.assertRaises(ValueError):
+                misses.main_trace([])
 
 
 class Apart(unittest.TestCase):

@@ -22,6 +22,7 @@ class Go(Subject):
     does = "a map of 900,000 records; it asks the kernel for memory by itself"
     tools = (("go", "golang-go"),)
     reached = False
+    unrecorded = "it is not reached"
 
     def prepare(self, folder):
         program = made(folder, "records", lambda path: subprocess.run(

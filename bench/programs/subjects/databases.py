@@ -39,6 +39,7 @@ class Redis(Subject):
 
 class Postgres(Subject):
     query = ""
+    unrecorded = "the work is done by a forked child"
 
     def missing(self):
         return servers.PostgresServer("postgres", ()).missing()

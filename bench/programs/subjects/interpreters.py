@@ -12,6 +12,7 @@ class PerlForks(Subject):
     name = "perl_forks"
     does = "a hash of 160,000 records; three children at once look up and change what they see of it"
     tools = (("perl", "perl"),)
+    unrecorded = "the work is done by forked children"
 
     def prepare(self, folder):
         return Job(["perl", script("forks.pl"), "160000"], env=environment())
