@@ -107,6 +107,7 @@ def _classes_of(path):
     name = os.path.basename(path).removesuffix(".py")
     spec = importlib.util.spec_from_file_location(f"subjects_{name}", path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # so that a class knows its file
     spec.loader.exec_module(module)
     return [one for one in vars(module).values()
             if isinstance(one, type) and issubclass(one, Subject) and one.name and one.__module__ == module.__name__]

@@ -217,6 +217,18 @@ class Subjects(unittest.TestCase):
         self.assertGreaterEqual(len(names), 15)
         self.assertTrue(all(one.does for one in subject.all_subjects()))
 
+    def test_inputs_have_a_folder_for_each_that_changes_with_what_makes_them(self):
+        first = subject.data_folder("/data", subject.all_subjects()[0])
+        self.assertEqual(first, subject.data_folder("/data", subject.all_subjects()[0]))
+        self.assertEqual(len({subject.data_folder("/data", one) for one in subject.all_subjects()}),
+                         len(subject.all_subjects()))
+        scripts = subject.SCRIPTS
+        try:
+            with tempfile.TemporaryDirectory() as subject.SCRIPTS:
+                self.assertNotEqual(first, subject.data_folder("/data", subject.all_subjects()[0]))
+        finally:
+            subject.SCRIPTS = scripts
+
     def test_skewed_numbers_are_the_same_every_time_and_mostly_few(self):
         numbers = subject.skewed_numbers(1, 20_000, 1000)
         self.assertEqual(numbers, subject.skewed_numbers(1, 20_000, 1000))
