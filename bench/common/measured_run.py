@@ -14,7 +14,7 @@ import threading
 import time
 
 SAMPLE_SECONDS = 0.003  # no peak is missed; looking so often takes some of the time of what it looks at
-LAST_WORDS_SECONDS = 5
+LAST_WORDS_SECONDS = 20  # a program short of memory takes a while to go
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 

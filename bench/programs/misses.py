@@ -2,7 +2,8 @@
 """What exact LRU and Belady's optimum would miss: a program runs once while farheap records in which order its pages are
 used, and trace_optimum (bench/policy) reads the recording. So the policy is judged apart from the price of a miss.
 
-The window of a recording hides uses (bench/policy/lru.hpp, optimum.hpp): a small one, so that the bounds are near.
+The window of a recording hides uses (bench/policy/lru.hpp, optimum.hpp): the smaller it is, the nearer are the bounds,
+and the longer it takes.
 Forked children are not recorded; what runs in several processes has no common order, and is left out.
 """
 
@@ -17,7 +18,6 @@ import optimum
 import subject as subject_module
 from report import MIB
 
-WINDOW = "1M"
 SLOWER = 20  # a recording faults for nearly every use: it may take so many times the time-out of a run
 BESIDE = 0.05  # so much of all the recordings may be those of other processes
 
@@ -39,7 +39,7 @@ def record(ways, subject, job, folder):
     command = farheap_command.run_command(
         ways.tool, 2 * facts["peak_bytes"] + 512 * MIB, job.command, mask=ways.options.mask, stats=False,
         store=f"file:{optimum.store_folder(ways.options.folder, facts['peak_bytes'])}",
-        settings=(f"record_pages={prefix}", f"record_window={WINDOW}", "policy=clock"))
+        settings=(f"record_pages={prefix}", f"record_window={ways.options.window}M", "policy=clock"))
     timeout = SLOWER * ways.options.timeout
     run = measured_run.measured_run(command, stdin=job.stdin, env=job.env, cwd=job.cwd, timeout=timeout, interval=1.0)
     if run.timed_out:

@@ -50,6 +50,7 @@ def make_parser():
                         help=f"some of {','.join(ways.WAYS)} (default: all); enough: farheap with all the memory it likes")
     parser.add_argument("--misses", action="store_true",
                         help="record the programs' uses of memory instead, once each: minutes, and up to a GiB of disk")
+    parser.add_argument("--window", type=int, default=4, help="MiB that a recording cannot see into (default: 4)")
     parser.add_argument("--timeout", type=float, default=60, help="seconds after which a run is given up, if that is at least ten times the plain run's "
                              "(default: 60)")
     parser.add_argument("--page-cluster", type=int, default=3,
