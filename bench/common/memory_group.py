@@ -12,6 +12,7 @@ import time
 
 V1_ROOT = "/sys/fs/cgroup/memory"
 V2_ROOT = "/sys/fs/cgroup"
+PATIENCE_SECONDS = 60  # a killed program whose memory is in swap or in a store takes a while to go
 
 
 def _own_path(controller):
@@ -144,7 +145,8 @@ class MemoryGroup:
 
     def remove(self):
         """Kills what is left in it and removes it."""
-        for _ in range(500):
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
             for process in self.processes() if os.path.isdir(self.folder) else []:
                 try:
                     os.kill(process, signal.SIGKILL)
