@@ -176,11 +176,13 @@ def level_row(measured, found, name, level):
     faults = f"{number(farheap.count('faults_store'))} + {number(farheap.count('faults_probation'))}" if farheap else "-"
     if farheap and is_far_over(farheap):
         faults += f", {max(run.peak_bytes for run in farheap.records) / MIB:.0f} MiB: not reached"
+    is_reached = measured.programs[name].get("reached", True)
     held = zram.count("zram_bytes") if zram else None
     return [name, f"{measured.programs[name]['peak_bytes'] / MIB:.0f} MiB",
             seconds(cell(measured, name, FULL, "plain")), seconds(cells["swap"]),
             number(cells["swap"].count("major_faults") if cells["swap"] else None), seconds(zram),
-            "-" if held is None else f"{held / MIB:.0f} MiB", seconds(farheap), faults,
+            "-" if held is None else f"{held / MIB:.0f} MiB", seconds(farheap) if farheap or is_reached else "not reached",
+            faults,
             *(times(found.get((name, f"speedup_over_{way}_{level}"))) for way in BASELINES)]
 
 
@@ -199,6 +201,37 @@ def misses_rows(measured, found):
                      number(farheap.count("faults_store") if farheap else None),
                      number(None if read is None else read / PAGE),
                      times(found.get((name, f"misses_over_lru_{level}")))])
+    return rows
+
+
+PRICE_HEAD = ("program", "level", "kernel swap: misses", "us each", "farheap: misses", "us each", "misses, farheap / swap",
+              "price, farheap / swap")
+FEWEST = 1000  # misses, from which on the time lost is taken for theirs
+
+
+def price(one, counted_name, plain):
+    """Microseconds that each miss cost: the time lost over the misses; None where there are few, or none was lost."""
+    missed = one.count(counted_name) if one else None
+    if not missed or missed < FEWEST or not plain or one.middle <= plain.middle:
+        return None
+    return (one.middle - plain.middle) / missed * 1e6
+
+
+def price_rows(measured):
+    rows = []
+    for level in measured.levels():
+        for name in measured.programs:
+            plain, swap, farheap = (cell(measured, name, *place) for place in
+                                    ((FULL, "plain"), (level, "swap"), (level, "farheap")))
+            if not swap or not farheap or KILLED in swap.ends():
+                continue
+            prices = price(swap, "major_faults", plain), price(farheap, "faults_store", plain)
+            missed = swap.count("major_faults"), farheap.count("faults_store")
+            known = all(missed) and not swap.bounded
+            sign = ">= " if farheap.bounded and missed[1] else ""
+            rows.append([name, f"{level} %", number(missed[0]), number(prices[0]), f"{sign}{number(missed[1])}",
+                         number(prices[1]), f"{sign}{missed[1] / missed[0]:.1f}x" if known else "-",
+                         f"{prices[1] / prices[0]:.1f}x" if all(prices) else "-"])
     return rows
 
 
@@ -239,6 +272,7 @@ def all_tables(measured):
                                              if any(measured.of(name, level, way) for way in (*BASELINES, "farheap"))])
               for level in measured.levels()]
     tables += [("In sum", SUM_HEAD, sum_rows(measured, found)),
+               ("More misses, or dearer ones?", PRICE_HEAD, price_rows(measured)),
                ("Misses", MISSES_HEAD, misses_rows(measured, found)),
                ("With enough memory", FULL_HEAD, full_rows(measured, found))]
     return [table for table in tables if table[2]]

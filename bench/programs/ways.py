@@ -181,6 +181,9 @@ class Ways:
         """Raises ValueError if the program is not right without any limit."""
         job = self.prepared(subject)
         steps = list(self.steps())
+        if not subject.reached:
+            complain(f"LEFT OUT: {subject.name} under farheap, which has no way into its memory")
+            steps = [step for step in steps if step[0] not in ("farheap", "enough")]
         for turn in range(self.options.turns):
             first = turn % len(steps)  # another one begins each turn
             for way, level in steps[first:] + steps[:first]:

@@ -89,6 +89,20 @@ class Ratios(unittest.TestCase):
         self.assertIn("2.00x", row)
 
 
+class Prices(unittest.TestCase):
+    def test_the_time_lost_is_shared_among_the_misses(self):
+        planted = Planted("p").runs("p", 70, "swap", [3], major_faults=10_000)
+        planted.runs("p", 70, "farheap", [6], faults_store=50_000)
+        self.assertEqual(planted.table("More misses, or dearer ones?")["p"][2:],
+                         ["10,000", "100", "50,000", "80", "5.0x", "0.8x"])
+
+    def test_few_misses_have_no_price(self):
+        planted = Planted("p").runs("p", 70, "swap", [3], major_faults=10)
+        planted.runs("p", 70, "farheap", [60], TIMED_OUT, faults_store=50_000)
+        self.assertEqual(planted.table("More misses, or dearer ones?")["p"][3:],
+                         ["-", ">= 50,000", "1,160", ">= 5000.0x", "-"])
+
+
 class Misses(unittest.TestCase):
     NUMBERS = {"bytes_read": 10 * 4096, "lru_bytes_read": 100 * 4096, "lru_bytes_read_at_least": 50 * 4096,
                "lru_bytes_read_at_most": 200 * 4096}
@@ -166,6 +180,14 @@ class Apart(unittest.TestCase):
         planted = self.planted(peak_bytes=190 * MIB)
         self.assertIn("not reached", planted.table("At 70 %")["q"][8])
         self.assertAlmostEqual(planted.values()["all", "speedup_over_swap_70"]["value"], 2)
+
+    def test_a_program_that_farheap_refuses_is_marked_and_in_no_mean(self):
+        planted = self.planted()
+        planted.measured.programs["r"] = {**planted.measured.programs["p"], "reached": False}
+        planted.runs("r", 70, "swap", [8])
+        self.assertEqual(planted.table("At 70 %")["r"][7], "not reached")
+        self.assertEqual(planted.table("In sum")["70 %"][-1], "r")
+        self.assertEqual(planted.values()["all", "programs_over_swap_70"]["value"], 2)
 
     def test_of_several_runs_it_is_said_how_many_were_killed(self):
         planted = self.planted()

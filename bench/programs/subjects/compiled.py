@@ -19,7 +19,7 @@ class Rust(Subject):
 
 class Go(Subject):
     name = "go_map"
-    does = "a map of 900,000 records; it asks the kernel for memory by itself"
+    does = "a map of 900,000 records; linked statically; it asks the kernel for memory by itself"
     tools = (("go", "golang-go"),)
     reached = False
     unrecorded = "it is not reached"
