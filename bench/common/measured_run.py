@@ -14,6 +14,7 @@ import threading
 import time
 
 SAMPLE_SECONDS = 0.003  # no peak is missed; looking so often takes some of the time of what it looks at
+LAST_WORDS_SECONDS = 20  # a program short of memory takes a while to go
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -119,10 +120,20 @@ def _kill_session(session):
     return len(members)
 
 
+def _let_it_end(process):
+    """Asks the process to end, and gives it a little while; what it started lives on."""
+    process.terminate()
+    try:
+        process.wait(LAST_WORDS_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+
+
 def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=None, timeout=None,
-                 interval=SAMPLE_SECONDS):
+                 interval=SAMPLE_SECONDS, last_words=False):
     """Memory is looked at every `interval` seconds. `stdin` and `stdout` are paths; without `stdout` the output is kept
-    in memory of the caller."""
+    in memory of the caller. `last_words`: at the time-out the command itself may say how far it came, before all of it
+    is killed."""
     full = group.joining(command) if group else list(command)
     source = open(stdin, "rb") if stdin else subprocess.DEVNULL
     target = open(stdout, "wb") if stdout else subprocess.PIPE
@@ -137,6 +148,8 @@ def measured_run(command, *, group=None, stdin=None, stdout=None, env=None, cwd=
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             timed_out = True
+            if last_words:
+                _let_it_end(process)
             _kill_session(process.pid)
             output, errors = process.communicate()
         except BaseException:

@@ -2,7 +2,7 @@
 """A memory control group (v1 or v2) around one run: limits it, says what it uses, ends it as a whole.
 
 Needs root. `unavailable()` says why there is none here; nothing else may be called then.
-Thread-safety: sampling (usage()) may run in another thread; everything else belongs to one thread.
+Thread-safety: sampling (usage(), beside()) and limit() may run in another thread; everything else belongs to one thread.
 """
 
 import errno
@@ -12,6 +12,7 @@ import time
 
 V1_ROOT = "/sys/fs/cgroup/memory"
 V2_ROOT = "/sys/fs/cgroup"
+PATIENCE_SECONDS = 60  # a killed program whose memory is in swap or in a store takes a while to go
 
 
 def _own_path(controller):
@@ -72,7 +73,7 @@ class MemoryGroup:
         self.folder = os.path.join(parent, f"farheap-{os.getpid()}-{MemoryGroup._count}")
         os.mkdir(self.folder)
         if limit_bytes is not None:
-            self._write("memory.limit_in_bytes" if self.version == 1 else "memory.max", str(limit_bytes))
+            self.limit(limit_bytes)
 
     def __enter__(self):
         return self
@@ -102,6 +103,29 @@ class MemoryGroup:
             return stat["total_rss"] + stat.get("total_shmem", 0)
         return stat["anon"] + stat["shmem"]
 
+    def beside(self):
+        """Bytes that it is charged for what stands beside that memory and is in use: mapped files, page tables and
+        other memory of the kernel. The rest of its page cache is not in it."""
+        stat = self._numbers("memory.stat")
+        if self.version == 1:
+            with open(self._file("memory.kmem.usage_in_bytes"), encoding="ascii") as number:
+                return stat["total_mapped_file"] + int(number.read())
+        return stat["file_mapped"] + stat.get("kernel", 0)
+
+    def major_faults(self):
+        return self._numbers("memory.stat")["total_pgmajfault" if self.version == 1 else "pgmajfault"]
+
+    def limit(self, limit_bytes):
+        """Another limit from now on. False where the kernel does not find so much to take out, and keeps the old one
+        (version 2 goes on to take it out)."""
+        try:
+            self._write("memory.limit_in_bytes" if self.version == 1 else "memory.max", str(limit_bytes))
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return False
+        return True
+
     def highest_charge(self):
         """The kernel's own high-water mark; it counts page cache and kernel memory too. None where it has none."""
         name = "memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"
@@ -121,7 +145,8 @@ class MemoryGroup:
 
     def remove(self):
         """Kills what is left in it and removes it."""
-        for _ in range(500):
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
             for process in self.processes() if os.path.isdir(self.folder) else []:
                 try:
                     os.kill(process, signal.SIGKILL)

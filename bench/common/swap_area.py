@@ -5,6 +5,7 @@ Needs root. Not thread-safe.
 """
 
 import atexit
+import contextlib
 import os
 import shutil
 import subprocess
@@ -14,13 +15,20 @@ import time
 PAGE_CLUSTER = "/proc/sys/vm/page-cluster"
 
 
-def unavailable(folder):
-    """None, or why there can be no swap file in that folder."""
+def no_rights():
+    """None, or why swap cannot be switched on at all."""
     if os.geteuid() != 0:
         return "switching swap on needs root"
     for tool in ("mkswap", "swapon", "swapoff"):
         if shutil.which(tool, path=_path()) is None:
             return f"{tool} is missing (apt install util-linux mount)"
+    return None
+
+
+def unavailable(folder):
+    """None, or why there can be no swap file in that folder."""
+    if why := no_rights():
+        return why
     with open("/proc/swaps", encoding="ascii") as lines:
         others = lines.read().splitlines()[1:]
     if others:
@@ -34,7 +42,7 @@ def _path():
     return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
-def _run(*command):
+def run_tool(*command):
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": _path()}, check=False)
     if done.returncode != 0:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
@@ -50,21 +58,59 @@ def write_page_cluster(value):
         number.write(str(value))
 
 
-class SwapArea:
-    """Made and switched on by the constructor; off() undoes all, and is called at exit whatever happens.
+class Area:
+    """What swap can be switched on at. Requires: measured_run.unwind_on_signals(), so that signals come to an exit."""
 
-    Requires: measured_run.unwind_on_signals(), so that signals come to an exit.
-    """
+    def __init__(self, path):
+        self.path = path
+        self._on = False
 
-    def __init__(self, folder, size_bytes):
-        self.path = os.path.join(folder, f"farheap-bench-swap-{os.getpid()}")
+    def switch_on(self, priority=None):
+        """With the highest priority of all areas (a number) it is filled before the others."""
+        run_tool("swapon", *(() if priority is None else ("-p", str(priority))), self.path)
+        self._on = True
+
+    def switch_off(self):
+        """False if it stays on: another limited control group still has pages there that cannot come back."""
+        for attempt in range(20):  # its processes may be on their way out
+            if not self._on:
+                return True
+            try:
+                run_tool("swapoff", self.path)
+                self._on = False
+            except OSError as error:
+                if attempt == 19:
+                    print(f"STILL ON: {error}\n  later: swapoff {self.path}{self.afterwards()}", file=sys.stderr)
+                time.sleep(0.5)
+        return not self._on
+
+    def afterwards(self):
+        """What is left to do by hand once it is off."""
+        return ""
+
+    @contextlib.contextmanager
+    def for_a_run(self, priority):
+        self.switch_on(priority)
+        try:
+            yield self
+        finally:
+            self.switch_off()
+
+
+class SwapArea(Area):
+    """A file, made and switched on by the constructor (`on`); off() undoes all, and is called at exit whatever
+    happens."""
+
+    def __init__(self, folder, size_bytes, on=True):
+        super().__init__(os.path.join(folder, f"farheap-bench-swap-{os.getpid()}"))
         self._page_cluster = read_page_cluster()
         self._made = False
-        self._on = False
         self._owner = os.getpid()
         atexit.register(self.off)
         try:
             self._make(size_bytes)
+            if on:
+                self.switch_on()
         except BaseException:
             self.off()
             raise
@@ -81,28 +127,16 @@ class SwapArea:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
-        _run("mkswap", self.path)
-        _run("swapon", self.path)
-        self._on = True
+        run_tool("mkswap", self.path)
 
-    def _switch_off(self):
-        """Fails while another limited control group still has pages there: its processes may be on their way out."""
-        for attempt in range(20):
-            try:
-                _run("swapoff", self.path)
-                return True
-            except OSError as error:
-                if attempt == 19:
-                    print(f"STILL ON: {error}\n  later: swapoff {self.path} && rm {self.path}", file=sys.stderr)
-                time.sleep(0.5)
-        return False
+    def afterwards(self):
+        return f" && rm {self.path}"
 
     def off(self):
         if os.getpid() != self._owner or not self._made:
             return
         write_page_cluster(self._page_cluster)
-        if self._on and not self._switch_off():
+        if not self.switch_off():
             return
-        self._on = False
         self._made = False
         os.unlink(self.path)

@@ -35,6 +35,7 @@ class Record:
     budget_bytes: int = 0
     bytes_read: int = None
     bytes_written: int = None
+    counts: dict = dataclasses.field(default_factory=dict)  # what else was counted, by name
 
     def key(self):
         return self.program, self.level, self.way, self.turn, setting_key(self.setting)
@@ -49,7 +50,8 @@ class Measurements:
     run: class, peak_bytes, beside_bytes, checksum, whole_seconds, real. `optima`: (name, level) -> numbers of
     trace_optimum."""
 
-    def __init__(self, settings=None, machine="", path=None):
+    def __init__(self, settings=None, machine="", path=None, bench="paging"):
+        self.bench = bench
         self.settings = settings or {}
         self.machine = machine
         self.path = path
@@ -108,7 +110,7 @@ class Measurements:
         path = path or self.path
         if not path:
             return
-        report.write_json(path + ".part", "paging", results or [], machine=self.machine, commands=self.commands,
+        report.write_json(path + ".part", self.bench, results or [], machine=self.machine, commands=self.commands,
                           settings=self.settings, programs=self.programs,
                           runs=[dataclasses.asdict(one) for one in self.records],
                           optima=[{"program": program, "level": level, **numbers}
@@ -116,15 +118,15 @@ class Measurements:
         os.replace(path + ".part", path)
 
 
-def load(path):
-    """Raises ValueError for what this script did not write."""
+def load(path, bench="paging"):
+    """Raises ValueError for what this benchmark did not write."""
     with open(path, encoding="utf-8") as lines:
         data = json.load(lines)
-    if data.get("format") != report.FORMAT or data.get("bench") != "paging" or "runs" not in data:
-        raise ValueError(f"{path}: no measurements of bench/paging in format {report.FORMAT}")
+    if data.get("format") != report.FORMAT or data.get("bench") != bench or "runs" not in data:
+        raise ValueError(f"{path}: no measurements of bench/{bench} in format {report.FORMAT}")
     if any("beside_bytes" not in one for one in data["programs"].values()):
         raise ValueError(f"{path}: measured when control groups were given other limits; begin another file")
-    measured = Measurements(data["settings"], data["machine"], path)
+    measured = Measurements(data["settings"], data["machine"], path, bench)
     measured.commands = data["commands"]
     measured.programs = data["programs"]
     for run in data["runs"]:

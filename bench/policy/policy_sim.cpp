@@ -3,9 +3,13 @@
 // Which eviction policy pays: the pager itself, driven by page traces without a program or a disk, beside Belady's
 // optimum for the same trace. Counts pages read and written, requests and soft faults; no time is measured.
 //
-//   policy_sim                               synthetic traces, all policies, memory = 90, 70 and 50 % of the pages
-//   touched policy_sim --json FILE policy_sim --trace BUDGET_BYTES FILE...  recorded ones (docs/formats.md); and what
-//   the traffic would cost on a disk
+//   policy_sim [--json FILE]
+//
+// drives synthetic traces, all policies, with memory for 90, 70 and 50 % of the pages touched;
+//
+//   policy_sim --trace BUDGET_BYTES FILE...
+//
+// recorded ones (docs/formats.md), and says what the traffic would cost on a disk.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +20,13 @@
 #include <functional>
 #include <map>
 #include <random>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
 #include "pager/pager.hpp"
+#include "policy/lru.hpp"
 #include "policy/optimum.hpp"
 #include "policy/trace_file.hpp"
 
@@ -136,8 +140,8 @@ Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, Policy
   return program.counts;
 }
 
-// Pages read by an oracle. First touches read nothing.
-std::uint64_t optimal_reads(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
+// First touches read nothing.
+bench::Uses uses_of(const Trace& trace, std::uint64_t pages) {
   bench::Uses uses;
   uses.pages = static_cast<std::uint32_t>(pages);
   std::vector<bool> known(pages);
@@ -145,32 +149,7 @@ std::uint64_t optimal_reads(const Trace& trace, std::uint64_t pages, std::uint64
     uses.uses.push_back({touch.page, !known[touch.page], touch.write});
     known[touch.page] = true;
   }
-  return bench::optimum(uses, memory).pages_read;
-}
-
-// Pages read by a policy that knows every touch and evicts what was touched least recently: what the kernel strives
-// for with its access bits, which a user-space pager does not see.
-std::uint64_t least_recently_used(const Trace& trace, std::uint64_t pages, std::uint64_t memory) {
-  std::vector<std::uint64_t> last(pages, 0);
-  std::set<std::pair<std::uint64_t, std::uint32_t>> resident;
-  std::vector<bool> here(pages), known(pages);
-  std::uint64_t reads = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const auto page = trace[i].page;
-    if (here[page]) {
-      resident.erase({last[page], page});
-    } else {
-      reads += known[page];
-      if (resident.size() == memory) {
-        here[resident.begin()->second] = false;
-        resident.erase(resident.begin());
-      }
-    }
-    here[page] = known[page] = true;
-    last[page] = i;
-    resident.insert({i, page});
-  }
-  return reads;
+  return uses;
 }
 
 // ---- traces
@@ -290,14 +269,19 @@ int replay(std::uint64_t budget_bytes, std::span<char*> files) {
       return 1;
     }
     const std::uint64_t memory = budget_bytes / kPageBytes;
-    const double best = static_cast<double>(bench::optimum(bench::uses_of(file->entries), memory).pages_read);
+    const bench::Uses uses = bench::uses_of(file->entries);
+    const double best = static_cast<double>(bench::optimum(uses, memory).pages_read);
+    const std::uint64_t lru = bench::lru_reads(uses, memory);
+    const std::string_view name = std::string_view(path).substr(std::string_view(path).rfind('/') + 1);
+    fmt::print("{:<20} {:<7} {:>8} {:>8.2f}x\n", name, "(LRU)", lru / 256,
+               static_cast<double>(lru) / std::max(best, 1.0));
     const Recorded what = recorded(*file);
     for (const auto& [policy, kind] : kPolicies) {
       const Counts counts = run(what.trace, what.pages, memory, kind);
-      fmt::print("{:<20} {:<7} {:>8} {:>8.2f}x {:>8} {:>8} {:>11} {:>7} {:>8} {:>7.2f}\n",
-                 std::string_view(path).substr(std::string_view(path).rfind('/') + 1), policy, counts.pages_read / 256,
-                 static_cast<double>(counts.pages_read) / std::max(best, 1.0), counts.reads, counts.reads_ahead,
-                 counts.pages_written / 256, counts.writes, counts.soft_faults, seconds_on_a_disk(counts));
+      fmt::print("{:<20} {:<7} {:>8} {:>8.2f}x {:>8} {:>8} {:>11} {:>7} {:>8} {:>7.2f}\n", name, policy,
+                 counts.pages_read / 256, static_cast<double>(counts.pages_read) / std::max(best, 1.0), counts.reads,
+                 counts.reads_ahead, counts.pages_written / 256, counts.writes, counts.soft_faults,
+                 seconds_on_a_disk(counts));
     }
   }
   return 0;
@@ -320,10 +304,12 @@ int main(int count, char** arguments) {
              "/optimum", "requests", "written", "soft");
   for (const auto& [name, make] : traces) {
     const Trace trace = make();
+    const bench::Uses uses = uses_of(trace, kPages);
     for (const std::uint64_t percent : {90, 70, 50}) {
       const std::uint64_t memory = kPages * percent / 100;
-      const double best = static_cast<double>(std::max<std::uint64_t>(optimal_reads(trace, kPages, memory), 1));
-      const std::uint64_t lru = least_recently_used(trace, kPages, memory);
+      const double best = static_cast<double>(std::max<std::uint64_t>(bench::optimum(uses, memory).pages_read, 1));
+      // It knows every touch: what the kernel strives for with its access bits, which a user-space pager does not see.
+      const std::uint64_t lru = bench::lru_reads(uses, memory);
       fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x\n", name, percent, "(LRU)", lru,
                  static_cast<double>(lru) / best);
       for (const auto& [policy, kind] : kPolicies) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Belady's optimum of recorded page traces, as one line of JSON:
+// Belady's optimum of recorded page traces, and exact LRU, as one line of JSON:
 //
 //   trace_optimum FILE BUDGET_BYTES...
 //
 // For each budget: what an oracle reads and writes in so much memory, and in memory less by what the recording could
-// not see into (see policy/optimum.hpp).
+// not see into (see policy/optimum.hpp); and what LRU reads in so much memory, in more and in less by the same (see
+// policy/lru.hpp).
 #include <fmt/format.h>
 
 #include <charconv>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "base/units.hpp"
+#include "policy/lru.hpp"
 #include "policy/optimum.hpp"
 #include "policy/trace_file.hpp"
 
@@ -26,10 +28,13 @@ std::string optimum_text(const bench::Uses& uses, std::uint64_t budget_bytes) {
   const bench::Optimum least = bench::optimum(uses, memory);
   const std::uint64_t beside_window = memory > uses.most_in_view ? memory - uses.most_in_view : 1;
   const bench::Optimum most = bench::optimum(uses, beside_window);
-  return fmt::format(
-      R"({{"budget_bytes":{},"bytes_read":{},"bytes_written":{},"bytes_read_at_most":{},"bytes_written_at_most":{}}})",
-      budget_bytes, least.pages_read * kPageBytes, least.pages_written * kPageBytes, most.pages_read * kPageBytes,
-      most.pages_written * kPageBytes);
+  const auto lru_bytes = [&](std::uint64_t pages) { return bench::lru_reads(uses, pages) * kPageBytes; };
+  return fmt::format(R"({{"budget_bytes":{},"bytes_read":{},"bytes_written":{},"bytes_read_at_most":{},)"
+                     R"("bytes_written_at_most":{},"lru_bytes_read":{},"lru_bytes_read_at_least":{},)"
+                     R"("lru_bytes_read_at_most":{}}})",
+                     budget_bytes, least.pages_read * kPageBytes, least.pages_written * kPageBytes,
+                     most.pages_read * kPageBytes, most.pages_written * kPageBytes, lru_bytes(memory),
+                     lru_bytes(memory + uses.most_in_view), lru_bytes(beside_window));
 }
 
 int usage(std::string_view wrong) {

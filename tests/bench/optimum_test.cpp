@@ -10,6 +10,8 @@
 #include <map>
 #include <random>
 
+#include "policy/lru.hpp"
+
 namespace farheap::bench {
 namespace {
 
@@ -142,6 +144,67 @@ TEST(Optimum, OfThinnedTracesIsABound) {
     const auto truth = optimum(full, memory).pages_read;
     EXPECT_LE(optimum(seen, memory).pages_read, truth) << "round " << round;
     EXPECT_GE(optimum(seen, memory - window).pages_read, truth) << "round " << round;
+  }
+}
+
+// The list of LRU word by word: the latest used at the end.
+std::uint64_t listed_lru_reads(const Uses& trace, std::uint64_t memory) {
+  std::vector<std::uint32_t> in_memory;
+  std::uint64_t reads = 0;
+  for (const PageUse use : trace.uses) {
+    if (std::erase(in_memory, use.page) == 0) {
+      reads += use.fresh ? 0 : 1;
+      if (in_memory.size() == memory) in_memory.erase(in_memory.begin());
+    }
+    in_memory.push_back(use.page);
+  }
+  return reads;
+}
+
+TEST(Lru, ReadsAsItsListDoes) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 300; ++round) {
+    const std::uint32_t pages = 1 + random() % 40;
+    const Uses trace = random_uses(random, pages, 1 + random() % 400);
+    const std::uint64_t memory = 1 + random() % (pages + 2);
+    EXPECT_EQ(lru_reads(trace, memory), listed_lru_reads(trace, memory)) << "round " << round << ", memory " << memory;
+  }
+}
+
+TEST(Lru, OfASweepMissesEveryPage) {
+  constexpr std::uint32_t kPages = 100, kSweeps = 5;
+  Uses trace;
+  trace.pages = kPages;
+  for (std::uint32_t sweep = 0; sweep < kSweeps; ++sweep) {
+    for (std::uint32_t page = 0; page < kPages; ++page) trace.uses.push_back({page, sweep == 0, false});
+  }
+  EXPECT_EQ(lru_reads(trace, kPages - 1), (kSweeps - 1) * kPages);
+  EXPECT_EQ(lru_reads(trace, kPages), 0u);
+}
+
+TEST(Lru, OfThinnedTracesIsABound) {
+  std::mt19937 random(24);
+  for (int round = 0; round < 400; ++round) {
+    const std::uint32_t pages = 8 + random() % 40, window = 1 + random() % 4;
+    const std::uint64_t memory = window + 1 + random() % (pages - window);
+    Uses full, seen;
+    full.pages = seen.pages = pages;
+    std::vector<bool> known(pages);
+    std::vector<std::uint32_t> in_view;
+    for (int i = 0; i < 600; ++i) {
+      // The lower numbers more often: there is something to know of recency.
+      const std::uint32_t page = random() % (1 + random() % pages);
+      const PageUse use{page, !known[page], false};
+      known[page] = true;
+      full.uses.push_back(use);
+      if (std::find(in_view.begin(), in_view.end(), page) != in_view.end()) continue;
+      if (in_view.size() == window) in_view.erase(in_view.begin());
+      in_view.push_back(page);
+      seen.uses.push_back(use);
+    }
+    const auto truth = lru_reads(full, memory);
+    EXPECT_LE(lru_reads(seen, memory + window), truth) << "round " << round;
+    EXPECT_GE(lru_reads(seen, memory - window), truth) << "round " << round;
   }
 }
 
