@@ -220,7 +220,7 @@ def price(one, counted_name, plain):
 def price_rows(measured):
     rows = []
     for level in measured.levels():
-        for name in measured.programs:
+        for name in sorted(measured.programs):
             plain, swap, farheap = (cell(measured, name, *place) for place in
                                     ((FULL, "plain"), (level, "swap"), (level, "farheap")))
             if not swap or not farheap or KILLED in swap.ends():
@@ -257,7 +257,7 @@ FULL_HEAD = ("program", "no limit", "farheap, enough memory", "ratio", "95 % int
 
 def full_rows(measured, found):
     rows = []
-    for name in (*measured.programs, "all"):
+    for name in (*sorted(measured.programs), "all"):
         line = found.get((name, "slowdown_full_memory"))
         if line:
             both = ["", ""] if name == "all" else [seconds(cell(measured, name, FULL, way)) for way in ("plain", "enough")]
@@ -268,7 +268,7 @@ def full_rows(measured, found):
 def all_tables(measured):
     """(title, head, rows) of each table that has rows."""
     found = {(one["name"], one["metric"]): one for one in results_of(measured)}
-    tables = [(f"At {level} %", LEVEL_HEAD, [level_row(measured, found, name, level) for name in measured.programs
+    tables = [(f"At {level} %", LEVEL_HEAD, [level_row(measured, found, name, level) for name in sorted(measured.programs)
                                              if any(measured.of(name, level, way) for way in (*BASELINES, "farheap"))])
               for level in measured.levels()]
     tables += [("In sum", SUM_HEAD, sum_rows(measured, found)),
@@ -301,7 +301,7 @@ BARS = {"swap": "kernel swap", "zram": "zram", "farheap": "farheap"}
 def slowdowns(measured, level):
     """{program: {way: times the plain run}}"""
     groups = {}
-    for name in measured.programs:
+    for name in sorted(measured.programs):
         plain = cell(measured, name, FULL, "plain")
         cells = {title: cell(measured, name, level, way) for way, title in BARS.items()}
         if plain and any(cells.values()):

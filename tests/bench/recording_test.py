@@ -54,6 +54,11 @@ class Recording(unittest.TestCase):
             self.assertLess(abs(one["bytes_read"] / PAGE - expected), 0.04 * expected + pages / 50, (budget, one))
             self.assertLessEqual(one["bytes_read"], one["bytes_read_at_most"])
             self.assertLessEqual(one["bytes_written"], one["bytes_read"])
+            # Least recently used misses every page of each of these passes, as long as one does not fit.
+            lru = one["lru_bytes_read"] / PAGE
+            self.assertLess(abs(lru - (sweeps + 2) * pages), 0.04 * lru, (budget, one))
+            self.assertLessEqual(one["lru_bytes_read_at_least"], one["lru_bytes_read"])
+            self.assertGreaterEqual(one["lru_bytes_read_at_most"], one["lru_bytes_read"])
             # The last two passes change nothing: what they evict was written before.
             self.assertGreater(one["bytes_written"] / PAGE, (sweeps - 1) * (pages - memory))
 

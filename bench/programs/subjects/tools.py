@@ -28,12 +28,12 @@ def text(path, size_bytes):
 
 class Zstd(Subject):
     name = "zstd_long"
-    does = "zstd -12 --long=27 of 28 MiB of text: its window, hash tables and chains"
+    does = "zstd -12 --long=27 of 48 MiB of text: its window, hash tables and chains"
     tools = (("zstd", "zstd"),)
 
     def prepare(self, folder):
-        source = made(folder, "text", lambda path: text(path, 28 * MIB))
-        return Job(["zstd", "-12", "--long=27", "--single-thread", "-q", "-c", source], env=environment())
+        source = made(folder, "text", lambda path: text(path, 48 * MIB))
+        return Job(["zstd", "-12", "--long=27", "-T1", "-q", "-c", source], env=environment())
 
 
 class BwaIndex(Subject):
