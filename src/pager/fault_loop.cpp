@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <new>
@@ -24,6 +25,7 @@ constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those
 constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
 constexpr std::chrono::milliseconds kStoreFullWait{500};
+constexpr int kReaderRestsMs = 200;  // without work; then its buffer is given back
 
 // Not the poll() that the program may have.
 void sleep_for_any(pollfd* waiting, unsigned count, int milliseconds) {
@@ -36,18 +38,9 @@ FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::Run
                      FaultLoopOptions options)
     : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {}
 
-// All in one piece: in a forked child the parent's go, whose threads are not there.
-Status FaultLoop::make_buffers() {
-  const std::size_t pages = std::size_t{options_.most_handlers + options_.readers} * options_.buffer_pages +
-                            std::size_t{kMostInFlight} * kFlightPages;
-  auto made = os::Mapping::reserve(pages * base::kPageBytes, os::Access::kReadWrite);
-  if (!made) return fail(std::move(made.error()));
-  buffers_ = std::move(*made);
-  return {};
-}
-
 Status FaultLoop::start() {
-  if (Status made = make_buffers(); !made) return made;
+  const std::uint32_t largest = std::max(options_.buffer_pages, kMostInFlight * kFlightPages);
+  if (Status made = buffers_.make(options_.most_handlers + options_.readers + 1, largest); !made) return made;
   if (options_.can_stop) wake_up_ = eventfd(0, EFD_CLOEXEC);
   if (options_.can_stop && wake_up_ < 0) return fail(errno_error(errno, "cannot start the pager", "eventfd"));
   // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
@@ -115,9 +108,11 @@ void* FaultLoop::evictor(void* loop) {
 
 void* FaultLoop::reader(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
-  std::byte* const buffer = self.buffer_of(self.options_.most_handlers + self.readers_made_.fetch_add(1));
+  const unsigned number = self.options_.most_handlers + self.readers_made_.fetch_add(1);
+  std::byte* const buffer = self.buffers_.at(number);
   while (!self.stopping_.load(std::memory_order_relaxed)) {
-    self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : 1000);
+    const std::uint32_t used = self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : kReaderRestsMs);
+    used != 0 ? self.buffers_.used(number, used) : self.buffers_.shrink(number);
   }
   return nullptr;
 }
@@ -147,12 +142,8 @@ void FaultLoop::note_thread(std::uint32_t thread) {
   handlers_.notify_all();
 }
 
-std::byte* FaultLoop::buffer_of(unsigned thread) const {
-  return buffers_.data() + std::size_t{thread} * options_.buffer_pages * base::kPageBytes;
-}
-
 std::byte* FaultLoop::flight_buffer(unsigned number) const {
-  return buffer_of(options_.most_handlers + options_.readers) + std::size_t{number} * kFlightPages * base::kPageBytes;
+  return buffers_.at(options_.most_handlers + options_.readers) + std::size_t{number} * kFlightPages * base::kPageBytes;
 }
 
 bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
@@ -227,7 +218,7 @@ FaultLoop::Long FaultLoop::lead() {
 void FaultLoop::handle() {
   const unsigned number = handlers_made_++;
   for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
-  std::byte* const buffer = buffer_of(number);
+  std::byte* const buffer = buffers_.at(number);
   for (;;) {
     Long fault;
     {
@@ -239,9 +230,9 @@ void FaultLoop::handle() {
     if (fault.guarded) {
       pager_.written(fault.page);
     } else if (fault.begun) {
-      pager_.finish_fault(fault.started, nullptr, buffer);
+      buffers_.used(number, pager_.finish_fault(fault.started, nullptr, buffer));
     } else {
-      pager_.fault(fault.page, fault.write, buffer);
+      buffers_.used(number, pager_.fault(fault.page, fault.write, buffer));
     }
     serving_.fetch_sub(1);
     pager_.note_stall(fault.page, fault.since);

@@ -22,6 +22,7 @@
 #include "pager/kernel_view.hpp"
 #include "pager/pager.hpp"
 #include "pager/polling.hpp"
+#include "pager/read_buffers.hpp"
 
 namespace farheap::pager {
 
@@ -70,8 +71,6 @@ class FaultLoop {
   [[nodiscard]] Long lead();
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
-  [[nodiscard]] Status make_buffers();
-  [[nodiscard]] std::byte* buffer_of(unsigned thread) const;  // the last ones are the readers'
   [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
   [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
   [[nodiscard]] bool land_one();
@@ -83,7 +82,7 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
-  os::Mapping buffers_;  // one for each handler and reader, and those of reads in flight
+  ReadBuffers buffers_;  // one for each handler, then the readers', then one for all reads in flight
   std::atomic<unsigned> readers_made_ = 0;
   std::mutex turn_;  // guards all down to free_numbers_
   Polling polling_;

@@ -105,8 +105,8 @@ class Pager {
 
   // ---- runtime threads
   // Brings `page` into view, or finds that somebody else is about to. `buffer`: block_max_pages pages, the
-  // caller's own, aligned to the page size.
-  void fault(PageNumber page, bool write, std::byte* buffer);
+  // caller's own, aligned to the page size. Returns how many of its pages were used, from the first on; as those below.
+  std::uint32_t fault(PageNumber page, bool write, std::byte* buffer);
 
   struct Started {
     PageNumber page = 0;  // that was touched
@@ -119,14 +119,14 @@ class Pager {
   enum class Begun { kDone, kNotNow, kReading };
   [[nodiscard]] Begun begin_fault(PageNumber page, bool write, Started& started);
   // `arrived`: where the pages' bytes are; nullptr: they are read now, into `buffer`.
-  void finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer);
+  std::uint32_t finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer);
 
   enum class Evicted { kIdle, kWorked, kStoreFull };
   // One round. kIdle: nothing to do until the next fault (wait_for_work()).
   [[nodiscard]] Evicted evict_once();
   void wait_for_eviction_work(int at_most_ms);
   // One request, if there is one; waits for one for a while.
-  void read_ahead_once(std::byte* buffer, int wait_ms);
+  std::uint32_t read_ahead_once(std::byte* buffer, int wait_ms);
 
   // A write to a guarded page: it may go on, and the page counts as changed.
   void written(PageNumber page);
@@ -317,7 +317,7 @@ class Pager {
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
   // one only takes the processor from the first, and from who makes room.
   [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
-  void carry_out_next(Lock& lock, std::byte* buffer);
+  std::uint32_t carry_out_next(Lock& lock, std::byte* buffer);
   bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer);
 
   // pager.cpp

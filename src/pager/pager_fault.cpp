@@ -68,7 +68,7 @@ void Pager::wait_for_faults() const {
   for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
 }
 
-void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
+std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
   Lock lock = lock_for_fault();
   room_.wait(lock, [&] { return !frozen_; });
@@ -76,19 +76,20 @@ void Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
-      return mend(page);
-    case PageState::kFilling: return caught_up_with_read_ahead(page);
+      mend(page);
+      return 0;
+    case PageState::kFilling: caught_up_with_read_ahead(page); return 0;
     case PageState::kProbation:
-    case PageState::kWriting: return touched_in_probation(page);
+    case PageState::kWriting: touched_in_probation(page); return 0;
     case PageState::kTakingOut:
-    case PageState::kDropping: return touched_on_its_way_out(page);
-    case PageState::kFresh: return fill_fresh(lock, page);
+    case PageState::kDropping: touched_on_its_way_out(page); return 0;
+    case PageState::kFresh: fill_fresh(lock, page); return 0;
     case PageState::kStored: break;
   }
   Started started;
-  if (!begin_stored(lock, page, write, started)) return;
+  if (!begin_stored(lock, page, write, started)) return 0;
   lock.unlock();
-  finish_fault(started, nullptr, buffer);
+  return finish_fault(started, nullptr, buffer);
 }
 
 void Pager::mend(PageNumber page) {
@@ -381,7 +382,7 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   return true;
 }
 
-void Pager::finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer) {
+std::uint32_t Pager::finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer) {
   const Incoming& incoming = started.incoming;
   const Status status = arrived != nullptr ? Status{} : read_patiently(Incoming::Reads(incoming, buffer).all());
   if (status) {
@@ -393,10 +394,14 @@ void Pager::finish_fault(const Started& started, const std::byte* arrived, std::
     heat(started.page, base::Heat::kBytesRead, incoming.pages() * base::kPageBytes);
   }
   Lock lock = lock_for_fault();
-  if (status) return finish_incoming(started.incoming, started.ghost, started.sequential);
-  undo_incoming(started.incoming);
+  if (status) {
+    finish_incoming(incoming, started.ghost, started.sequential);
+    return incoming.pages();
+  }
+  undo_incoming(incoming);
   lock.unlock();
   options_.lost(status.error());
+  return incoming.pages();
 }
 
 }  // namespace farheap::pager

@@ -142,17 +142,18 @@ void Pager::request(const ReadAhead& wanted) {
   if (resident_ + reserve_pages() + announced_ > limit_) wake_evictor();
 }
 
-void Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
+std::uint32_t Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   Lock lock(mutex_);
   const auto is_wanted = [&] { return !requests_.empty() && !frozen_ && reading_ < useful_readers(); };
   if (wait_ms > 0) requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), is_wanted);
-  if (!is_wanted()) return;
+  if (!is_wanted()) return 0;
   ++reading_;
-  carry_out_next(lock, buffer);
+  const std::uint32_t used = carry_out_next(lock, buffer);
   --reading_;
+  return used;
 }
 
-void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
+std::uint32_t Pager::carry_out_next(Lock& lock, std::byte* buffer) {
   const ReadAhead request = requests_.front();
   requests_.pop_front();
   PageNumber from = request.run.first;
@@ -168,9 +169,12 @@ void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
   if (request.stream || request.goes_on) announced_no_longer(end);
   bool marked = !request.stream;
   learn_run(from, end);
-  while (true) {
+  for (std::uint32_t used = 0;;) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
-    if (run.count == 0) return announced_no_longer(end);
+    if (run.count == 0) {
+      announced_no_longer(end);
+      return used;
+    }
     run.count = std::min(run.count, options_.block_max_pages);
     from = run.first + run.count;
     PageRun marker{0, 0};
@@ -178,7 +182,11 @@ void Pager::carry_out_next(Lock& lock, std::byte* buffer) {
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) return announced_no_longer(end);
+    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) {
+      announced_no_longer(end);
+      return used;
+    }
+    used = std::max(used, run.count);
     announced_no_longer(from);
   }
 }

@@ -369,7 +369,7 @@ class World {
     const auto try_it = [&] { return write ? view.write(page, guarded, access) : view.touch(page, access); };
     while (const auto wakes = try_it()) {
       guarded_writes += guarded;
-      guarded ? pager->written(page) : pager->fault(page, write, buffer);
+      guarded ? pager->written(page) : (void)pager->fault(page, write, buffer);
       view.wait(page, *wakes);
     }
   }
@@ -379,7 +379,7 @@ class World {
   void write(PageNumber page, std::byte* buffer, Access&& access) {
     bool guarded = false;
     while (const auto wakes = view.write(page, guarded, access)) {
-      guarded ? pager->written(page) : pager->fault(page, true, buffer);
+      guarded ? pager->written(page) : (void)pager->fault(page, true, buffer);
       view.wait(page, *wakes);
     }
   }
