@@ -23,6 +23,7 @@ class R(Subject):
     name = "r_frames"
     does = "merges, orders and aggregates a frame of 300,000 rows"
     tools = (("Rscript", "r-base-core"),)
+    unrecorded = "its front end, a shell, becomes it: one process, and two recordings"
 
     def prepare(self, folder):
         return Job(["Rscript", "--vanilla", script("frames.R"), "300000"], env=environment())
