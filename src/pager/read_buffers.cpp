@@ -26,6 +26,7 @@ Status ReadBuffers::make(unsigned buffers, std::uint32_t pages) {
 std::byte* ReadBuffers::at(unsigned buffer) const { return memory_.data() + std::size_t{buffer} * pages_ * kPageBytes; }
 
 void ReadBuffers::used(unsigned buffer, std::uint32_t pages) {
+  if (pages == 0) return;  // a touch in probation, of which a sweep has one a window
   Use& use = uses_[buffer];
   use.in_memory = std::max(use.in_memory, pages);
   use.small = pages > kKeptPages ? 0 : use.small + 1;
