@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-# Of the tool's results: name there -> name here, unit.
+# The tool's results that are wanted: its name for each -> the name here.
 SINGLE_READ, READS, WRITES = "single_read", "reads", "writes"
 WANTED = {"get 4.0 KiB, single": SINGLE_READ, "get 1.0 MiB, sequential, batch": READS,
           "put 1.0 MiB, sequential, batch": WRITES}

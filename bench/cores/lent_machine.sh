@@ -16,7 +16,7 @@ programs=(bench/faults/faults bench/cores/triad bench/paging/programs/lookup ben
   bench/alloc/libfarheap_plain_malloc.so tool/farheap src/preload/libfarheap-preload.so)
 allocators=(libjemalloc.so.2 libmimalloc.so.2.0)
 
-# Of the C library's own parts no copy may travel: the loader there is another.
+# The C library does not travel: the loader there belongs to another one.
 libraries_of() {
   ldd "$@" 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so'
@@ -42,7 +42,8 @@ pack() {
 make_control_groups() {
   [[ -e /sys/fs/cgroup/memory/memory.limit_in_bytes ]] && return 0
   [[ -e /sys/fs/cgroup/cgroup.controllers ]] || mount -t cgroup2 none /sys/fs/cgroup || return 0
-  echo +memory >/sys/fs/cgroup/cgroup.subtree_control || true
+  echo +memory >/sys/fs/cgroup/cgroup.subtree_control ||
+    echo "NOT MEASURED: kernel swap, the memory controller cannot be handed out"
 }
 
 run() {
@@ -54,23 +55,24 @@ run() {
   faults() { # NAME, then options
     local name=$1
     shift
-    python3 bench/faults/run.py --build "$folder" --seconds 1 --markdown --json "$results/$name.json" "$@" || true
+    python3 bench/faults/run.py --build "$folder" --seconds 1 --markdown --json "$results/$name.json" "$@" ||
+      echo "FAILED: faults, $name"
   }
   {
     date -u
     uname -a
-    lscpu | grep -E '^(Model name|CPU\(s\)|Thread|NUMA node)' || true
+    lscpu | grep -E '^(Model name|CPU\(s\)|Thread|NUMA node)' || echo "lscpu: nothing is known of the processors"
     free -g
     cat /sys/kernel/mm/transparent_hugepage/{enabled,shmem_enabled}
     faults faults --rounds 2
-    # Whether one userfaultfd, one mapping, or the waking of all its handlers is the wall; and what moves cost.
+    # These tell what the wall is: one userfaultfd, one mapping, or the waking of all handlers. The last tells what moves cost.
     faults faults_ranges --rounds 2 --only pager --row 16/8/1/2 --row 16/8/8/2 --flag ranges=8
     faults faults_epoll --rounds 2 --only pager --row 16/8/1/2 --row 16/8/8/2 --row 4/4/1/1 --flag wait=epoll
     faults faults_move --rounds 2 --only pager --row 1/1/1/1 --row 16/8/8/2 --row 16/8/8/4 --flag evict=move
     # As long as there is time, less the longest single run.
     left=$(awk -v all="$minutes" -v gone="$SECONDS" 'BEGIN { printf "%.2f", all - gone / 60 - 0.4 }')
     python3 bench/cores/run.py --build "$folder" --rounds 5 --minutes "$left" --timeout 60 --markdown \
-      --json "$results/cores.json" || true
+      --json "$results/cores.json" || echo "FAILED: cores"
     date -u
   } 2>&1 | tee "$results/log.txt"
 }

@@ -49,7 +49,7 @@ class Triad final : public Workload {
   }
   std::vector<ByteRange> hottest() override { return result(); }  // each word is used as often as the next
 
-  // What is read back takes as long as the kernel: only the written array counts.
+  // Only the written array is read back: all three would take as long as the kernel itself.
   std::uint64_t digest() override { return digest_bytes(a_.get(), words_ * sizeof(std::uint64_t)); }
 
  private:

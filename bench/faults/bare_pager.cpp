@@ -32,7 +32,7 @@ constexpr std::size_t kMostEvents = 64;
 constexpr double kWarmSeconds = 0.3;
 constexpr std::size_t kReserve = 4;  // batches that a ring may hold above its share before its handler has to wait
 
-// What a thread of the program used until it ended.
+// Processor time and context switches of a thread of the program, until it ended.
 struct Used {
   double user_seconds = 0;
   double system_seconds = 0;

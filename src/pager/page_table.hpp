@@ -72,7 +72,6 @@ struct Block {
   bool leave_first : 1 = false;
   bool guessed : 1 = false;      // fetched as neighbours of a missed page, and not touched yet
   bool wanted : 1 = false;       // touched while it was taken out of view, or dropped
-  bool proven : 1 = false;       // touched in probation: it is let off once when its turn to leave comes
   BlockId older = 0, newer = 0;  // in its queue
   KnownContents known;           // as the store (or a fresh page) has it
 };

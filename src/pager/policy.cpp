@@ -11,7 +11,6 @@ constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was s
                                            // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
-constexpr unsigned kMostLetOff = 64;       // at once: the pager's mutex is held
 }  // namespace
 
 void BlockList::push_newest(BlockId id) {
@@ -49,12 +48,7 @@ void Policy::entered(BlockId id, bool ghost, bool stream) {
   (ghost ? main_ : small_).push_newest(id);
 }
 
-// A sweep's pieces are not let off: together with the rest of the sweep they leave in large requests.
-void Policy::proven(BlockId id) {
-  Block& block = table_.block(id);
-  block.proven = block.pages < kSparedPages;
-  main_.push_newest(id);
-}
+void Policy::proven(BlockId id) { main_.push_newest(id); }
 
 void Policy::keep(BlockId id) {
   remove(id);
@@ -62,18 +56,11 @@ void Policy::keep(BlockId id) {
 }
 
 BlockId Policy::take_oldest(BlockList& list) {
-  unsigned let_off = 0;
-  for (BlockId id = list.oldest(), next; id != 0; id = next) {
-    Block& block = table_.block(id);
-    next = block.newer;
-    // A busy block was touched while it was being written; it cannot leave again before that is over.
-    if (block.busy) continue;
+  // A busy block was touched while it was being written; it cannot leave again before that is over.
+  for (BlockId id = list.oldest(); id != 0; id = table_.block(id).newer) {
+    if (table_.block(id).busy) continue;
     list.remove(id);
-    const bool proven = block.proven;
-    block.proven = false;
-    if (!proven || let_off++ == kMostLetOff) return id;
-    list.push_newest(id);
-    if (next == 0) next = id;
+    return id;
   }
   return 0;
 }

@@ -39,9 +39,8 @@ class BlockList {
 // The policies differ in where a block enters and which list gives the victim:
 //
 // clock   one list. New and proven blocks enter at its young end, the old end leaves. With probation this is the
-//         second-chance algorithm. Simple, and right where the recent past tells the near future. A small
-//         block that was touched in probation goes round once more unasked: each question is a fault. (With large ones,
-//         and with more rounds, GCLOCK was tried: it breaks sweeps into pieces, lbm 3.0 s instead of 2.3.)
+//         second-chance algorithm. Simple, and right where the recent past tells the near future. (Proven blocks that
+//         go round several times unasked, GCLOCK, were tried: they break sweeps into pieces, lbm 3.0 s instead of 2.3.)
 //
 // period  the default: clock, and where sweeps come back, Belady's choice as far as it can be foreseen. Of each extent
 //         of 2 MiB it is known when a sweep was last seen there and how long after the one before (the period; time

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "array_world.hpp"
@@ -52,21 +51,6 @@ TEST_F(MissTest, NeighboursBetweenWhichPagesAreThereComeAlong) {
   EXPECT_EQ(pager_->state(4), PageState::kProbation);
   EXPECT_EQ(pager_->state(7), PageState::kProbation);
   EXPECT_EQ(pager_->check(), "");
-}
-
-// Three quarters of memory are used again and again. What had been touched in probation was asked again at the next
-// round of the list, and where that was not soon enough it was read again.
-TEST_F(MissTest, HotPagesWereAskedAgainAtEachRound) {
-  std::mt19937 random(1);
-  for (PageNumber page = 0; page < kPages; ++page) write(page);
-  const auto use = [&](int times) {
-    for (int i = 0; i < times; ++i) write(random() % 64 == 0 ? random() % kPages : random() % (kMemory * 3 / 4));
-  };
-  use(100'000);
-  counters_.faults_store = 0;
-  use(100'000);
-  // 1,560 go to all pages, of which three quarters are away. It was 6,984.
-  EXPECT_LT(counters_.faults_store.load(), 6'000u);
 }
 
 TEST(IncomingTest, PartsThatFollowEachOtherAreOneRead) {

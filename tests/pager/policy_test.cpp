@@ -149,32 +149,6 @@ TEST_F(ClockTest, TheOldestLeavesFirstWhateverBroughtIt) {
   EXPECT_EQ(take(5, 10), ids);
 }
 
-// What is in use was asked for it at each round of the list, and each time it was a fault.
-TEST_F(ClockTest, WhatWasTouchedInProbationIsLetOffOnce) {
-  const BlockId proven = make();
-  policy.proven(proven);
-  const auto ids = enter_many(2);
-  EXPECT_EQ(take(3, 100), (std::vector{ids[0], ids[1], proven}));
-  policy.entered(proven, false, false);
-  const BlockId newer = enter();
-  EXPECT_EQ(take(2, 100), (std::vector{proven, newer})) << "it was let off before";
-}
-
-TEST_F(ClockTest, APieceOfASweepIsNotLetOff) {
-  const BlockId piece = make(8);
-  policy.proven(piece);
-  const BlockId newer = enter();
-  EXPECT_EQ(take(2, 100), (std::vector{piece, newer}));
-}
-
-TEST_F(ClockTest, WhereAllWasTouchedInProbationTheOldestLeaves) {
-  std::vector<BlockId> ids;
-  for (int i = 0; i < 300; ++i) policy.proven(ids.emplace_back(make()));
-  EXPECT_NE(policy.take_victim(100), 0u);
-  EXPECT_EQ(take(299, 100).back() != 0, true);
-  EXPECT_EQ(policy.take_victim(100), 0u);
-}
-
 TEST_F(ClockTest, WhatWasTouchedInProbationGetsASecondChance) {
   const auto ids = enter_many(3);
   ASSERT_EQ(policy.take_victim(10), ids[0]);
@@ -190,7 +164,7 @@ TEST_F(S3FifoTest, NewBlocksLeaveBeforeProvenOnesUntilTheyAreATenth) {
   const BlockId ghost = enter(true);
   const auto fresh = enter_many(12);
   EXPECT_EQ(take(2, 100), (std::vector{fresh[0], fresh[1]}));  // 12 of 100 are more than a tenth, then 11
-  EXPECT_EQ(take(2, 100), (std::vector{ghost, proven}));       // 10 are not; the proven one is let off once
+  EXPECT_EQ(take(2, 100), (std::vector{proven, ghost}));       // 10 are not
   EXPECT_EQ(policy.take_victim(100), fresh[2]);                // and when all others are gone
 }
 
