@@ -31,6 +31,8 @@ namespace {
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
+// A process keeps 1,024 pages whatever the budget (TreeBudget): what it had beside them would be too much.
+constexpr std::uint64_t kLeastForTier = 2048;
 constexpr std::size_t kStackPagesInUseByForks = 16;
 // Before a fork, for room: at most so many in vain, and so many while only others have to give way.
 constexpr std::chrono::microseconds kLookForRoom(200);
@@ -210,6 +212,19 @@ Status PagedSegment::prepare_for_cores() {
   return {};
 }
 
+// Not for recordings, in which each use is to be seen, nor for cores, which the tool fills from the store.
+void PagedSegment::make_tier(std::uint64_t pages) {
+  if (!options_.tier || recording_ || options_.whole_core) return;
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  auto made = Tier::make(*map_, budget_, run_page_.counters,
+                         {.capacity_pages = pages, .most_bytes = budget / 2, .least_pages = kLeastForTier});
+  if (made) {
+    tier_ = std::move(*made);
+  } else {
+    base::log(base::LogLevel::kInfo, "{}; pages leave memory as they are", made.error().message());
+  }
+}
+
 Status PagedSegment::start_paging() {
   if (Status opened = open_the_store(); !opened) return opened;
   const std::uint64_t pages = range_.size() / kPageBytes;
@@ -224,11 +239,15 @@ Status PagedSegment::start_paging() {
   if (records_pages()) {
     if (Status started = start_recording(); !started) return started;
   }
+  make_tier(pages);
   pager::View& view_of_pager = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
-  pager::Backing& backing = recording_ ? static_cast<pager::Backing&>(recording_->backing) : *map_;
-  pager::Budget& budget = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget_;
+  pager::Backing& near = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
+  pager::Budget& room = tier_ ? tier_->budget() : budget_;
+  pager::Backing& backing = recording_ ? static_cast<pager::Backing&>(recording_->backing) : near;
+  pager::Budget& budget = recording_ ? static_cast<pager::Budget&>(recording_->budget) : room;
   auto wanted = pager_options(options_, pages);
   wanted.lost = give_up;
+  wanted.says_soon = tier_ != nullptr;
   if (options_.whole_core) {
     if (Status prepared = prepare_for_cores(); !prepared) return prepared;
     wanted.core_pages = core_index_->pages();
@@ -327,7 +346,8 @@ Status PagedSegment::flush() {
     flush_buffer_ = std::move(*made);
   }
   touch_stack(__builtin_frame_address(0));
-  return pager_->flush(flush_buffer_.data());
+  Status flushed = pager_->flush(flush_buffer_.data());
+  return flushed && tier_ ? tier_->flush() : flushed;
 }
 
 template <class Say>
@@ -411,6 +431,7 @@ void PagedSegment::lock_for_fork() {
   guards_.lock_for_fork();
   if (!is_paging()) return;
   pager_->freeze();
+  if (tier_) tier_->lock_for_fork();
   map_->lock_for_fork();
   inherit(true);
 }
@@ -422,6 +443,7 @@ void PagedSegment::unlock_in_parent() {
   if (is_paging()) {
     inherit(false);
     map_->unlock_after_fork(true);
+    if (tier_) tier_->unlock_after_fork();
     pager_->thaw();
   }
   guards_.unlock_in_parent();
@@ -438,6 +460,7 @@ void PagedSegment::unlock_in_child() {
   if (is_paging()) {
     inherit(false);
     map_->unlock_in_child();
+    if (tier_) tier_->unlock_after_fork();
     pager_->heat_goes_to(budget_.start_heat());
     if (recording_) recording_->recorder->stop_in_child();
     pager_->thaw_in_child();

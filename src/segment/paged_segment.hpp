@@ -32,6 +32,7 @@
 #include "segment/block_map.hpp"
 #include "segment/guards.hpp"
 #include "segment/page_space.hpp"
+#include "segment/tier.hpp"
 
 namespace farheap::segment {
 
@@ -139,6 +140,7 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
+  void make_tier(std::uint64_t pages);
   [[nodiscard]] AddressBooks::Runs own_runs();
   void inherit(bool on);
   void drop_what_nobody_has();
@@ -176,6 +178,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Store> store_;
   std::unique_ptr<pager::CoreIndex> core_index_;  // with whole_core=on; set once, and used under runs_mutex_
   std::unique_ptr<BlockMap> map_;
+  std::unique_ptr<Tier> tier_;  // before it, if there is one
   std::unique_ptr<pager::KernelView> view_;
   std::unique_ptr<pager::PageRecording> recording_;  // around the two, if asked for
   std::unique_ptr<pager::Pager> pager_;
