@@ -20,12 +20,11 @@
 #include <array>
 #include <cerrno>
 #include <map>
-#include <mutex>
 #include <new>
-#include <shared_mutex>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "os/own_descriptors.hpp"
 #include "os/spare_descriptors.hpp"
@@ -48,12 +47,28 @@ using Home = std::uint8_t;  // the number of a file; kNowhere: the block is abse
 constexpr Home kNowhere = 0;
 constexpr Home kMostFiles = 24;
 
-struct ScratchFile {
+class ScratchFile {
+ public:
   std::unique_ptr<FileDevice> device;
   bool mine = true;                      // opened by this process, and not by one that it was forked from
   std::atomic<std::uint64_t> blocks{0};  // of this process that have their home here
-  std::mutex lock;                       // guards all below, where the gate is shared
-  std::vector<BlockRun> left;            // have left, but children may still read them
+
+  void add_left(std::uint64_t block) {
+    base::LockGuard lock(left_lock_);
+    add_block(left_, block);
+  }
+  [[nodiscard]] std::vector<BlockRun> take_left() {
+    base::LockGuard lock(left_lock_);
+    return std::exchange(left_, {});
+  }
+  [[nodiscard]] bool has_left() {
+    base::LockGuard lock(left_lock_);
+    return !left_.empty();
+  }
+
+ private:
+  base::Mutex left_lock_;
+  std::vector<BlockRun> left_ FARHEAP_GUARDED_BY(left_lock_);  // have left, but children may still read them
 };
 
 // One end of a pipe. Where children have the other, this one says when the last of them has gone.
@@ -100,7 +115,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     std::vector<BlockRun> gone;
     Status result;
     {
-      std::shared_lock working(gate_);
+      base::SharedGuard working(gate_);
       const Stripes::Guard guard(stripes_, has_small_blocks_ ? Stripes::of(first, count) : 0);
       for (std::uint64_t block = first; block < first + count; ++block) {
         auto* const home = homes_.find(block);
@@ -123,7 +138,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   }
 
   std::unique_ptr<GetsInFlight> gets_in_flight(unsigned most) override {
-    std::shared_lock working(gate_);
+    base::SharedGuard working(gate_);
     if (files_[current_] == nullptr) return nullptr;
     auto ring = files_[current_]->device->read_ring(most);
     return ring ? std::make_unique<InFlight>(*this, std::move(ring), most) : nullptr;
@@ -131,7 +146,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
   // Blocks that are absent would be filled with zeros by being looked at.
   const std::byte* find_in_memory(std::uint64_t first, std::size_t count) override {
-    std::shared_lock working(gate_);
+    base::SharedGuard working(gate_);
     const Home home = home_of(first);
     if (home == kNowhere || files_[home] == nullptr || same_home(first, count) != count) return nullptr;
     return files_[home]->device->find_in_memory(first, count);
@@ -140,21 +155,21 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   Status sync() override { return {}; }  // there is nobody to read it after a power loss
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
-    std::scoped_lock lock(counters_mutex_);
+    base::LockGuard lock(counters_mutex_);
     auto& value = counters_[std::string(counter)];
     value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(delta));
     return value;
   }
 
   Result<std::vector<NamedCounter>> counters() override {
-    std::scoped_lock lock(counters_mutex_);
+    base::LockGuard lock(counters_mutex_);
     std::vector<NamedCounter> all;
     for (const auto& [name, value] : counters_) all.push_back({name, value});
     return all;
   }
 
   Result<StoreUsage> usage() override {
-    std::shared_lock working(gate_);
+    base::SharedGuard working(gate_);
     std::uint64_t bytes = 0;
     for (const auto& file : files_) {
       if (file == nullptr) continue;
@@ -167,7 +182,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
   // What the parent writes next is opened before there is a child; what the child does, when it is there, but before
   // the program can shut itself in.
-  void before_fork() override {
+  void before_fork() override FARHEAP_ACQUIRE(gate_) {
     gate_.lock();
     tidy_up_alone();
     spare_.let_go();
@@ -176,7 +191,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     if (!ready) base::log(base::LogLevel::kWarn, "a forked child has nothing of {}", ready.error().message());
   }
 
-  void after_fork_in_parent(bool forked) override {
+  void after_fork_in_parent(bool forked) override FARHEAP_RELEASE(gate_) {
     if (forked && parents_end_.is_there()) children_.push_back(std::exchange(parents_end_, PipeEnd()));
     if (next_ != kNowhere && forked) {
       current_ = next_;
@@ -189,13 +204,13 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   }
 
   // What the parent alone writes to goes first: with that there are descriptors again.
-  void after_fork_in_child() override {
+  void after_fork_in_child() override FARHEAP_RELEASE(gate_) {
     files_[next_ != kNowhere ? next_ : current_] = nullptr;
     for (auto& file : files_) {
       if (!handed_on_) file = nullptr;
       if (file == nullptr) continue;
       if (std::exchange(file->mine, false)) file->device->leave_only_reader();
-      file->left.clear();
+      (void)file->take_left();
     }
     children_.clear();
     if (childs_end_.is_there()) held_.push_back(std::exchange(childs_end_, PipeEnd()));
@@ -208,8 +223,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
       why_no_file_ = opened.error().message();
     }
     spare_.take_again();
-    // To unlock it is for the thread that locked it, and that has another number here.
-    new (&gate_) std::shared_mutex;
+    gate_.unlock_in_child();
 #ifdef __SANITIZE_THREAD__
     __tsan_mutex_pre_unlock(&gate_, 0);  // which the sanitizer takes for locked all the same
     __tsan_mutex_post_unlock(&gate_, 0);
@@ -230,7 +244,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
     bool begin(Get& entry) override {
       if (free_.empty()) return false;
-      std::shared_lock working(store_.gate_);
+      base::SharedGuard working(store_.gate_);
       const std::size_t count = store_.blocks_in(entry.into.size());
       const Home home = store_.home_of(entry.block);
       if (home == kNowhere || store_.files_[home] == nullptr || store_.same_home(entry.block, count) != count) {
@@ -294,19 +308,16 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   }
 
   // Its home is another one now, or none.
-  void leave(Home home, std::uint64_t block) {
+  void leave(Home home, std::uint64_t block) FARHEAP_REQUIRES_SHARED(gate_) {
     ScratchFile* const file = files_[home].get();
     if (file == nullptr) return;
     const bool last = file->blocks.fetch_sub(1) == 1;
     if (home == current_) return;
-    if (file->mine && gives_back_) {
-      std::scoped_lock lock(file->lock);
-      add_block(file->left, block);
-    }
+    if (file->mine && gives_back_) file->add_left(block);
     if (last || file->mine) untidy_.store(true, std::memory_order_relaxed);
   }
 
-  void settle_in(Home home, std::uint64_t first, std::uint64_t count) {
+  void settle_in(Home home, std::uint64_t first, std::uint64_t count) FARHEAP_REQUIRES_SHARED(gate_) {
     for (std::uint64_t block = first; block < first + count; ++block) {
       auto& place = *homes_.find(block);
       if (place.load(std::memory_order_relaxed) == home) continue;
@@ -320,13 +331,13 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     }
   }
 
-  Status give_back(Home home, const BlockRun& run) {
+  Status give_back(Home home, const BlockRun& run) FARHEAP_REQUIRES_SHARED(gate_) {
     return files_[home]->device->punch(run.first, run.first + run.count,
                                        [&](std::uint64_t block) { return home_of(block) != home; });
   }
 
-  // Requires: the gate is held alone. Where it fails, the parent goes on as it was, and the child has no blocks.
-  Status get_ready_to_fork() {
+  // Where it fails, the parent goes on as it was, and the child has no blocks.
+  Status get_ready_to_fork() FARHEAP_REQUIRES(gate_) {
     bool any = false;
     for (const auto& file : files_) {
       any = any || (file != nullptr && file->blocks.load() != 0);
@@ -350,7 +361,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   }
 
   // One number stays free: the child's own file needs it.
-  Status open_next() {
+  Status open_next() FARHEAP_REQUIRES(gate_) {
     while (free_numbers() < 2) {
       if (auto ok = fold_one(); !ok) return ok;
     }
@@ -361,7 +372,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     return {};
   }
 
-  void forget_fork() {
+  void forget_fork() FARHEAP_REQUIRES(gate_) {
     next_ = kNowhere;
     parents_end_ = PipeEnd();
     childs_end_ = PipeEnd();
@@ -369,12 +380,12 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
   void tidy_up() {
     if (!untidy_.load(std::memory_order_relaxed)) return;
-    std::unique_lock alone(gate_, std::try_to_lock);
-    if (alone) tidy_up_alone();
+    if (!gate_.try_lock()) return;
+    tidy_up_alone();
+    gate_.unlock();
   }
 
-  // Requires: the gate is held alone.
-  void tidy_up_alone() {
+  void tidy_up_alone() FARHEAP_REQUIRES(gate_) {
     if (!untidy_.exchange(false)) return;
     std::erase_if(children_, [](const PipeEnd& one) { return one.is_the_last(); });
     for (Home home = 1; home <= kMostFiles; ++home) {
@@ -383,31 +394,32 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
       if (file->blocks.load() == 0) {
         file = nullptr;
       } else if (!children_.empty()) {
-        if (!file->left.empty()) untidy_.store(true);
+        if (file->has_left()) untidy_.store(true);
       } else {
         give_back_left(home);
       }
     }
   }
 
-  void give_back_left(Home home) {
-    for (const BlockRun& run : std::exchange(files_[home]->left, {})) {
+  void give_back_left(Home home) FARHEAP_REQUIRES(gate_) {
+    for (const BlockRun& run : files_[home]->take_left()) {
       if (auto ok = give_back(home, run); !ok) {
         base::log(base::LogLevel::kWarn, "{}", ok.error().message());  // space is lost, no data
       }
     }
   }
 
-  [[nodiscard]] Home free_number() const {
+  [[nodiscard]] Home free_number() const FARHEAP_REQUIRES(gate_) {
     Home home = 1;
     while (files_[home] != nullptr) ++home;
     return home;
   }
-  [[nodiscard]] std::ptrdiff_t free_numbers() const { return std::count(files_.begin() + 1, files_.end(), nullptr); }
+  [[nodiscard]] std::ptrdiff_t free_numbers() const FARHEAP_REQUIRES(gate_) {
+    return std::count(files_.begin() + 1, files_.end(), nullptr);
+  }
 
-  // Copies the file with the fewest blocks into the one that is written to, and closes it. Requires: the gate is held
-  // alone.
-  Status fold_one() {
+  // Copies the file with the fewest blocks into the one that is written to, and closes it.
+  Status fold_one() FARHEAP_REQUIRES(gate_) {
     Home least = kNowhere;
     for (Home home = 1; home <= kMostFiles; ++home) {
       if (home == current_ || files_[home] == nullptr) continue;
@@ -418,7 +430,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     return {};
   }
 
-  Status copy_all(Home from, Home to) {
+  Status copy_all(Home from, Home to) FARHEAP_REQUIRES(gate_) {
     const std::size_t most = std::max<std::size_t>(1, base::kMiB / limits_.block_bytes);
     const AlignedBuffer room(most * limits_.block_bytes);
     if (!room.is_there()) return fail(ErrorCode::kNoSpace, kWhat, describe(), "no memory to copy blocks");
@@ -447,7 +459,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   }
 
   // Runs requests that belong to several files.
-  void run_all(std::vector<os::IoRequest>& requests, const std::vector<Home>& homes) {
+  void run_all(std::vector<os::IoRequest>& requests, const std::vector<Home>& homes) FARHEAP_REQUIRES_SHARED(gate_) {
     std::vector<os::IoRequest> some;
     for (Home home = 1; home <= kMostFiles; ++home) {
       const auto here = static_cast<std::size_t>(std::ranges::count(homes, home));
@@ -467,8 +479,8 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
 
   // Of one entry, a request for each file that a part of it is in. The number of them; 0, with the outcome set, if it
   // cannot be read.
-  std::size_t add_requests(Get& entry, std::vector<os::IoRequest>& requests, std::vector<Home>& homes,
-                           const char*& why) {
+  std::size_t add_requests(Get& entry, std::vector<os::IoRequest>& requests, std::vector<Home>& homes, const char*& why)
+      FARHEAP_REQUIRES_SHARED(gate_) {
     const std::size_t before = requests.size();
     const os::IoRequest whole = request(entry);
     const std::size_t count = blocks_in(entry.into.size());
@@ -499,7 +511,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     std::array<std::size_t, kTogether> parts;
     requests.reserve(batch.size());
     homes.reserve(batch.size());
-    std::shared_lock working(gate_);
+    base::SharedGuard working(gate_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].version = 0;
       parts[i] = add_requests(batch[i], requests, homes, why);
@@ -524,7 +536,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
     Put* entries[kTogether];
     std::size_t count = 0;
     std::uint64_t stripes = 0;
-    std::shared_lock working(gate_);
+    base::SharedGuard working(gate_);
     FileDevice* const device = files_[current_] == nullptr ? nullptr : files_[current_]->device.get();
     for (auto& entry : batch) {
       const auto blocks = blocks_in(entry.from.size());
@@ -540,7 +552,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
         continue;
       }
       if (const auto end = (entry.block + blocks) * limits_.block_bytes; !device->reaches(end)) {
-        std::scoped_lock lock(reaching_);
+        base::LockGuard lock(reaching_);
         device->reach(end);
       }
       if (home_of(entry.block) != current_ || same_home(entry.block, blocks) != blocks) {
@@ -567,28 +579,28 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   bool gives_back_ = true;
   bool has_small_blocks_ = false;
   os::SpareDescriptors spare_{kToFork};
-  // Shared by who works with blocks, held alone while files come and go: guards files_, current_, and all from
-  // children_ to why_no_file_.
-  std::shared_mutex gate_;
-  std::array<std::unique_ptr<ScratchFile>, kMostFiles + 1> files_;
-  Home current_ = kNowhere;
+  // Shared by who works with blocks, held alone while files come and go.
+  base::SharedMutex gate_;
+  std::array<std::unique_ptr<ScratchFile>, kMostFiles + 1> files_ FARHEAP_GUARDED_BY(gate_);
+  Home current_ FARHEAP_GUARDED_BY(gate_) = kNowhere;
   BlockTable<std::atomic<Home>> homes_;
   std::atomic<std::uint64_t> present_{0};
   std::atomic<bool> untidy_{false};
-  std::mutex reaching_;  // held by who makes the file longer
+  base::Mutex reaching_;  // held by who makes the file longer
   Stripes stripes_;
 
-  std::vector<PipeEnd> children_;  // an end for each fork whose children may read our files
-  std::vector<PipeEnd> held_;      // the other ends of those of our parents
+  // An end for each fork whose children may read our files, and the other ends of those of our parents.
+  std::vector<PipeEnd> children_ FARHEAP_GUARDED_BY(gate_);
+  std::vector<PipeEnd> held_ FARHEAP_GUARDED_BY(gate_);
   // From before_fork() until the fork is over:
-  Home next_ = kNowhere;  // what the parent writes to then
-  bool handed_on_ = true;
-  PipeEnd parents_end_, childs_end_;
+  Home next_ FARHEAP_GUARDED_BY(gate_) = kNowhere;  // what the parent writes to then
+  bool handed_on_ FARHEAP_GUARDED_BY(gate_) = true;
+  PipeEnd parents_end_ FARHEAP_GUARDED_BY(gate_), childs_end_ FARHEAP_GUARDED_BY(gate_);
 
-  std::string why_no_file_;
+  std::string why_no_file_ FARHEAP_GUARDED_BY(gate_);
 
-  std::mutex counters_mutex_;  // guards all below
-  std::map<std::string, std::int64_t> counters_;
+  base::Mutex counters_mutex_;
+  std::map<std::string, std::int64_t> counters_ FARHEAP_GUARDED_BY(counters_mutex_);
 };
 
 }  // namespace
