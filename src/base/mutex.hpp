@@ -22,8 +22,8 @@ class FARHEAP_CAPABILITY("mutex") Mutex {
   void unlock() FARHEAP_RELEASE() { mutex_.unlock(); }
   // In a forked child, what the thread that forked had locked: that has another number here, and may not unlock it.
   void unlock_in_child() FARHEAP_RELEASE() { new (&mutex_) std::mutex; }
-  // For the analysis alone, where the caller holds it and clang cannot see that.
-  void is_held() const FARHEAP_ASSERT_CAPABILITY(this) {}
+  // For the analysis alone: it is as if it were held, for the reason that stands beside the call.
+  void assume_held() const FARHEAP_ASSERT_CAPABILITY(this) {}
 
  private:
   std::mutex mutex_;
