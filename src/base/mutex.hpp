@@ -37,6 +37,8 @@ class FARHEAP_CAPABILITY("shared mutex") SharedMutex {
   void lock_shared() FARHEAP_ACQUIRE_SHARED() { mutex_.lock_shared(); }
   void unlock_shared() FARHEAP_RELEASE_SHARED() { mutex_.unlock_shared(); }
   void unlock_in_child() FARHEAP_RELEASE() { new (&mutex_) std::shared_mutex; }  // as Mutex's
+  void assume_held() const FARHEAP_ASSERT_CAPABILITY(this) {}
+  void assume_shared() const FARHEAP_ASSERT_SHARED_CAPABILITY(this) {}
 
  private:
   std::shared_mutex mutex_;

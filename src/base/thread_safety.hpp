@@ -37,6 +37,7 @@
 #define FARHEAP_RELEASE_SHARED(...) FARHEAP_THREAD_SAFETY(release_shared_capability(__VA_ARGS__))
 // It is held, which the analysis cannot know: by one who is named in a comment.
 #define FARHEAP_ASSERT_CAPABILITY(...) FARHEAP_THREAD_SAFETY(assert_capability(__VA_ARGS__))
+#define FARHEAP_ASSERT_SHARED_CAPABILITY(...) FARHEAP_THREAD_SAFETY(assert_shared_capability(__VA_ARGS__))
 // It returns that lock.
 #define FARHEAP_RETURN_CAPABILITY(lock) FARHEAP_THREAD_SAFETY(lock_returned(lock))
 // It is not looked at. The reason stands beside it.
