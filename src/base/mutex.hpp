@@ -77,6 +77,7 @@ class FARHEAP_SCOPED_CAPABILITY UniqueLock {
  public:
   explicit UniqueLock(Lock& lock) FARHEAP_ACQUIRE(lock) : lock_(lock), owns_(true) { lock_.lock(); }
   UniqueLock(Lock& lock, std::defer_lock_t) FARHEAP_EXCLUDES(lock) : lock_(lock) {}
+  UniqueLock(Lock& lock, std::adopt_lock_t) FARHEAP_REQUIRES(lock) : lock_(lock), owns_(true) {}
   ~UniqueLock() FARHEAP_RELEASE() {
     if (owns_) lock_.unlock();
   }
