@@ -46,35 +46,6 @@ class Condition {
     return true;
   }
 
-  // ---- the same for std::mutex
-
-  void wait(std::unique_lock<std::mutex>& lock) {
-    const Waiting here(*this);
-    const Without unlocked(lock);
-    futex_wait(told_, here.seen);
-  }
-  template <class Predicate>
-  void wait(std::unique_lock<std::mutex>& lock, Predicate is_so) {
-    while (!is_so()) wait(lock);
-  }
-  void wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point moment) {
-    const Waiting here(*this);
-    const Without unlocked(lock);
-    futex_wait_until(told_, here.seen, moment);
-  }
-  void wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most) {
-    wait_until(lock, Clock::now() + at_most);
-  }
-  template <class Predicate>
-  bool wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most, Predicate is_so) {
-    const auto moment = Clock::now() + at_most;
-    while (!is_so()) {
-      if (Clock::now() >= moment) return false;
-      wait_until(lock, moment);
-    }
-    return true;
-  }
-
   // Requires: the caller holds the mutex of those that wait, or one who begins to wait meanwhile could be told instead.
   void notify_one() { tell(1); }
   void notify_all() { tell(INT_MAX); }

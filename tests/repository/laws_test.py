@@ -30,6 +30,9 @@ class Repository(unittest.TestCase):
     def test_licence_lines(self):
         self.assertEqual(list(licence_lines.violations(ROOT)), [])
 
+    def test_lock_law(self):
+        self.assertEqual(list(lock_law.violations(ROOT)), [])
+
 
 GUARDED = """#include "base/mutex.hpp"
 struct Counter {
