@@ -70,6 +70,7 @@ class ScratchFileStore final : public FileStore, public CopiedByFork {
   Result<std::vector<NamedCounter>> counters() override {
     base::LockGuard lock(counters_mutex_);
     std::vector<NamedCounter> all;
+    all.reserve(counters_.size());
     for (const auto& [name, value] : counters_) all.push_back({name, value});
     return all;
   }
