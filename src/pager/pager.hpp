@@ -188,7 +188,7 @@ class Pager {
   // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
   [[nodiscard]] Lock lock_for_fault() const FARHEAP_ACQUIRE(mutex_) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
     acquire_for_fault();
-    return Lock(mutex_, std::adopt_lock);
+    return Lock(mutex_, std::adopt_lock);  // clang does not follow a guard that is returned
   }
   void acquire_for_fault() const FARHEAP_ACQUIRE(mutex_);
   void take_at_the_door() const FARHEAP_ACQUIRE(mutex_);
