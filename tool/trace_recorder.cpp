@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/mutex.hpp"
 #include "os/named_file.hpp"
 #include "quiet_thread.hpp"
 #include "terminal.hpp"
@@ -58,10 +59,12 @@ double TraceRecorder::pause_after(double elapsed) const {
 }
 
 void TraceRecorder::record() {
-  std::unique_lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   while (!stopped_) {
     write_sample();
-    stopping_.wait_for(lock, std::chrono::duration<double>(pause_after(elapsed_)), [this] { return stopped_; });
+    const auto pause =
+        std::chrono::duration_cast<base::Clock::duration>(std::chrono::duration<double>(pause_after(elapsed_)));
+    (void)stopping_.wait_for(mutex_, pause, [this]() FARHEAP_REQUIRES(mutex_) { return stopped_; });
   }
 }
 
@@ -87,10 +90,10 @@ void TraceRecorder::write_line(const std::string& line) {
 
 void TraceRecorder::stop() {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     stopped_ = true;
+    stopping_.notify_all();
   }
-  stopping_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 

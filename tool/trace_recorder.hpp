@@ -7,13 +7,13 @@
 // Thread-safety: one thread uses the object.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/condition.hpp"
+#include "base/mutex.hpp"
 #include "run_sample.hpp"
 
 namespace farheap::tool {
@@ -52,9 +52,9 @@ class TraceRecorder {
   double elapsed_ = 0;  // at the last sample
   std::size_t samples_ = 0;
   std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable stopping_;
-  bool stopped_ = false;
+  base::Mutex mutex_;
+  base::Condition stopping_;
+  bool stopped_ FARHEAP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace farheap::tool

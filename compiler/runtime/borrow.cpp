@@ -10,12 +10,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "far.hpp"
 
@@ -31,24 +32,24 @@ struct Loan {
   std::vector<std::byte> before;
 };
 
-std::mutex g_mutex;  // guards all below
-std::byte* g_arena = nullptr;
-std::size_t g_next = 0;
-std::map<const std::byte*, Loan> g_loans;  // by the copy's address
+base::Mutex g_mutex;
+std::atomic<std::byte*> g_arena{nullptr};  // changed under the mutex
+std::size_t g_next FARHEAP_GUARDED_BY(g_mutex) = 0;
+std::map<const std::byte*, Loan> g_loans FARHEAP_GUARDED_BY(g_mutex);  // by the copy's address
 
 [[noreturn]] void no_memory(std::size_t bytes) {
   die(errno_error(errno, "cannot lend far memory to a function", base::format_size(bytes),
                   "give the process more memory or addresses"));
 }
 
-bool is_lent(const std::byte* pages, std::size_t bytes) {
+bool is_lent(const std::byte* pages, std::size_t bytes) FARHEAP_REQUIRES(g_mutex) {
   const auto after = g_loans.lower_bound(pages + bytes);
   if (after == g_loans.begin()) return false;
   const Loan& last = std::prev(after)->second;
   return last.pages + last.page_bytes > pages;
 }
 
-std::byte* open_pages(std::size_t bytes) {
+std::byte* open_pages(std::size_t bytes) FARHEAP_REQUIRES(g_mutex) {
   if (g_arena == nullptr) {
     void* const arena = mmap(nullptr, kArenaBytes, PROT_NONE, kClosed, -1, 0);
     if (arena == MAP_FAILED) no_memory(kArenaBytes);
@@ -69,7 +70,7 @@ std::byte* open_pages(std::size_t bytes) {
   return pages;
 }
 
-void close_pages(const Loan& loan) {
+void close_pages(const Loan& loan) FARHEAP_REQUIRES(g_mutex) {
   if (mmap(loan.pages, loan.page_bytes, PROT_NONE, kClosed | MAP_FIXED, -1, 0) == MAP_FAILED)
     no_memory(loan.page_bytes);
 }
@@ -89,7 +90,10 @@ void write_changes(std::byte* to, const std::byte* now, const std::vector<std::b
 
 }  // namespace
 
-bool was_lent(const void* at) { return g_arena != nullptr && at >= g_arena && at < g_arena + kArenaBytes; }
+bool was_lent(const void* at) {
+  const std::byte* const arena = g_arena;
+  return arena != nullptr && at >= arena && at < arena + kArenaBytes;
+}
 
 }  // namespace farheap::translate
 
@@ -113,7 +117,7 @@ FARHEAP_ENTRY void* __farheap_borrow(void* own) {
       nullptr, farheap::base::round_up(bytes, farheap::base::kPageBytes) + farheap::base::kPageBytes, {}};
   loan.before.resize(bytes);
   __farheap_get(loan.before.data(), own, bytes);
-  std::lock_guard lock(translate::g_mutex);
+  farheap::base::LockGuard lock(translate::g_mutex);
   loan.pages = translate::open_pages(loan.page_bytes);
   std::byte* const copy = loan.pages + loan.page_bytes - farheap::base::kPageBytes - bytes;
   std::memcpy(copy, loan.before.data(), bytes);
@@ -124,7 +128,7 @@ FARHEAP_ENTRY void* __farheap_borrow(void* own) {
 // A result that points into the copy, or to its end, points into the object.
 FARHEAP_ENTRY void* __farheap_returned(void* result, void* copy, void* own) {
   if (copy == own) return result;
-  std::lock_guard lock(farheap::translate::g_mutex);
+  farheap::base::LockGuard lock(farheap::translate::g_mutex);
   const std::size_t bytes = farheap::translate::g_loans.at(static_cast<std::byte*>(copy)).before.size();
   const std::size_t at = reinterpret_cast<std::uintptr_t>(result) - reinterpret_cast<std::uintptr_t>(copy);
   return at <= bytes ? static_cast<std::byte*>(own) + at : result;
@@ -134,7 +138,7 @@ FARHEAP_ENTRY void __farheap_return(void* copy, void* own) {
   namespace translate = farheap::translate;
   if (copy == own) return;
   const int before = errno;
-  std::unique_lock lock(translate::g_mutex);
+  farheap::base::UniqueLock lock(translate::g_mutex);
   const auto found = translate::g_loans.find(static_cast<std::byte*>(copy));
   const translate::Loan& loan = found->second;
   lock.unlock();  // others' loans come and go meanwhile

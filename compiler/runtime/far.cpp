@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "base/environment.hpp"
+#include "base/mutex.hpp"
 #include "cached.hpp"
 
 // Begins in the half of the addresses that are the kernel's.
@@ -27,16 +28,17 @@ namespace {
 constexpr std::size_t kCopiedAtOnce = 16384;
 constexpr std::size_t kDirectBytes = std::size_t{1} << 20;  // what one call moves at once
 
-FarHeap* g_heap = nullptr;
 std::once_flag g_started;
 std::atomic<bool> g_is_child{false};
 std::atomic<bool> g_has_ended{false};
 pthread_t g_ended_by;  // set before that is
-std::shared_mutex g_use;
+base::SharedMutex g_use;
+FarHeap* g_heap FARHEAP_GUARDED_BY(g_use) = nullptr;
 // Whoever changes a far word atomically.
-std::mutex g_atomics;
+base::Mutex g_atomics;
 
 void begin() {
+  g_use.assume_held();  // nobody is inside before there is a heap
   FarHeapOptions options;
   options.is_direct = true;
   options.cache_bytes = kDirectBytes;
@@ -52,10 +54,10 @@ void begin() {
 
 // When the program's own last functions have run: the library that it needs ends after it.
 __attribute__((destructor)) void end() {
-  if (g_heap == nullptr || g_is_child) return;
+  if (__farheap_far.bytes == 0 || g_is_child) return;
   g_ended_by = pthread_self();
   g_has_ended = true;  // nobody new comes in, so that the lock comes free
-  std::unique_lock use(g_use);
+  base::LockGuard use(g_use);
   const Status flushed = g_heap->flush();
   if (!flushed) die(flushed.error());
   delete g_heap;
@@ -92,18 +94,24 @@ Inside::Inside() : errno_(errno) {
     die({ErrorCode::kUnavailable, "cannot reach far memory", "a forked child",
          "the far heap belongs to the process that began it", "use threads, or run another program in the child"});
   }
-  use_ = std::shared_lock(g_use);
+  g_use.lock_shared();
   if (!g_has_ended) return;
-  use_.unlock();
+  g_use.unlock_shared();
   if (pthread_equal(g_ended_by, pthread_self()) != 0) {
     die({ErrorCode::kUnavailable, "cannot reach far memory", "the end of the process", "the far heap has ended", ""});
   }
   for (;;) pause();  // a thread that outlives main: it goes with the process
 }
 
-Inside::~Inside() { errno = errno_; }
+Inside::~Inside() {
+  g_use.unlock_shared();
+  errno = errno_;
+}
 
-FarHeap& Inside::heap() const { return *g_heap; }
+FarHeap& Inside::heap() const {
+  g_use.assume_shared();  // as long as this is there
+  return *g_heap;
+}
 
 namespace {
 
@@ -169,8 +177,12 @@ FARHEAP_ENTRY void __farheap_fill(void* to, unsigned char byte, std::size_t byte
   }
 }
 
-FARHEAP_ENTRY void __farheap_lock() { farheap::translate::g_atomics.lock(); }
-FARHEAP_ENTRY void __farheap_unlock() { farheap::translate::g_atomics.unlock(); }
+FARHEAP_ENTRY void __farheap_lock() FARHEAP_ACQUIRE(farheap::translate::g_atomics) {
+  farheap::translate::g_atomics.lock();
+}
+FARHEAP_ENTRY void __farheap_unlock() FARHEAP_RELEASE(farheap::translate::g_atomics) {
+  farheap::translate::g_atomics.unlock();
+}
 
 // What was written before is in the store. For programs that say when.
 FARHEAP_ENTRY void __farheap_flush() {

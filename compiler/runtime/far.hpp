@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <farheap/far_heap.hpp>
-#include <shared_mutex>
 #include <string>
 
 #define FARHEAP_ENTRY extern "C" __attribute__((visibility("default")))
@@ -68,7 +67,6 @@ class Inside {
 
  private:
   int errno_;
-  std::shared_lock<std::shared_mutex> use_;
 };
 
 // An empty one counts as none.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "heap/heap.hpp"
 #include "segment/address_slots.hpp"
@@ -80,11 +81,11 @@ struct FarHeap::State {
   std::unique_ptr<Store> store;
   FarMemory memory;
   share::FarSpace space;
-  std::unique_ptr<heap::Heap> local;             // kLocal
-  std::mutex mutex;                              // guards what follows
-  std::unordered_map<void*, std::size_t> sizes;  // kShared: of what this process allocated
-  std::mutex sync_mutex;                         // guards what follows
-  Status sync;                                   // the first that failed
+  std::unique_ptr<heap::Heap> local;  // kLocal
+  base::Mutex mutex;
+  std::unordered_map<void*, std::size_t> sizes FARHEAP_GUARDED_BY(mutex);  // kShared: of what this process allocated
+  base::Mutex sync_mutex;
+  Status sync FARHEAP_GUARDED_BY(sync_mutex);  // the first that failed
 };
 
 Status FarHeap::State::check(const void* at, std::uint64_t bytes) const {
@@ -106,14 +107,14 @@ Result<void*> FarHeap::State::add_to_pointer(std::size_t bytes) {
   }
   if (static_cast<std::uint64_t>(*end) > space.capacity_bytes()) return is_full(bytes);
   void* const at = space.base() + (*end - rounded);
-  std::lock_guard lock(mutex);
+  base::LockGuard lock(mutex);
   sizes[at] = bytes;
   return at;
 }
 
 Result<std::size_t> FarHeap::State::size_of(void* at) {
   if (local) return local->usable_size(at);
-  std::lock_guard lock(mutex);
+  base::LockGuard lock(mutex);
   const auto found = sizes.find(at);
   if (found != sizes.end()) return found->second;
   return fail(ErrorCode::kInvalidArgument, "cannot reallocate", fmt::format("{}", at),
@@ -202,7 +203,7 @@ Status FarHeap::free(void* at) {
     state_->local->free(at);
     return {};
   }
-  std::lock_guard lock(state_->mutex);
+  base::LockGuard lock(state_->mutex);
   state_->sizes.erase(at);
   return {};
 }
@@ -223,7 +224,7 @@ Status FarHeap::write(void* at, std::span<const std::byte> from) {
 // What was written before a sync that failed may be lost, and is in memory no more: no later one makes it durable.
 Status FarHeap::flush() {
   if (Status flushed = state_->memory.flush(); !flushed) return flushed;
-  std::lock_guard lock(state_->sync_mutex);
+  base::LockGuard lock(state_->sync_mutex);
   if (state_->sync) state_->sync = state_->store->sync();
   return state_->sync;
 }

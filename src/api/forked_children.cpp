@@ -4,9 +4,9 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::api {
@@ -19,7 +19,7 @@ class ForkWatchers {
     return only;
   }
   void change(ForkWatcher& watcher, bool on) {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     if (watcher.watches_ == on) return;
     watcher.watches_ = on;
     if (on) {
@@ -32,16 +32,18 @@ class ForkWatchers {
  private:
   // The list is whole in the child because nobody else changes it during a fork.
   ForkWatchers() {
-    pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
-                   [] {
-                     all().mutex_.unlock();
+    pthread_atfork([]() FARHEAP_ACQUIRE(all().mutex_) { all().mutex_.lock(); },
+                   []() FARHEAP_RELEASE(all().mutex_) { all().mutex_.unlock(); },
+                   []() FARHEAP_RELEASE(all().mutex_) {
+                     const std::vector<ForkWatcher*> told = all().watchers_;
+                     all().mutex_.unlock();  // who is told may want to be told no more
                      os::leave_parents_descriptors();
-                     for (ForkWatcher* const one : std::vector(all().watchers_)) one->is_forked_child();
+                     for (ForkWatcher* const one : told) one->is_forked_child();
                    });
   }
 
-  std::mutex mutex_;  // guards all below
-  std::vector<ForkWatcher*> watchers_;
+  base::Mutex mutex_;
+  std::vector<ForkWatcher*> watchers_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 void ForkWatcher::watch_forks(bool on) { ForkWatchers::all().change(*this, on); }

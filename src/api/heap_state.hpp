@@ -14,7 +14,6 @@
 #include <memory>
 #include <memory_resource>
 #include <new>
-#include <shared_mutex>
 #include <string_view>
 
 #include "api/commit_holds.hpp"
@@ -23,6 +22,7 @@
 #include "api/forked_children.hpp"
 #include "api/heap_lock.hpp"
 #include "api/heap_place.hpp"
+#include "base/mutex.hpp"
 #include "segment/kept_segment.hpp"
 
 namespace farheap {
@@ -84,11 +84,13 @@ struct Heap::State final : api::ForkWatcher {
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);
-  // The same, and a full disk is told as the store tells it.
-  [[nodiscard]] Status try_commit(segment::KeptSegment::Kind kind, std::string_view name);
+  // The same, and a full disk is told as the store tells it. Not analysed: the segment calls back when the directory is
+  // to be let go of.
+  [[nodiscard]] Status try_commit(segment::KeptSegment::Kind kind,
+                                  std::string_view name) FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
   [[nodiscard]] Error no_room(Error error) const;
-  // Requires: the directory and the allocator's books are at rest.
-  [[nodiscard]] Status check_own_books();
+  // Requires: the allocator's books are at rest.
+  [[nodiscard]] Status check_own_books() FARHEAP_REQUIRES_SHARED(directory);
   // Throws ReadOnlyHeap if that is what it is.
   void must_be_writable(const char* what, std::string_view name) const;
   [[nodiscard]] Status put_virtual_tables_right();
@@ -103,8 +105,8 @@ struct Heap::State final : api::ForkWatcher {
   std::unique_ptr<segment::KeptSegment> segment;
   base::Gate gate;                      // closed: the allocator's books are at rest
   api::CommitHolds holds;               // inside: no commit cuts
-  mutable std::shared_mutex directory;  // guards the directory's records
-  api::DirectoryWatch watch;            // as the directory
+  mutable base::SharedMutex directory;  // guards root().directory, too
+  api::DirectoryWatch watch FARHEAP_GUARDED_BY(directory);
   bool attached = false;
   pid_t owner = getpid();
   int binding = -1;  // of the allocator's threads

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 
 #include "api/heap_state.hpp"
 #include "api/type_text.hpp"
 #include "api/virtual_tables.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 
 namespace farheap {
@@ -110,7 +109,7 @@ void check_type(const api::ObjectRecord& record, std::string_view type, std::siz
 }  // namespace
 
 Heap::Entry Heap::look_up(const Key& key) const {
-  std::shared_lock lock(state_->directory);
+  base::SharedGuard lock(state_->directory);
   const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(key.kind), key.name);
   if (record == nullptr) return {};
   check_type(*record, key.type, key.element_bytes, key.length);
@@ -129,7 +128,7 @@ bool Heap::enter(const Key& key, void* object, std::size_t length) {
     if (!tables) throw TypeMismatch(tables.error().message());
   }
   state_->must_be_writable("enter the object", key.name);
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   api::Directory& directory = root()->directory;
   const auto kind = static_cast<std::uint32_t>(key.kind);
   if (key.kind != ObjectKind::kAnonymous && directory.find(kind, key.name) != nullptr) return false;
@@ -143,7 +142,7 @@ bool Heap::enter(const Key& key, void* object, std::size_t length) {
 
 Heap::Entry Heap::take(const Key& key, const void* object) {
   state_->must_be_writable("destroy the object", key.name);
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   api::Directory& directory = root()->directory;
   api::ObjectRecord* const record =
       object != nullptr ? directory.find(object) : directory.find(static_cast<std::uint32_t>(key.kind), key.name);
@@ -166,7 +165,7 @@ Status opened_for_reading(const char* what, std::string uri) {
 
 Status Heap::describe(const void* object, std::string_view description) {
   if (is_read_only()) return opened_for_reading("cannot describe an object", uri());
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   api::ObjectRecord* const record = root()->directory.find(object);
   if (record == nullptr) {
     return fail(ErrorCode::kNotFound, "cannot describe an object", fmt::format("{}", object),
@@ -180,7 +179,7 @@ Status Heap::describe(const void* object, std::string_view description) {
 }
 
 void Heap::for_each_object(const std::function<void(const ObjectInfo&)>& visit) const {
-  std::shared_lock lock(state_->directory);
+  base::SharedGuard lock(state_->directory);
   for (const api::ObjectRecord* one = root()->directory.oldest(); one != nullptr; one = one->newer) {
     visit({static_cast<ObjectKind>(one->kind), std::string(one->name == nullptr ? "" : one->name, one->name_bytes),
            one->type, one->length, one->length * one->element_bytes,
@@ -204,14 +203,14 @@ ObjectEntry entry_of(const api::ObjectRecord& record) {
 }  // namespace
 
 std::optional<ObjectEntry> Heap::entry(ObjectKind kind, std::string_view name) const {
-  std::shared_lock lock(state_->directory);
+  base::SharedGuard lock(state_->directory);
   const api::ObjectRecord* const record = root()->directory.find(static_cast<std::uint32_t>(kind), name);
   if (record == nullptr) return std::nullopt;
   return entry_of(*record);
 }
 
 std::optional<ObjectEntry> Heap::entry(const void* object) const {
-  std::shared_lock lock(state_->directory);
+  base::SharedGuard lock(state_->directory);
   const api::ObjectRecord* const record = root()->directory.find(object);
   if (record == nullptr) return std::nullopt;
   return entry_of(*record);
@@ -238,13 +237,13 @@ Heap::Found<void> remove_from(HeapRoot& root, api::DirectoryWatch& watch, api::O
 
 Heap::Found<void> Heap::remove_entry(ObjectKind kind, std::string_view name) {
   state_->must_be_writable("remove the object", name);
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   return remove_from(*root(), state_->watch, root()->directory.find(static_cast<std::uint32_t>(kind), name));
 }
 
 Heap::Found<void> Heap::remove_entry(const void* object) {
   state_->must_be_writable("remove the object", "");
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   return remove_from(*root(), state_->watch, root()->directory.find(object));
 }
 
@@ -270,7 +269,7 @@ std::string Heap::id() const {
 }
 
 std::string Heap::description() const {
-  std::shared_lock lock(state_->directory);
+  base::SharedGuard lock(state_->directory);
   return root()->description == nullptr ? "" : root()->description;
 }
 
@@ -280,7 +279,7 @@ Status Heap::set_description(std::string_view description) {
   if (text == nullptr) return fail(ErrorCode::kNoSpace, "cannot describe the heap", uri(), "it is full");
   std::copy(description.begin(), description.end(), text);
   text[description.size()] = '\0';
-  std::unique_lock lock(state_->directory);
+  base::LockGuard lock(state_->directory);
   deallocate(const_cast<char*>(std::exchange(root()->description, text)));
   return {};
 }
@@ -296,7 +295,7 @@ HeapStatistics Heap::statistics() {
   found.segment_bytes = state_->segment->handed_out_bytes();
   found.capacity_bytes = state_->segment->capacity_bytes();
   {
-    std::shared_lock lock(state_->directory);
+    base::SharedGuard lock(state_->directory);
     found.objects = root()->directory.objects();
     if (state_->attached) found.index_bytes = root()->directory.index_bytes(root()->books);
   }

@@ -3,10 +3,8 @@
 // The versions of an open heap: commits, snapshots, pauses.
 #include <fmt/format.h>
 
-#include <mutex>
-#include <shared_mutex>
-
 #include "api/heap_state.hpp"
+#include "base/mutex.hpp"
 
 namespace farheap {
 
@@ -44,19 +42,19 @@ Status Heap::State::try_commit(segment::KeptSegment::Kind kind, std::string_view
                 "commit when the Pause, or the access to a concurrent map, has ended");
   }
   holds.stop();
-  std::shared_lock no_names(directory);
+  directory.lock_shared();  // no names
   gate.close();
   if (Status sound = check_own_books(); !sound) {
     gate.open();
-    no_names.unlock();
+    directory.unlock_shared();
     holds.resume();
     return sound;
   }
   bool open = false;
-  const auto at_cut = [&] {
+  const auto at_cut = [&]() FARHEAP_RELEASE_SHARED(directory) {
     open = true;
     gate.open();
-    no_names.unlock();
+    directory.unlock_shared();
     holds.resume();
   };
   Status status = segment->commit(kind, name, at_cut);

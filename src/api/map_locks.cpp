@@ -9,7 +9,8 @@
 #include <bit>
 #include <cstdint>
 #include <farheap/concurrent_map.hpp>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace farheap::detail {
 
@@ -23,7 +24,7 @@ struct Node {
 
 constexpr std::size_t kLists = 1024;
 std::array<std::atomic<Node*>, kLists> lists;
-std::mutex changes;
+base::Mutex changes;  // held by who adds a node, or changes whose it is
 
 std::atomic<Node*>& list_of(const void* map) {
   // Maps are at multiples of 64.
@@ -41,7 +42,7 @@ Node* find(const std::atomic<Node*>& list, const void* map) {
 MapLocks& map_locks(const void* map) {
   std::atomic<Node*>& list = list_of(map);
   if (Node* const node = find(list, map)) return node->locks;
-  const std::lock_guard lock(changes);
+  const base::LockGuard lock(changes);
   if (Node* const node = find(list, map)) return node->locks;
   Node* node = find(list, nullptr);
   if (node == nullptr) {
@@ -54,7 +55,7 @@ MapLocks& map_locks(const void* map) {
 }
 
 void drop_map_locks(const void* map) noexcept {
-  const std::lock_guard lock(changes);
+  const base::LockGuard lock(changes);
   if (Node* const node = find(list_of(map), map)) node->map.store(nullptr, std::memory_order_release);
 }
 

@@ -15,9 +15,10 @@
 #include <farheap/polymorphic.hpp>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+
+#include "base/mutex.hpp"
 
 namespace farheap::api {
 namespace {
@@ -81,8 +82,8 @@ struct Registered {
 };
 
 struct Registry {
-  std::mutex mutex;
-  std::map<std::string, Registered, std::less<>> types;
+  base::Mutex mutex;
+  std::map<std::string, Registered, std::less<>> types FARHEAP_GUARDED_BY(mutex);
 };
 
 // Never destroyed: heaps may be opened while the process ends.
@@ -119,7 +120,7 @@ std::string readable(std::string_view type) {
 Result<const std::vector<VirtualTable>*> virtual_tables(std::string_view type, std::size_t element_bytes) {
   constexpr auto kWhat = "cannot use an object with virtual functions";
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
+  base::LockGuard lock(all.mutex);
   const auto at = all.types.find(type);
   if (at == all.types.end()) {
     return fail(ErrorCode::kUnavailable, kWhat, readable(type), "this program has not registered its type",
@@ -158,7 +159,7 @@ void set_virtual_tables(const std::vector<VirtualTable>& tables, void* first, st
 
 bool farheap::detail::register_polymorphic(const std::type_info& type, std::size_t bytes) {
   auto& all = farheap::api::registry();
-  std::lock_guard lock(all.mutex);
+  base::LockGuard lock(all.mutex);
   all.types.insert_or_assign(type.name(), farheap::api::Registered{&type, bytes, {}});
   return true;
 }

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <climits>
-#include <mutex>
 
 #include "base/futex.hpp"
+#include "base/mutex.hpp"
 
 namespace farheap::base {
 
@@ -19,29 +19,29 @@ class Condition {
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
 
-  // Returns with the lock held, when it was told or for no reason. Requires: the lock is held.
-  void wait(std::unique_lock<std::mutex>& lock) {
-    const Waiting here(*this, lock);
+  // Lets go of the mutex meanwhile. Returns with it held, when it was told or for no reason: so it is called in a loop.
+  void wait(Mutex& mutex) FARHEAP_REQUIRES(mutex) {
+    const Waiting here(*this);
+    const Without unlocked(mutex);
     futex_wait(told_, here.seen);
   }
-  template <class Predicate>
-  void wait(std::unique_lock<std::mutex>& lock, Predicate is_so) {
-    while (!is_so()) wait(lock);
-  }
-  void wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point moment) {
-    const Waiting here(*this, lock);
+  void wait_until(Mutex& mutex, Clock::time_point moment) FARHEAP_REQUIRES(mutex) {
+    const Waiting here(*this);
+    const Without unlocked(mutex);
     futex_wait_until(told_, here.seen, moment);
   }
-  void wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most) {
-    wait_until(lock, Clock::now() + at_most);
+  void wait_for(Mutex& mutex, Clock::duration at_most) FARHEAP_REQUIRES(mutex) {
+    wait_until(mutex, Clock::now() + at_most);
   }
-  // What the predicate says in the end.
+  // What the predicate says in the end; it is asked with the mutex held. Not analysed, because clang would look for the
+  // lock that the predicate names by the predicate's name of it.
   template <class Predicate>
-  bool wait_for(std::unique_lock<std::mutex>& lock, Clock::duration at_most, Predicate is_so) {
+  bool wait_for(Mutex& mutex, Clock::duration at_most, Predicate is_so)
+      FARHEAP_REQUIRES(mutex) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
     const auto moment = Clock::now() + at_most;
     while (!is_so()) {
       if (Clock::now() >= moment) return false;
-      wait_until(lock, moment);
+      wait_until(mutex, moment);
     }
     return true;
   }
@@ -51,22 +51,16 @@ class Condition {
   void notify_all() { tell(INT_MAX); }
 
  private:
-  // Without the lock while it lives.
   struct Waiting {
-    Waiting(Condition& condition, std::unique_lock<std::mutex>& held) : all(condition), lock(held) {
+    explicit Waiting(Condition& condition) : all(condition) {
       all.waiting_.fetch_add(1);
       seen = all.told_.load();
-      lock.unlock();
     }
-    ~Waiting() {
-      lock.lock();
-      all.waiting_.fetch_sub(1);
-    }
+    ~Waiting() { all.waiting_.fetch_sub(1); }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
     Condition& all;
-    std::unique_lock<std::mutex>& lock;
     std::uint32_t seen;
   };
 

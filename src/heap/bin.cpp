@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "heap/misuse.hpp"
 
 namespace farheap::heap {
@@ -60,7 +61,7 @@ SlabIndex Bin::open_slab(HeapMap& map, ChunkPool& pool, unsigned size_class, uns
 unsigned Bin::refill(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner, void** out,
                      unsigned wanted) noexcept {
   const SizeClass& sizes = kSizeClasses[size_class];
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   unsigned taken = 0;
   for (;;) {
     if (current_ != 0) {
@@ -101,7 +102,7 @@ unsigned Bin::take_back(HeapMap& map, ChunkPool& pool, unsigned size_class, unsi
   const SizeClass& sizes = kSizeClasses[size_class];
   unsigned others = 0;
   SlabIndex emptied = 0;
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   for (unsigned i = 0; i < count; ++i) {
     std::size_t offset = map.offset_of(slots[i]);
     if (map.class_at(offset) != size_class) stop_not_allocated(slots[i], "was freed before");
@@ -133,7 +134,7 @@ unsigned Bin::take_back(HeapMap& map, ChunkPool& pool, unsigned size_class, unsi
 }
 
 BinUse Bin::use() noexcept {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return use_;
 }
 

@@ -39,25 +39,28 @@ class alignas(64) Bin {
   void attach() noexcept { ::new (&mutex_) BinLock; }
 
   [[nodiscard]] BinUse use() noexcept;
-  void lock_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  void lock_for_fork() noexcept FARHEAP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock_after_fork() noexcept FARHEAP_RELEASE(mutex_) { mutex_.unlock(); }
 
  private:
   friend struct BookLayout;
   friend class BookCheck;
   static constexpr unsigned kLists = 4;  // by quarters of fullness; the fullest last
 
-  void link(HeapMap& map, SlabIndex index, unsigned list) noexcept;
-  void unlink(HeapMap& map, SlabIndex index) noexcept;
-  [[nodiscard]] SlabIndex fullest(HeapMap& map) noexcept;
+  void link(HeapMap& map, SlabIndex index, unsigned list) noexcept FARHEAP_REQUIRES(mutex_);
+  void unlink(HeapMap& map, SlabIndex index) noexcept FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] SlabIndex fullest(HeapMap& map) noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] static SlabIndex open_slab(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner) noexcept;
-  [[nodiscard]] bool after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept;
+  [[nodiscard]] bool after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept
+      FARHEAP_REQUIRES(mutex_);
 
-  BinLock mutex_;                 // guards all below and the records of the slabs that are owned
-  SlabIndex current_ = 0;         // slots come from here; in no list
-  SlabIndex lists_[kLists] = {};  // slabs with free slots; full ones are in none
-  std::uint32_t listed_ = 0;
-  BinUse use_;
+  BinLock mutex_;  // guards the records of the slabs that are owned, too
+  // Slots come from here; in no list.
+  SlabIndex current_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  // Slabs with free slots; full ones are in none.
+  SlabIndex lists_[kLists] FARHEAP_GUARDED_BY(mutex_) = {};
+  std::uint32_t listed_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  BinUse use_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace farheap::heap

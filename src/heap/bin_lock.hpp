@@ -10,20 +10,24 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_safety.hpp"
+
 namespace farheap::heap {
 
-class BinLock {
+class FARHEAP_CAPABILITY("lock") BinLock {
  public:
-  void lock() noexcept {
+  void lock() noexcept FARHEAP_ACQUIRE() {
     std::uint32_t seen = kFree;
     if (state_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) [[likely]]
       return;
     lock_contended();
   }
-  void unlock() noexcept {
+  void unlock() noexcept FARHEAP_RELEASE() {
     if (state_.exchange(kFree, std::memory_order_release) == kAwaited) [[unlikely]]
       wake_one();
   }
+
+  void assume_held() const FARHEAP_ASSERT_CAPABILITY(this) {}  // as base::Mutex's
 
  private:
   static constexpr std::uint32_t kFree = 0;

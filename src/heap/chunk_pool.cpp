@@ -8,6 +8,8 @@
 #include <bit>
 #include <new>
 
+#include "base/mutex.hpp"
+
 namespace farheap::heap {
 
 namespace {
@@ -33,10 +35,13 @@ ChunkPool::ChunkPool(segment::PageSpace& space, base::MetadataSource& source) no
 
 void ChunkPool::attach(segment::PageSpace& space) noexcept {
   space_ = &space;
-  ::new (&mutex_) std::mutex;
+  ::new (&mutex_) base::Mutex;
 }
 
-bool ChunkPool::usable() const noexcept { return chunks_.usable() && with_free_.usable() && with_dirty_.usable(); }
+bool ChunkPool::usable() const noexcept {
+  mutex_.assume_held();  // whether the tables are there never changes
+  return chunks_.usable() && with_free_.usable() && with_dirty_.usable();
+}
 
 std::byte* ChunkPool::address(std::size_t chunk, unsigned granule) const noexcept {
   return space_->base() + chunk * kChunkBytes + granule * kGranuleBytes;
@@ -87,7 +92,7 @@ bool ChunkPool::add_chunk() noexcept {
 }
 
 std::size_t ChunkPool::obtain(unsigned count) noexcept {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   std::size_t granule = take_lowest(count);
   if (granule == kNone && add_chunk()) granule = take_lowest(count);
   return granule;
@@ -105,62 +110,63 @@ void ChunkPool::note_free(std::size_t index, std::uint32_t granules, bool dirty)
   if (chunk.free == kAll) ++empty_chunks_;
 }
 
-// Gives the chunk back if it is empty and there are more than `keep` of those. Returns with the lock released.
-void ChunkPool::give_back_if_spare(std::unique_lock<std::mutex> lock, std::size_t index, std::size_t keep) noexcept {
+// Gives the chunk back, without the lock, if it is empty and there are more than `keep` of those.
+void ChunkPool::give_back_if_spare(std::size_t index, std::size_t keep) noexcept {
   if (chunks_[index].free != kAll || empty_chunks_ <= keep) return;
   withdraw(index, kAll);
-  lock.unlock();
+  const base::Without unlocked(mutex_);
   space_->give_back(address(index, 0), kChunkBytes);
 }
 
 void ChunkPool::give_back(std::size_t granule, unsigned count) noexcept {
   std::size_t index = granule / kGranulesPerChunk;
-  std::unique_lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   used_granules_ -= count;
   note_free(index, row(static_cast<unsigned>(granule % kGranulesPerChunk), count), true);
   std::size_t limit = dirty_limit();
   bool too_many = dirty_granules_ > limit;
-  give_back_if_spare(std::move(lock), index, kKeptEmpty);
+  give_back_if_spare(index, kKeptEmpty);
   if (too_many) drop_down_to(limit / 2);
 }
 
 void ChunkPool::drop_down_to(std::size_t keep) noexcept {
-  std::unique_lock lock(mutex_);
   while (dirty_granules_ > keep) {
     std::size_t index = with_dirty_.lowest();
     std::uint32_t dropping = chunks_[index].dirty;
     withdraw(index, dropping);
-    lock.unlock();
-    for (std::uint32_t rest = dropping; rest != 0;) {
-      auto first = static_cast<unsigned>(std::countr_zero(rest));
-      auto count = static_cast<unsigned>(std::countr_one(rest >> first));
-      space_->discard(address(index, first), count * kGranuleBytes);
-      rest &= ~row(first, count);
-    }
-    lock.lock();
+    drop(index, dropping);
     note_free(index, dropping, false);
-    give_back_if_spare(std::move(lock), index, kKeptEmpty);
-    lock = std::unique_lock(mutex_);
+    give_back_if_spare(index, kKeptEmpty);
+  }
+}
+
+// Without the lock.
+void ChunkPool::drop(std::size_t index, std::uint32_t granules) noexcept {
+  const base::Without unlocked(mutex_);
+  for (std::uint32_t rest = granules; rest != 0;) {
+    auto first = static_cast<unsigned>(std::countr_zero(rest));
+    auto count = static_cast<unsigned>(std::countr_one(rest >> first));
+    space_->discard(address(index, first), count * kGranuleBytes);
+    rest &= ~row(first, count);
   }
 }
 
 void ChunkPool::purge() noexcept {
+  base::LockGuard lock(mutex_);
   drop_down_to(0);
-  std::unique_lock lock(mutex_);
   for (std::size_t i = with_free_.lowest(); i != IndexSet::kNone && empty_chunks_ > 0;
        i = with_free_.lowest_from(i + 1)) {
-    give_back_if_spare(std::move(lock), i, 0);
-    lock = std::unique_lock(mutex_);
+    give_back_if_spare(i, 0);
   }
 }
 
 std::size_t ChunkPool::dirty_bytes() noexcept {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return dirty_granules_ * kGranuleBytes;
 }
 
 std::size_t ChunkPool::used_bytes() noexcept {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return used_granules_ * kGranuleBytes;
 }
 

@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "heap/index_set.hpp"
 #include "heap/metadata.hpp"
 #include "heap/size_classes.hpp"
@@ -32,6 +32,7 @@ class ChunkPool {
   // For one whose bytes came back from an earlier process, at rest.
   void attach(segment::PageSpace& space) noexcept;
   void move(const base::AddressShift& shift) noexcept {
+    mutex_.assume_held();  // at rest
     chunks_.move(shift);
     with_free_.move(shift);
     with_dirty_.move(shift);
@@ -48,10 +49,12 @@ class ChunkPool {
   [[nodiscard]] std::size_t dirty_bytes() noexcept;
   [[nodiscard]] std::size_t used_bytes() noexcept;
   // No chunk at or above this number was ever used.
-  [[nodiscard]] std::size_t chunk_limit() const noexcept { return chunk_limit_; }
+  // Requires: it is locked for a fork, or at rest.
+  [[nodiscard]] std::size_t chunk_limit() const noexcept FARHEAP_REQUIRES(mutex_) { return chunk_limit_; }
+  void assume_at_rest() const FARHEAP_ASSERT_CAPABILITY(mutex_) {}
 
-  void lock_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  void lock_for_fork() noexcept FARHEAP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock_after_fork() noexcept FARHEAP_RELEASE(mutex_) { mutex_.unlock(); }
 
  private:
   friend struct BookLayout;
@@ -64,25 +67,27 @@ class ChunkPool {
   static constexpr std::uint32_t kAll = ~std::uint32_t{0};
   static_assert(kGranulesPerChunk == 32);
 
-  [[nodiscard]] std::size_t take(std::size_t chunk, std::uint32_t from, unsigned count) noexcept;
-  [[nodiscard]] std::size_t take_lowest(unsigned count) noexcept;
-  [[nodiscard]] bool add_chunk() noexcept;
-  void note_free(std::size_t chunk, std::uint32_t granules, bool dirty) noexcept;
-  void withdraw(std::size_t chunk, std::uint32_t granules) noexcept;
-  void give_back_if_spare(std::unique_lock<std::mutex> lock, std::size_t chunk, std::size_t keep) noexcept;
-  void drop_down_to(std::size_t keep) noexcept;
-  [[nodiscard]] std::size_t dirty_limit() const noexcept;
+  [[nodiscard]] std::size_t take(std::size_t chunk, std::uint32_t from, unsigned count) noexcept
+      FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t take_lowest(unsigned count) noexcept FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] bool add_chunk() noexcept FARHEAP_REQUIRES(mutex_);
+  void note_free(std::size_t chunk, std::uint32_t granules, bool dirty) noexcept FARHEAP_REQUIRES(mutex_);
+  void withdraw(std::size_t chunk, std::uint32_t granules) noexcept FARHEAP_REQUIRES(mutex_);
+  void give_back_if_spare(std::size_t chunk, std::size_t keep) noexcept FARHEAP_REQUIRES(mutex_);
+  void drop_down_to(std::size_t keep) noexcept FARHEAP_REQUIRES(mutex_);
+  void drop(std::size_t chunk, std::uint32_t granules) noexcept FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t dirty_limit() const noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::byte* address(std::size_t chunk, unsigned granule) const noexcept;
 
   segment::PageSpace* space_;
-  std::mutex mutex_;  // guards all below
-  SparseTable<Chunk> chunks_;
-  IndexSet with_free_;
-  IndexSet with_dirty_;
-  std::size_t dirty_granules_ = 0;
-  std::size_t used_granules_ = 0;
-  std::size_t empty_chunks_ = 0;
-  std::size_t chunk_limit_ = 0;
+  base::Mutex mutex_;
+  SparseTable<Chunk> chunks_ FARHEAP_GUARDED_BY(mutex_);
+  IndexSet with_free_ FARHEAP_GUARDED_BY(mutex_);
+  IndexSet with_dirty_ FARHEAP_GUARDED_BY(mutex_);
+  std::size_t dirty_granules_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::size_t used_granules_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::size_t empty_chunks_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::size_t chunk_limit_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace farheap::heap

@@ -26,12 +26,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/gate.hpp"
 #include "base/metadata_source.hpp"
+#include "base/mutex.hpp"
 #include "heap/bin.hpp"
 #include "heap/chunk_pool.hpp"
 #include "heap/heap_map.hpp"
@@ -138,8 +138,9 @@ class Heap {
 
   // Around fork(), before the space's own locks are taken. The gate is closed meanwhile. What the other threads had in
   // their caches is lost to the child: they may have been in the middle of changing them.
-  void lock_for_fork() noexcept;
-  void unlock_after_fork_parent() noexcept;
+  // Not analysed, because clang cannot follow locks that are taken in a loop.
+  void lock_for_fork() noexcept FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
+  void unlock_after_fork_parent() noexcept FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
   void unlock_after_fork_child() noexcept;
 
  private:
@@ -163,7 +164,7 @@ class Heap {
   void unbind_threads() noexcept;
   [[nodiscard]] ThreadCache* this_thread() noexcept;
   [[nodiscard]] ThreadCache* make_cache() noexcept;
-  [[nodiscard]] bool prepare(ThreadCache& cache) noexcept;
+  [[nodiscard]] bool prepare(ThreadCache& cache) noexcept FARHEAP_REQUIRES(threads_mutex_);
   void look_for_idle(ThreadCache& cache) noexcept;
   void flush(ThreadCache& cache) noexcept;
   void retire(ThreadCache& cache) noexcept;
@@ -187,11 +188,11 @@ class Heap {
 
   base::Gate* gate_ = nullptr;
   pthread_key_t key_ = 0;
-  std::mutex threads_mutex_;  // guards all below
-  MetadataArena metadata_;
-  ThreadCache* living_ = nullptr;
-  ThreadCache* spare_ = nullptr;
-  unsigned arena_threads_[kMostArenas] = {};
+  base::Mutex threads_mutex_;
+  MetadataArena metadata_ FARHEAP_GUARDED_BY(threads_mutex_);
+  ThreadCache* living_ FARHEAP_GUARDED_BY(threads_mutex_) = nullptr;
+  ThreadCache* spare_ FARHEAP_GUARDED_BY(threads_mutex_) = nullptr;
+  unsigned arena_threads_[kMostArenas] FARHEAP_GUARDED_BY(threads_mutex_) = {};
 };
 
 inline void* Heap::allocate(std::size_t bytes) noexcept {

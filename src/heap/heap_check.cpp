@@ -15,11 +15,13 @@
 
 namespace farheap::heap {
 
+// The heap is at rest: no lock is taken, and what its mutexes hold may mean nothing.
 class BookCheck {
  public:
   BookCheck(const Heap& heap, const KeptRange& kept, std::string& why) : heap_(heap), kept_(kept), why_(why) {}
 
   [[nodiscard]] bool all() {
+    heap_.threads_mutex_.assume_held();
     return tables() && slabs() && chunks() && bins() && large() && ranges() && caches(heap_.living_, true) &&
            caches(heap_.spare_, false) && cached_once() && arenas();
   }
@@ -78,6 +80,7 @@ class BookCheck {
 };
 
 bool BookCheck::heads() {
+  heap_.pool_.mutex_.assume_held();
   const HeapMap& map = heap_.map_;
   if (!kept_.holds(&heap_, sizeof heap_)) return wrong("the heap itself lies outside of the kept range");
   // As a byte: a damaged bool has no value.
@@ -107,6 +110,7 @@ bool BookCheck::heads() {
 bool BookCheck::tables() {
   if (!heads()) return false;
   const ChunkPool& pool = heap_.pool_;
+  pool.mutex_.assume_held();
   if (!pool.chunks_.is_sound(chunk_count_ + 1, kept_) || !pool.with_free_.is_sound(chunk_count_ + 1, kept_) ||
       !pool.with_dirty_.is_sound(chunk_count_ + 1, kept_)) {
     return wrong("a table of the chunks has another length, lies elsewhere, or its levels do not agree");
@@ -204,6 +208,7 @@ bool BookCheck::slab(std::size_t granule, unsigned size_class) {
 
 bool BookCheck::chunks() {
   const ChunkPool& pool = heap_.pool_;
+  pool.mutex_.assume_held();
   std::size_t used = 0, dirty = 0, empty = 0;
   for (std::size_t i = 0; i < chunk_count_; ++i) {
     const ChunkPool::Chunk& chunk = pool.chunks_[i];
@@ -240,8 +245,10 @@ bool BookCheck::is_slab_of(SlabIndex index, unsigned arena, unsigned size_class)
 
 bool BookCheck::list(unsigned arena, unsigned size_class, unsigned list, std::size_t& members) {
   const SizeClass& sizes = kSizeClasses[size_class];
+  const Bin& bin = heap_.bin(arena, size_class);
+  bin.mutex_.assume_held();
   SlabIndex previous = 0;
-  for (SlabIndex index = heap_.bin(arena, size_class).lists_[list]; index != 0;) {
+  for (SlabIndex index = bin.lists_[list]; index != 0;) {
     if (!is_slab_of(index, arena, size_class)) {
       return wrong("list {} of bin {}/{} has {}, which is no slab of its", list, arena, size_class, index);
     }
@@ -262,6 +269,7 @@ bool BookCheck::list(unsigned arena, unsigned size_class, unsigned list, std::si
 
 bool BookCheck::bin(unsigned arena, unsigned size_class) {
   const Bin& bin = heap_.bin(arena, size_class);
+  bin.mutex_.assume_held();
   const BinFound& there = found(arena, size_class);
   std::size_t members = 0;
   for (unsigned i = 0; i < Bin::kLists; ++i) {
@@ -299,6 +307,7 @@ bool BookCheck::bins() {
 bool BookCheck::large() {
   const HeapMap& map = heap_.map_;
   const LargeRuns& runs = heap_.large_;
+  runs.mutex_.assume_held();
   std::size_t limit = runs.offset_limit();
   if (runs.map_ != &map) return wrong("the large runs have another map");
   if (limit > map.capacity_bytes() || limit % base::kPageBytes != 0) return wrong("large runs end at {}", limit);
@@ -397,6 +406,7 @@ bool BookCheck::cached_once() {
 }
 
 bool BookCheck::arenas() {
+  heap_.threads_mutex_.assume_held();
   for (unsigned i = 0; i < heap_.arenas_; ++i) {
     if (arena_threads_[i] == heap_.arena_threads_[i]) continue;
     return wrong("arena {} counts {} threads; there are {}", i, heap_.arena_threads_[i], arena_threads_[i]);

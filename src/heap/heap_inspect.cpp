@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/mutex.hpp"
 #include "heap/heap.hpp"
 
 namespace farheap::heap {
@@ -21,7 +22,7 @@ Statistics Heap::statistics() noexcept {
   Statistics sum;
   if (!usable_) return sum;
   {
-    std::lock_guard lock(threads_mutex_);
+    base::LockGuard lock(threads_mutex_);
     for (ThreadCache* cache = living_; cache != nullptr; cache = cache->next) {
       ++sum.thread_caches;
       for (unsigned i = 1; i < kClassCount; ++i) {
@@ -52,6 +53,7 @@ Statistics Heap::statistics() noexcept {
 }
 
 void Heap::walk_slabs(Visit visit, void* context) const noexcept {
+  pool_.assume_at_rest();  // or locked, by for_each_object()
   std::size_t limit = pool_.chunk_limit() * kChunkBytes;
   for (std::size_t offset = 0; offset < limit;) {
     unsigned size_class = map_.class_at(offset);
@@ -91,6 +93,7 @@ void Heap::visit_at_rest(const std::function<void(const void*, std::size_t)>& vi
     const std::function<void(const void*, std::size_t)>& visit;
     std::unordered_set<const void*> cached;
   } rest{visit, {}};
+  threads_mutex_.assume_held();  // at rest
   for (const ThreadCache* first : {living_, spare_}) {
     for (const ThreadCache* cache = first; cache != nullptr; cache = cache->next) {
       for (const CacheBin& bin : cache->bins) {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <new>
 
+#include "base/mutex.hpp"
 #include "heap/book_layout.hpp"  // for its assertions
 #include "heap/heap.hpp"
 #include "os/robust_list.hpp"
@@ -89,7 +90,8 @@ void Heap::attach(segment::PageSpace& space, base::MetadataSource& source, base:
   binding_ = 0;
   has_thread_caches_ = false;
   gate_ = gate;
-  ::new (&threads_mutex_) std::mutex;
+  ::new (&threads_mutex_) base::Mutex;
+  threads_mutex_.assume_held();  // at rest
   metadata_.attach(source);
   pool_.attach(space);
   large_.attach(space);
@@ -107,6 +109,8 @@ void Heap::attach(segment::PageSpace& space, base::MetadataSource& source, base:
 }
 
 void Heap::move(const base::AddressShift& shift) noexcept {
+  threads_mutex_.assume_held();  // at rest
+  pool_.assume_at_rest();
   map_.move(shift);
   shift(bins_);
   pool_.move(shift);
@@ -170,7 +174,7 @@ ThreadCache* Heap::this_thread() noexcept {
 
 ThreadCache* Heap::make_cache() noexcept {
   base::GatePass pass(gate_);
-  std::lock_guard lock(threads_mutex_);
+  base::LockGuard lock(threads_mutex_);
   ThreadCache* cache = spare_;
   if (cache != nullptr) {
     spare_ = cache->next;
@@ -236,7 +240,7 @@ void Heap::flush_thread_cache() noexcept {
 void Heap::retire(ThreadCache& cache) noexcept {
   base::GatePass pass(gate_);
   flush(cache);
-  std::lock_guard lock(threads_mutex_);
+  base::LockGuard lock(threads_mutex_);
   if (cache.previous != nullptr) {
     cache.previous->next = cache.next;
   } else {

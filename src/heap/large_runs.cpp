@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/mutex.hpp"
 #include "heap/misuse.hpp"
 
 namespace farheap::heap {
@@ -13,19 +14,20 @@ namespace farheap::heap {
 static constexpr std::size_t kLargestWaiting = 2 * base::kMiB;
 
 void LargeRuns::move(const base::AddressShift& shift) noexcept {
+  mutex_.assume_held();  // at rest
   shift(map_);
   for (unsigned i = 0; i < waiting_count_; ++i) shift(waiting_[i].at);
 }
 
 void LargeRuns::attach(segment::PageSpace& space) noexcept {
   space_ = &space;
-  ::new (&mutex_) std::mutex;
+  ::new (&mutex_) base::Mutex;
 }
 
 // The best fit that wastes no more than a quarter.
 std::byte* LargeRuns::take_waiting(std::size_t bytes, std::size_t alignment, std::size_t& got) noexcept {
   if (bytes > kLargestWaiting) return nullptr;
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   Waiting* best = nullptr;
   for (Waiting* run = waiting_; run != waiting_ + waiting_count_; ++run) {
     bool fits = run->bytes >= bytes && run->bytes - bytes <= run->bytes / 4 &&
@@ -73,15 +75,14 @@ void LargeRuns::give_back(void* object) noexcept {
     space_->give_back(at, bytes);
     return;
   }
-  std::unique_lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   while (waiting_count_ == kWaiting || waiting_bytes_ + bytes > most_waiting_) {
     Waiting oldest = waiting_[0];
     std::move(waiting_ + 1, waiting_ + waiting_count_, waiting_);
     --waiting_count_;
     waiting_bytes_ -= oldest.bytes;
-    lock.unlock();
+    const base::Without unlocked(mutex_);
     space_->give_back(oldest.at, oldest.bytes);
-    lock.lock();
   }
   waiting_[waiting_count_++] = {at, bytes};
   waiting_bytes_ += bytes;
@@ -111,18 +112,17 @@ bool LargeRuns::resize(void* object, std::size_t bytes) noexcept {
 }
 
 void LargeRuns::purge() noexcept {
-  std::unique_lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   while (waiting_count_ > 0) {
     Waiting last = waiting_[--waiting_count_];
     waiting_bytes_ -= last.bytes;
-    lock.unlock();
+    const base::Without unlocked(mutex_);
     space_->give_back(last.at, last.bytes);
-    lock.lock();
   }
 }
 
 std::size_t LargeRuns::waiting_bytes() noexcept {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return waiting_bytes_;
 }
 

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "heap/heap_map.hpp"
 #include "segment/page_space.hpp"
 
@@ -44,8 +44,8 @@ class LargeRuns {
   // No run was ever handed out that ends above this offset.
   [[nodiscard]] std::size_t offset_limit() const noexcept { return offset_limit_.load(std::memory_order_relaxed); }
 
-  void lock_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  void lock_for_fork() noexcept FARHEAP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock_after_fork() noexcept FARHEAP_RELEASE(mutex_) { mutex_.unlock(); }
 
  private:
   friend struct BookLayout;
@@ -64,10 +64,10 @@ class LargeRuns {
   const std::size_t most_waiting_;
   std::atomic<std::size_t> live_bytes_{0};
   std::atomic<std::size_t> offset_limit_{0};
-  std::mutex mutex_;                // guards all below
-  Waiting waiting_[kWaiting] = {};  // oldest first
-  unsigned waiting_count_ = 0;
-  std::size_t waiting_bytes_ = 0;
+  base::Mutex mutex_;
+  Waiting waiting_[kWaiting] FARHEAP_GUARDED_BY(mutex_) = {};  // oldest first
+  unsigned waiting_count_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::size_t waiting_bytes_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace farheap::heap

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/system_call.hpp"
 #include "os/io_ring.hpp"
 #include "os/runtime_threads.hpp"
@@ -47,10 +48,13 @@ Status FaultLoop::start() {
   // holds whose fault it is that we should serve.
   handlers_ = 1;
   handlers_made_ = 0;
-  reads_ = backing_.reads_in_flight(kMostInFlight);
-  flights_.resize(reads_ ? kMostInFlight : 0);
-  free_numbers_.clear();
-  for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
+  {
+    base::LockGuard turn(turn_);
+    reads_ = backing_.reads_in_flight(kMostInFlight);
+    flights_.resize(reads_ ? kMostInFlight : 0);
+    free_numbers_.clear();
+    for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
+  }
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
@@ -82,8 +86,11 @@ void FaultLoop::stop() {
 }
 
 Status FaultLoop::start_in_child() {
-  new (&turn_) std::mutex;
-  first_thread_ = last_thread_ = 0;
+  new (&turn_) base::Mutex;
+  {
+    base::LockGuard turn(turn_);
+    first_thread_ = last_thread_ = 0;
+  }
   serving_ = 0;
   return start();
 }
@@ -227,7 +234,7 @@ void FaultLoop::handle() {
   for (;;) {
     Long fault;
     {
-      std::lock_guard turn(turn_);
+      base::LockGuard turn(turn_);
       fault = lead(buffer);
     }
     if (fault.stop) return;

@@ -13,9 +13,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "os/runtime_threads.hpp"
 #include "os/userfault.hpp"
@@ -68,13 +68,13 @@ class FaultLoop {
     Pager::Started started;
     Clock::time_point since;
   };
-  [[nodiscard]] Long lead(std::byte* buffer);
-  [[nodiscard]] bool next_event(os::FaultEvent& event);
-  void note_thread(std::uint32_t thread);
+  [[nodiscard]] Long lead(std::byte* buffer) FARHEAP_REQUIRES(turn_);
+  [[nodiscard]] bool next_event(os::FaultEvent& event) FARHEAP_REQUIRES(turn_);
+  void note_thread(std::uint32_t thread) FARHEAP_REQUIRES(turn_);
   [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
-  [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since);
-  [[nodiscard]] bool land_one();
-  void land_all();
+  [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since) FARHEAP_REQUIRES(turn_);
+  [[nodiscard]] bool land_one() FARHEAP_REQUIRES(turn_);
+  void land_all() FARHEAP_REQUIRES(turn_);
   [[nodiscard]] Status start_thread(os::ThreadBody body);
 
   Pager& pager_;
@@ -84,17 +84,17 @@ class FaultLoop {
   const FaultLoopOptions options_;
   ReadBuffers buffers_;  // one for each handler, then the readers', then one for all reads in flight
   std::atomic<unsigned> readers_made_ = 0;
-  std::mutex turn_;  // guards all down to free_numbers_
-  Polling polling_;
-  std::uint32_t first_thread_ = 0;  // the first that faulted
-  std::uint32_t last_thread_ = 0;
-  std::unique_ptr<Backing::Reads> reads_;  // null: this store's answers have to be waited for
+  base::Mutex turn_;                                          // held by who leads, sleeping included
+  Polling polling_;                                           // pays() is for all
+  std::uint32_t first_thread_ FARHEAP_GUARDED_BY(turn_) = 0;  // the first that faulted
+  std::uint32_t last_thread_ FARHEAP_GUARDED_BY(turn_) = 0;
+  std::unique_ptr<Backing::Reads> reads_ FARHEAP_GUARDED_BY(turn_);  // null: this store's answers have to be waited for
   struct Flight {
     Pager::Started started;
     Clock::time_point since;
   };
-  std::vector<Flight> flights_;  // by number
-  std::vector<unsigned> free_numbers_;
+  std::vector<Flight> flights_ FARHEAP_GUARDED_BY(turn_);  // by number
+  std::vector<unsigned> free_numbers_ FARHEAP_GUARDED_BY(turn_);
   std::atomic<unsigned> handlers_ = 0;  // that are awake
   std::atomic<unsigned> handlers_made_ = 0;
   std::atomic<bool> stopping_ = false;

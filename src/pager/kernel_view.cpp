@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "os/copy_memory.hpp"
 #include "os/drop_memory.hpp"
@@ -283,7 +284,7 @@ void KernelView::put_in(PageRun run, const std::byte* bytes, Guard guard) {
 
 // The kernel gives a watched range small pages only. So the huge page is filled elsewhere, which clears it, and moved.
 std::uint32_t KernelView::put_in_huge(PageNumber first) {
-  std::lock_guard one(making_huge_);
+  base::LockGuard one(making_huge_);
   if (!userfault_.features().move || !makes_huge_) return 0;
   if (nursery_.size() == 0) {
     auto made = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);

@@ -13,10 +13,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "os/userfault.hpp"
 #include "pager/view.hpp"
@@ -80,9 +80,9 @@ class KernelView final : public View {
   std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
   std::atomic<bool> drops_at_once_;     // many runs by one call
   bool keeps_guards_ = false;
-  std::mutex making_huge_;  // guards the next two
-  os::Mapping nursery_;     // where a huge page is filled before it is moved into view
-  bool makes_huge_ = true;
+  base::Mutex making_huge_;
+  os::Mapping nursery_ FARHEAP_GUARDED_BY(making_huge_);  // where a huge page is filled before it is moved into view
+  bool makes_huge_ FARHEAP_GUARDED_BY(making_huge_) = true;
 };
 
 }  // namespace farheap::pager

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 
 namespace farheap::pager {
 
@@ -38,7 +39,7 @@ void PageRecorder::write(PageTraceEntry entry) {
 }
 
 void PageRecorder::came(PageRun run) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const PageNumber page = run.first + i;
     write({page, known_[page] == PageHash{} ? PageEvent::kCameFresh : PageEvent::kCame});
@@ -47,19 +48,19 @@ void PageRecorder::came(PageRun run) {
 
 void PageRecorder::left(PageNumber page, const std::byte* bytes) {
   const PageHash now = is_zero_page(bytes) ? PageHash{} : hash_page(bytes);
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   write({page, now == known_[page] ? PageEvent::kLeft : PageEvent::kLeftWritten});
   known_[page] = now;
 }
 
 void PageRecorder::dropped(PageNumber page) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   write({page, PageEvent::kDropped});
   known_[page] = {};
 }
 
 void PageRecorder::forgotten(PageRun run) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   for (PageNumber page = run.first; page < run.first + run.count; ++page) {
     if (known_[page] == PageHash{}) continue;
     write({page, PageEvent::kDropped});
@@ -68,7 +69,8 @@ void PageRecorder::forgotten(PageRun run) {
 }
 
 void PageRecorder::stop_in_child() {
-  new (&mutex_) std::mutex;
+  new (&mutex_) base::Mutex;
+  base::LockGuard lock(mutex_);
   file_.reset();
 }
 

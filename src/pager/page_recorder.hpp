@@ -9,10 +9,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "os/word_file.hpp"
 #include "pager/budget.hpp"
@@ -37,11 +37,12 @@ class PageRecorder {
  private:
   PageRecorder(os::WordFile file, os::ReservedArray<PageHash> known)
       : file_(std::move(file)), known_(std::move(known)) {}
-  void write(PageTraceEntry entry);
+  void write(PageTraceEntry entry) FARHEAP_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::optional<os::WordFile> file_;   // none: recording has ended
-  os::ReservedArray<PageHash> known_;  // of what rests out of view; zeros: nothing, the page will come as zeros
+  base::Mutex mutex_;
+  std::optional<os::WordFile> file_ FARHEAP_GUARDED_BY(mutex_);  // none: recording has ended
+  // Of what rests out of view; zeros: nothing, the page will come as zeros.
+  os::ReservedArray<PageHash> known_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 class RecordedView final : public View {

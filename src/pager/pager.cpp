@@ -91,10 +91,10 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
   changes_.note_discarded(run);
 }
 
-void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
+void Pager::discard_in_extent(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
-      room_.wait(lock);
+      room_.wait(mutex_);
       continue;
     }
     const PageState state = table_.state(page);
@@ -103,17 +103,18 @@ void Pager::discard_in_extent(Lock& lock, PageNumber first, PageNumber end) {
       case PageState::kFilling:
       case PageState::kTakingOut:
       case PageState::kDropping:
-      case PageState::kWriting: room_.wait(lock); continue;  // on its way: look again when it has come to rest
+      case PageState::kWriting: room_.wait(mutex_); continue;  // on its way: look again when it has come to rest
       case PageState::kPresent:
       case PageState::kProbation: {
         const auto busy = [&](PageNumber one) { return table_.block(table_.tag(one)).busy; };
         if (busy(page)) {
-          room_.wait(lock);
+          room_.wait(mutex_);
           continue;
         }
         PageRun idle{page, 1};
-        const auto stays = [&](PageNumber one) { return busy(one) || changes_.is_waiting(one); };
-        while (idle.count < run.count && !stays(page + idle.count)) ++idle.count;
+        for (PageNumber next = page + 1; idle.count < run.count && !busy(next) && !changes_.is_waiting(next); ++next) {
+          ++idle.count;
+        }
         drop_from_memory(idle, state);
         page += idle.count;
         continue;
@@ -137,10 +138,10 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     {
       const Still still(*this);
       Lock lock(mutex_);
-      room_.wait(lock, [&] { return !frozen_; });
+      while (frozen_) room_.wait(mutex_);
       learn(from);
       if (table_.find(from) != nullptr) {
-        discard_in_extent(lock, from, stop);
+        discard_in_extent(from, stop);
         begin_io();  // a fork in between would leave the child's map with slots that no page of it has
         lock.unlock();
         backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
@@ -171,11 +172,12 @@ void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
     if (Extent* extent = table_.find(page)) extent->hint = static_cast<std::uint8_t>(kind);
   }
   if (kind == HintKind::kKeep) keep(first, end);
-  if (kind == HintKind::kDoneWith) put_out(lock, first, end);
+  if (kind == HintKind::kDoneWith) put_out(first, end);
 }
 
 void Pager::keep(PageNumber first, PageNumber end) {
   table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
+    mutex_.assume_held();
     BlockId last = 0;
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const BlockId id = table_.tag(run.first + i);
@@ -185,9 +187,10 @@ void Pager::keep(PageNumber first, PageNumber end) {
   });
 }
 
-void Pager::put_out(Lock& lock, PageNumber first, PageNumber end) {
+void Pager::put_out(PageNumber first, PageNumber end) {
   const auto until = [&](auto condition) {
-    room_.wait(lock, [&] { return frozen_ || eviction_paused_ || condition(); });
+    mutex_.assume_held();
+    while (!frozen_ && !eviction_paused_ && !condition()) room_.wait(mutex_);
     return !frozen_ && !eviction_paused_;
   };
   // What is on its way in is to leave, too.
@@ -197,6 +200,8 @@ void Pager::put_out(Lock& lock, PageNumber first, PageNumber end) {
     }
   });
   table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
+    leaving_view_.assume_held();
+    mutex_.assume_held();
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const PageNumber page = run.first + i;
       const auto is_there = [&] { return table_.state(page) == PageState::kPresent; };
@@ -207,7 +212,7 @@ void Pager::put_out(Lock& lock, PageNumber first, PageNumber end) {
       if (block.first < first || block.first + block.count > end) continue;  // not all of it is done with
       table_.block(id).leave_first = true;
       policy_.remove(id);
-      take_out(lock, id);
+      take_out(id);
     }
   });
   wake_evictor();
@@ -264,17 +269,17 @@ void Pager::pause_eviction(bool on) {
 
 void Pager::freeze() {
   const Still still(*this);
-  fork_lock_ = Lock(mutex_);
+  mutex_.lock();
   frozen_ = true;
-  room_.wait(fork_lock_, [&] { return in_flight_ == 0; });
+  while (in_flight_ != 0) room_.wait(mutex_);
 }
 
 void Pager::thaw() {
   frozen_ = false;
   eviction_paused_ = false;
-  Lock lock = std::move(fork_lock_);
   room_.notify_all();
   freed_.notify_all();
+  mutex_.unlock();
 }
 
 void Pager::thaw_in_child() {
@@ -287,9 +292,8 @@ void Pager::thaw_in_child() {
   requests_.clear();
   announced_ = 0;
   reading_ = 0;
-  fork_lock_.release();
-  new (&leaving_view_) std::mutex;
-  new (&mutex_) std::mutex;
+  new (&leaving_view_) base::Mutex;
+  new (&mutex_) base::Mutex;
   new (&room_) base::Condition;
   new (&freed_) base::Condition;
   new (&work_) base::Condition;

@@ -15,9 +15,11 @@
 //   fetch()          threads of the program, ahead of a fault
 //   the rest         any thread
 //
-// Thread-safety: all calls may be made at the same time; one mutex guards the state, and it is never held while a
-// store is asked, a buffer is filled or pages are taken out of view. Threads of the program hold a second one, too, so
-// that nothing leaves the view while they are here (see Still).
+// Thread-safety: all calls may be made at the same time; one mutex guards the state. It is let go of while the backing
+// reads, writes or forgets pages, a buffer is filled or pages are taken out of view. It is held while the backing is
+// asked which pages of an extent it has (stored_from(), once for each extent; a kept segment may have to read a block
+// of its map for that), because the answer becomes the state. Threads of the program hold a second mutex, too, so that
+// nothing leaves the view while they are here (see Still); a flush holds that one while it writes.
 #pragma once
 
 #include <array>
@@ -25,10 +27,10 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "base/condition.hpp"
+#include "base/mutex.hpp"
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
@@ -166,14 +168,15 @@ class Pager {
   [[nodiscard]] Status flush(std::byte* buffer);
 
   // ---- fork: nothing is on its way and nothing changes between freeze() and thaw(). While eviction is paused, no page
-  // is guarded for the sake of flushes: the child's would not be.
-  // Whether the budget, asked anew, allows all that is in memory. If not, the evictor is at work.
+  // is guarded for the sake of flushes: the child's would not be. Not analysed: in between this thread has the mutex,
+  // of which its callers know nothing. Whether the budget, asked anew, allows all that is in memory. If not, the
+  // evictor is at work.
   [[nodiscard]] bool is_within_limit();
   void pause_eviction(bool on);
-  void freeze();
-  void thaw();
+  void freeze() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
+  void thaw() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
   // In the child, instead of thaw(): the mutexes are made anew, the parent's threads are not there.
-  void thaw_in_child();
+  void thaw_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
 
   // ---- facts
   [[nodiscard]] std::uint64_t resident_pages() const;
@@ -183,74 +186,84 @@ class Pager {
   [[nodiscard]] std::string check() const;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = base::UniqueLock<base::Mutex>;
   // Who faults is never kept waiting for long: others let go of the mutex when a fault wants it, and stay away
   // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
-  [[nodiscard]] Lock lock_for_fault();
-  void let_faults_through(Lock& lock);
+  [[nodiscard]] Lock lock_for_fault() const FARHEAP_ACQUIRE(mutex_) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
+    acquire_for_fault();
+    return Lock(mutex_, std::adopt_lock);  // clang does not follow a guard that is returned
+  }
+  void acquire_for_fault() const FARHEAP_ACQUIRE(mutex_);
+  void take_at_the_door() const FARHEAP_ACQUIRE(mutex_);
+  void let_faults_through() FARHEAP_REQUIRES(mutex_);
   // The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
   // would have to wake it, a system call and an interrupt to another processor.
-  static void lock_awake(Lock& lock);
+  static void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
   // After so many more pages: lets go of the mutex for a moment if a fault wants it, or it is time.
-  void give_way(Lock& lock, std::uint32_t& since_break, std::uint32_t pages);
+  void give_way(std::uint32_t& since_break, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
   void wait_for_faults() const;
   // What a thread of the program holds while it is here, beside the mutex: nothing leaves the view. Its stack may lie
   // in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
   // be brought.
-  class Still {
+  class FARHEAP_SCOPED_CAPABILITY Still {
    public:
-    explicit Still(const Pager& pager);
+    explicit Still(const Pager& pager) FARHEAP_ACQUIRE(pager.leaving_view_);
+    ~Still() FARHEAP_RELEASE() { lock_.unlock(); }
+    Still(const Still&) = delete;
+    Still& operator=(const Still&) = delete;
 
    private:
-    Lock lock_;
+    base::Mutex& lock_;
   };
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
         PageTable table, Changes changes);
 
   // pager_fault.cpp
   // False: somebody was faster.
-  [[nodiscard]] bool begin_stored(Lock& lock, PageNumber page, bool write, Started& started);
-  void mend(PageNumber page);
-  void caught_up_with_read_ahead(PageNumber page);
-  void touched_in_probation(PageNumber page);
-  void touched_on_its_way_out(PageNumber page);
-  BlockId split_off(BlockId id, PageNumber page, PageRun window);
-  void rescue(BlockId id, bool by_sweep);
-  [[nodiscard]] Streams::Advice notice(PageNumber page);
-  std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
+  [[nodiscard]] bool begin_stored(PageNumber page, bool write, Started& started) FARHEAP_REQUIRES(mutex_);
+  void mend(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void caught_up_with_read_ahead(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void touched_in_probation(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
+  void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Streams::Advice notice(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
-  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const;
+  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const
+      FARHEAP_REQUIRES(mutex_);
   // Waits until at least one page more may come in; returns how many of `wanted` may.
-  std::uint32_t wait_for_room(Lock& lock, std::uint32_t wanted);
-  bool keep_hashes(Extent& extent, bool write);
+  std::uint32_t wait_for_room(std::uint32_t wanted) FARHEAP_REQUIRES(mutex_);
+  bool keep_hashes(Extent& extent, bool write) FARHEAP_REQUIRES(mutex_);
 
   // pager_fresh.cpp
-  void fill_fresh(Lock& lock, PageNumber page);
-  void expect_in(Lock& lock, PageRun extent, PageRun part, std::uint32_t of_pages);
-  void fill_expected(Lock& lock, PageRun run);
+  void fill_fresh(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void expect_in(PageRun extent, PageRun part, std::uint32_t of_pages) FARHEAP_REQUIRES(mutex_);
+  void fill_expected(PageRun run) FARHEAP_REQUIRES(mutex_);
   static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
   // pager_commit.cpp
   // Before the state of a page is looked at that may be in the store from an earlier run.
-  void learn(PageNumber page) {
+  void learn(PageNumber page) FARHEAP_REQUIRES(mutex_) {
     if (changes_.tracked() && table_.find(page) == nullptr) learn_extent(page);
   }
-  void learn_run(PageNumber from, PageNumber end) {
+  void learn_run(PageNumber from, PageNumber end) FARHEAP_REQUIRES(mutex_) {
     for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
   }
-  void learn_extent(PageNumber page);
-  void let_write(PageNumber page);
+  void learn_extent(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
-  void save_for_commit(PageNumber page);
-  [[nodiscard]] PageRun copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into);
-  [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
-  [[nodiscard]] View::Guard guard_of(PageNumber page) const {
+  void save_for_commit(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] PageRun copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into)
+      FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] bool may_leave(const Block& block, BlockId id) const FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] View::Guard guard_of(PageNumber page) const FARHEAP_REQUIRES(mutex_) {
     return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
   }
   // Calls visit(run, guard) for parts of the run that are guarded alike.
   template <class Visit>
-  void by_guard(PageRun run, const Visit& visit) const {
+  void by_guard(PageRun run, const Visit& visit) const FARHEAP_REQUIRES(mutex_) {
     while (run.count != 0) {
       PageRun part{run.first, 1};
       const View::Guard guard = guard_of(run.first);
@@ -268,43 +281,45 @@ class Pager {
     PageHash hash;
   };
   static constexpr PageNumber kNoMore = UINT64_MAX;
-  [[nodiscard]] Status list_pages();
-  [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer);
-  [[nodiscard]] Status examine_for_flush(std::byte* buffer);
-  [[nodiscard]] Status flush_batch(std::byte* buffer);
-  void note_flushed(const Flushed& one, bool written);
-  void set_known(PageNumber page, PageHash hash);
-  void guard_quiet(Lock& leaving_view, Lock& lock);
-  [[nodiscard]] PageRun next_quiet(std::size_t& at) const;
-  void guard_run(Lock& lock, PageRun run);
+  [[nodiscard]] Status list_pages() FARHEAP_REQUIRES(leaving_view_);
+  [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
+  [[nodiscard]] Status examine_for_flush(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
+  [[nodiscard]] Status flush_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
+  void note_flushed(const Flushed& one, bool written) FARHEAP_REQUIRES(mutex_);
+  void set_known(PageNumber page, PageHash hash) FARHEAP_REQUIRES(mutex_);
+  void guard_quiet() FARHEAP_REQUIRES(leaving_view_, mutex_);
+  [[nodiscard]] PageRun next_quiet(std::size_t& at) const FARHEAP_REQUIRES(mutex_);
+  void guard_run(PageRun run) FARHEAP_REQUIRES(leaving_view_, mutex_);
 
   // pager_incoming.cpp
-  void begin_filling(PageRun run, BlockId id);
-  void finish_filling(PageRun run, BlockId id, bool ghost, bool stream);
-  void finish_on_probation(PageRun run, BlockId id);
-  void undo_filling(PageRun run, BlockId id);
-  void begin_incoming(Incoming& incoming);
-  void show(const Incoming& incoming, const std::byte* bytes, bool hash);  // outside the mutex
-  void finish_incoming(const Incoming& incoming, bool ghost, bool stream);
-  void undo_incoming(const Incoming& incoming);
+  void begin_filling(PageRun run, BlockId id) FARHEAP_REQUIRES(mutex_);
+  void finish_filling(PageRun run, BlockId id, bool ghost, bool stream) FARHEAP_REQUIRES(mutex_);
+  void finish_on_probation(PageRun run, BlockId id) FARHEAP_REQUIRES(mutex_);
+  void undo_filling(PageRun run, BlockId id) FARHEAP_REQUIRES(mutex_);
+  void begin_incoming(Incoming& incoming) FARHEAP_REQUIRES(mutex_);
+  void show(const Incoming& incoming, const std::byte* bytes, bool hash) FARHEAP_EXCLUDES(mutex_);
+  void finish_incoming(const Incoming& incoming, bool ghost, bool stream) FARHEAP_REQUIRES(mutex_);
+  void undo_incoming(const Incoming& incoming) FARHEAP_REQUIRES(mutex_);
 
   // pager_evict.cpp
   void take_out_in_passing();
-  void fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages);
+  void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(leaving_view_, mutex_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
-  void take_out(Lock& lock, BlockId id);
-  void note_taken(BlockId id, PageRun run, const View::Taken* answers);
-  void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen);
-  [[nodiscard]] bool may_return(const Block& block) const;
-  void examine(Leaving& leaving);
-  void settle(Lock& lock, Leaving& leaving, bool written);
-  void sort_out(Leaving& leaving, bool written);
-  void let_go(Lock& lock, Leaving& leaving);
-  void refresh_limit();
+  void take_out(BlockId id) FARHEAP_REQUIRES(leaving_view_, mutex_);
+  void forget_gone(PageRun run, const View::Taken* answers) FARHEAP_EXCLUDES(mutex_);
+  void note_taken(BlockId id, PageRun run, const View::Taken* answers) FARHEAP_REQUIRES(mutex_);
+  void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] bool may_return(const Block& block) const FARHEAP_REQUIRES(mutex_);
+  void examine(Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
+  void settle(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
+  void sort_out(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
+  void forget_zeros(const Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
+  void let_go(Leaving& leaving) FARHEAP_REQUIRES(mutex_);
+  void refresh_limit() FARHEAP_REQUIRES(mutex_);
   // What is kept free, so that a fault finds room: as much as bursts of faults have needed lately.
-  [[nodiscard]] std::uint64_t reserve_pages() const;
-  void raise_reserve();  // somebody had to wait
-  [[nodiscard]] std::uint64_t probation_target() const;
+  [[nodiscard]] std::uint64_t reserve_pages() const FARHEAP_REQUIRES(mutex_);
+  void raise_reserve() FARHEAP_REQUIRES(mutex_);  // somebody had to wait
+  [[nodiscard]] std::uint64_t probation_target() const FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
   struct ReadAhead {
@@ -313,31 +328,33 @@ class Pager {
     bool backward = false;  // ... the last one instead of the first
     bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
   };
-  [[nodiscard]] std::uint64_t stream_window() const;
-  void request(const ReadAhead& wanted);
-  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
-  void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward);
-  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap);
+  [[nodiscard]] std::uint64_t stream_window() const FARHEAP_REQUIRES(mutex_);
+  void request(const ReadAhead& wanted) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const FARHEAP_REQUIRES(mutex_);
+  void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) FARHEAP_REQUIRES(mutex_);
+  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) FARHEAP_REQUIRES(mutex_);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
   // one only takes the processor from the first, and from who makes room.
-  [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
-  std::uint32_t carry_out_next(Lock& lock, std::byte* buffer);
-  bool fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer);
+  [[nodiscard]] std::uint32_t useful_readers() const FARHEAP_REQUIRES(mutex_) {
+    return reading_ns_ > showing_ns_ ? options_.readers : 1;
+  }
+  std::uint32_t carry_out_next(std::byte* buffer) FARHEAP_REQUIRES(mutex_);
+  bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
-  void discard_in_extent(Lock& lock, PageNumber first, PageNumber end);
-  void drop_from_memory(PageRun run, PageState state);
-  void keep(PageNumber first, PageNumber end);
-  void put_out(Lock& lock, PageNumber first, PageNumber end);
-  void leave_block(BlockId id, std::uint32_t pages);
-  void begin_io() { ++in_flight_; }
-  void end_io();
+  void discard_in_extent(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  void drop_from_memory(PageRun run, PageState state) FARHEAP_REQUIRES(mutex_);
+  void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
+  void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
+  void begin_io() FARHEAP_REQUIRES(mutex_) { ++in_flight_; }
+  void end_io() FARHEAP_REQUIRES(mutex_);
   // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
   // written.
   [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status write_patiently(std::span<const Backing::Write> writes);
-  void wake_evictor();
+  void wake_evictor() FARHEAP_REQUIRES(mutex_);
 
   View& view_;
   Backing& backing_;
@@ -346,54 +363,58 @@ class Pager {
   base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
 
-  mutable std::mutex leaving_view_;  // held by who takes pages out of view, from choosing them on; before mutex_
-  mutable std::mutex mutex_;
+  // Held by who takes pages out of view, from choosing them on.
+  mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
+  mutable base::Mutex mutex_;
   mutable std::atomic<unsigned> faults_at_the_door_ = 0;
   base::Condition room_;   // a page came to rest, or all that moved has
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
   base::Condition work_;   // the evictor has something to do
   base::Condition requests_there_;
-  PageTable table_;
-  Changes changes_;
-  bool committing_ = false;
-  bool writes_forbidden_ = false;
+  PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
+  Changes changes_ FARHEAP_GUARDED_BY(mutex_);
+  bool committing_ FARHEAP_GUARDED_BY(mutex_) = false;
+  bool writes_forbidden_ FARHEAP_GUARDED_BY(mutex_) = false;
   // Pages of the commit under way that were written to before it had taken them: as they were at the cut.
   struct Saved {
     PageNumber page;
     std::unique_ptr<std::byte[]> bytes;
   };
-  std::vector<Saved> saved_;
-  FlushList flush_list_;                    // off until the first flush
-  std::atomic<bool> guards_quiet_ = false;  // set once, when the list is there
-  std::vector<PageNumber> quiet_;           // to be guarded
+  std::vector<Saved> saved_ FARHEAP_GUARDED_BY(mutex_);
+  FlushList flush_list_;                                      // off until the first flush
+  std::atomic<bool> guards_quiet_ = false;                    // set once, when the list is there
+  std::vector<PageNumber> quiet_ FARHEAP_GUARDED_BY(mutex_);  // to be guarded
   // Of the flush under way, which has leaving_view_.
-  std::vector<Flushed> flushing_;
-  std::vector<Backing::Write> flush_writes_;
-  Policy policy_;
-  BlockList probation_;
-  ProbationShare probation_share_;
-  Neighbours neighbours_;
-  Streams streams_;
-  Streams fresh_streams_;
-  Loops loops_;
-  std::deque<ReadAhead> requests_;
-  std::uint64_t resident_ = 0;  // pages in memory, wherever: view, staging, on their way in
-  std::uint64_t limit_ = 0;
+  std::vector<Flushed> flushing_ FARHEAP_GUARDED_BY(leaving_view_);
+  std::vector<Backing::Write> flush_writes_ FARHEAP_GUARDED_BY(leaving_view_);
+  Policy policy_ FARHEAP_GUARDED_BY(mutex_);
+  BlockList probation_ FARHEAP_GUARDED_BY(mutex_);
+  ProbationShare probation_share_ FARHEAP_GUARDED_BY(mutex_);
+  Neighbours neighbours_ FARHEAP_GUARDED_BY(mutex_);
+  Streams streams_ FARHEAP_GUARDED_BY(mutex_);
+  Streams fresh_streams_ FARHEAP_GUARDED_BY(mutex_);
+  Loops loops_ FARHEAP_GUARDED_BY(mutex_);
+  std::deque<ReadAhead> requests_ FARHEAP_GUARDED_BY(mutex_);
+  // Pages in memory, wherever: view, staging, on their way in.
+  std::uint64_t resident_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::uint64_t limit_ FARHEAP_GUARDED_BY(mutex_) = 0;
   static constexpr std::uint64_t kMostReserve = 2048;
-  std::uint64_t reserve_ = kMostReserve;
-  std::uint32_t reading_ = 0;                     // readers that are at work
-  std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page that is read ahead, lately
-  std::uint64_t announced_ = 0;  // pages that requests_ will bring in: the evictor makes room ahead of them
-  std::uint64_t leaving_ = 0;    // pages being written: they will be free soon
+  std::uint64_t reserve_ FARHEAP_GUARDED_BY(mutex_) = kMostReserve;
+  std::uint32_t reading_ FARHEAP_GUARDED_BY(mutex_) = 0;  // readers that are at work
+  // Of a page that is read ahead, lately.
+  std::int64_t reading_ns_ FARHEAP_GUARDED_BY(mutex_) = 0, showing_ns_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  // Pages that requests_ will bring in: the evictor makes room ahead of them.
+  std::uint64_t announced_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::uint64_t leaving_ FARHEAP_GUARDED_BY(mutex_) = 0;  // pages being written: they will be free soon
   Leaving this_round_;
-  std::uint64_t in_flight_ = 0;
-  std::uint32_t waiting_for_room_ = 0;
+  std::uint64_t in_flight_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::uint32_t waiting_for_room_ FARHEAP_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> evictor_waits_ = false;  // changed with the mutex only
-  bool eviction_paused_ = false;
+  bool eviction_paused_ FARHEAP_GUARDED_BY(mutex_) = false;
   bool store_is_full_ = false;  // and the program was told; the evictor's own
-  bool frozen_ = false;
-  std::uint32_t stuck_rounds_ = 0;  // the evictor found nothing that may leave, so many times in a row
-  Lock fork_lock_;
+  bool frozen_ FARHEAP_GUARDED_BY(mutex_) = false;
+  // The evictor found nothing that may leave, so many times in a row.
+  std::uint32_t stuck_rounds_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace farheap::pager

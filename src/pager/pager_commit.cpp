@@ -33,7 +33,7 @@ void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   Lock lock = lock_for_fault();
-  room_.wait(lock, [&] { return !frozen_; });
+  while (frozen_) room_.wait(mutex_);
   let_write(page);
 }
 
@@ -79,12 +79,13 @@ bool Pager::has_changes() const {
 
 void Pager::keep_changed(std::vector<PageNumber>& pages) const {
   Lock lock(mutex_);
-  std::erase_if(pages, [&](PageNumber page) { return !changes_.is_changed(page); });
+  std::erase_if(pages, [&](PageNumber page) FARHEAP_REQUIRES(mutex_) { return !changes_.is_changed(page); });
 }
 
 std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
   pause_eviction(true);
   freeze();
+  mutex_.assume_held();  // until thaw()
   committing_ = true;
   const std::uint64_t pages = changes_.cut([&](PageRun run) {
     table_.for_each_run(run.first, run.first + run.count, PageState::kPresent, 0,
@@ -97,7 +98,7 @@ std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
 
 // Copies the next waiting pages that lie in a row, at most so many. Count 0: there are none before `end`. Requires:
 // `from` and `end` are in one extent.
-PageRun Pager::copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::uint32_t most, std::byte* into) {
+PageRun Pager::copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into) {
   for (;;) {
     const PageRun next = changes_.next_waiting(from, most);
     if (next.count == 0 || next.first >= end) return {};
@@ -116,7 +117,7 @@ PageRun Pager::copy_waiting(Lock& lock, PageNumber from, PageNumber end, std::ui
       room_.notify_all();  // somebody may wait to discard them
       return copied;
     }
-    room_.wait_for(lock, std::chrono::milliseconds(1));
+    room_.wait_for(mutex_, std::chrono::milliseconds(1));
   }
 }
 
@@ -170,7 +171,7 @@ Status Pager::take_commit(std::byte* buffer, const Take& take) {
       PageRun run;
       {
         Lock lock(mutex_);
-        run = copy_waiting(lock, from, end, batch.room(), batch.end());
+        run = copy_waiting(from, end, batch.room(), batch.end());
       }
       if (run.count == 0) break;
       from = run.first + run.count;

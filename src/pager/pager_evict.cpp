@@ -45,22 +45,22 @@ void Pager::refresh_limit() {
   limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
 }
 
-void Pager::lock_awake(Lock& lock) {
+void Pager::lock_awake(base::Mutex& mutex) {
   for (int i = 0; i < kLooks; ++i) {
-    if (lock.try_lock()) return;
+    if (mutex.try_lock()) return;
     __builtin_ia32_pause();
   }
-  lock.lock();
+  mutex.lock();
 }
 
-void Pager::give_way(Lock& lock, std::uint32_t& since_break, std::uint32_t pages) {
+void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   since_break += pages;
   if (since_break < kPagesUnderLock && faults_at_the_door_.load(std::memory_order_relaxed) == 0) return;
   since_break = 0;
   if (waiting_for_room_ != 0) freed_.notify_all();
-  lock.unlock();
+  mutex_.unlock();
   wait_for_faults();
-  lock_awake(lock);
+  lock_awake(mutex_);
 }
 
 void Pager::wake_evictor() {
@@ -77,19 +77,19 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
   if (resident_ + reserve_pages() + announced_ > limit_) return;
   if (!quiet_.empty() && !frozen_ && !eviction_paused_) return;
   evictor_waits_ = true;
-  work_.wait_for(lock, std::chrono::milliseconds(at_most_ms));
+  work_.wait_for(mutex_, std::chrono::milliseconds(at_most_ms));
   evictor_waits_ = false;
 }
 
 Pager::Evicted Pager::evict_once() {
-  Lock leaving_view(leaving_view_, std::defer_lock);
-  lock_awake(leaving_view);
-  Lock lock(mutex_, std::defer_lock);
-  lock_awake(lock);
+  lock_awake(leaving_view_);
+  Lock leaving_view(leaving_view_, std::adopt_lock);
+  lock_awake(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   refresh_limit();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
   if (!quiet_.empty()) {
-    guard_quiet(leaving_view, lock);
+    guard_quiet();
     if (frozen_ || eviction_paused_) return Evicted::kIdle;
   }
   const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
@@ -105,7 +105,7 @@ Pager::Evicted Pager::evict_once() {
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
   const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
-  fill_probation(leaving_view, lock, wanted);
+  fill_probation(wanted);
   leaving_view.unlock();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
 
@@ -119,12 +119,12 @@ Pager::Evicted Pager::evict_once() {
   }
   reserve_ = announced_ != 0 ? kMostReserve : reserve_ - reserve_ / kReserveDecay;
   begin_io();
-  lock.unlock();
+  mutex_.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
   if (written && !leaving.offers.empty()) backing_.offer(leaving.offers);
-  lock_awake(lock);
-  settle(lock, leaving, written.has_value());
+  lock_awake(mutex_);
+  settle(leaving, written.has_value());
   end_io();
   room_.notify_all();
   freed_.notify_all();
@@ -147,7 +147,7 @@ Pager::Evicted Pager::evict_once() {
   return Evicted::kStoreFull;
 }
 
-void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_pages) {
+void Pager::fill_probation(std::uint64_t wanted_pages) {
   std::uint32_t since_break = 0;
   std::uint64_t tried = 0;
   const std::uint64_t all = policy_.pages();  // when each was tried once, the rest is refused by the kernel
@@ -157,14 +157,14 @@ void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
     since_break += pages;
-    take_out(lock, id);
+    take_out(id);
     if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
       since_break = 0;
-      lock.unlock();
-      leaving_view.unlock();
+      mutex_.unlock();
+      leaving_view_.unlock();
       wait_for_faults();
-      lock_awake(leaving_view);
-      lock_awake(lock);
+      lock_awake(leaving_view_);
+      lock_awake(mutex_);
       if (frozen_ || eviction_paused_) break;
     }
   }
@@ -172,7 +172,7 @@ void Pager::fill_probation(Lock& leaving_view, Lock& lock, std::uint64_t wanted_
 
 // Without the mutex while the kernel works: with the program busy on another processor, each page by itself is an
 // interrupt there.
-void Pager::take_out(Lock& lock, BlockId id) {
+void Pager::take_out(BlockId id) {
   Block& block = table_.block(id);
   const PageNumber first = block.first, end = first + block.count;
   std::array<PageRun, kExtentPages / 2> runs;  // the least gap is a page
@@ -182,12 +182,13 @@ void Pager::take_out(Lock& lock, BlockId id) {
     runs[count++] = run;
   });
   begin_io();
-  lock.unlock();
+  mutex_.unlock();
   View::Taken answers[kExtentPages];
   for (const PageRun& run : std::span(runs.data(), count)) {
     view_.take_out(run, {answers + (run.first - first), run.count});
+    forget_gone(run, answers + (run.first - first));
   }
-  lock_awake(lock);
+  lock_awake(mutex_);
   for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
   if (block.wanted) view_.wake({first, block.count});
   block.wanted = false;
@@ -204,18 +205,25 @@ void Pager::take_out(Lock& lock, BlockId id) {
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
   if (!evictor_waits_.load(std::memory_order_relaxed)) return;
-  const Lock turn(leaving_view_, std::try_to_lock);
-  if (!turn.owns_lock()) return;
+  if (!leaving_view_.try_lock()) return;
+  const Lock turn(leaving_view_, std::adopt_lock);
   Lock lock = lock_for_fault();
   const std::uint64_t reserve = reserve_pages();
-  const auto wanted = [&] {
+  const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
     return evictor_waits_ && !frozen_ && !eviction_paused_ && resident_ + 2 * reserve > limit_ &&
            probation_.pages() < probation_target() + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
     const BlockId id = policy_.take_victim(limit_);
     if (id == 0) return;
-    take_out(lock, id);
+    take_out(id);
+  }
+}
+
+// What the program has dropped behind our back reads as zeros. Nobody touches it as long as it is on its way out.
+void Pager::forget_gone(PageRun run, const View::Taken* answers) {
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    if (answers[i] == View::Taken::kGone) backing_.forget({run.first + i, 1});
   }
 }
 
@@ -228,7 +236,6 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
       case View::Taken::kGone:
         table_.set_state(page, PageState::kFresh);
         table_.tag(page) = 0;
-        backing_.forget({page, 1});
         --block.pages;
         --resident_;
         break;
@@ -279,12 +286,12 @@ bool Pager::may_return(const Block& block) const {
 // copied back, not moved).
 void Pager::examine(Leaving& leaving) {
   {
-    Lock lock(mutex_, std::defer_lock);
-    lock_awake(lock);
+    lock_awake(mutex_);
+    Lock lock(mutex_, std::adopt_lock);
     std::uint32_t since_break = 0;
     // Of busy blocks, that only discard() takes pages from, and it waits. What is in view again was touched meanwhile.
     for (const BlockId id : leaving.blocks) {
-      give_way(lock, since_break, table_.block(id).count);
+      give_way(since_break, table_.block(id).count);
       const Block& block = table_.block(id);
       const bool soon = may_return(block);
       for (PageNumber page = block.first; page < block.first + block.count; ++page) {
@@ -323,13 +330,14 @@ void Pager::examine(Leaving& leaving) {
   }
 }
 
-void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
+void Pager::settle(Leaving& leaving, bool written) {
   sort_out(leaving, written);
-  lock.unlock();
+  mutex_.unlock();
+  forget_zeros(leaving);
   for (const auto& part : leaving.parts) leaving.runs.push_back(part.run);
   view_.drop_staging(leaving.runs);
-  lock_awake(lock);
-  let_go(lock, leaving);
+  lock_awake(mutex_);
+  let_go(leaving);
   leaving_ = 0;  // one evictor at a time
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
@@ -375,7 +383,6 @@ void Pager::sort_out(Leaving& leaving, bool written) {
     if (!back) {
       for (std::size_t k = from; k < i; ++k) {
         const auto& one = leaving.pages[k];
-        if (one.found == Leaving::Page::kZero) backing_.forget({one.page, 1});
         table_.set_state(one.page, PageState::kDropping);
         if (changes_.tracked()) changes_.note_stored(one.page);
       }
@@ -392,8 +399,28 @@ void Pager::sort_out(Leaving& leaving, bool written) {
   }
 }
 
+// Outside the mutex: the pages are kDropping, so nobody brings them back, and none is written before it is forgotten.
+void Pager::forget_zeros(const Leaving& leaving) {
+  PageRun run{0, 0};
+  const auto forget = [&] {
+    if (run.count != 0) backing_.forget(run);
+  };
+  for (const auto& part : leaving.parts) {
+    for (std::size_t i = part.from; !part.back && i < part.from + part.run.count; ++i) {
+      const auto& one = leaving.pages[i];
+      if (one.found != Leaving::Page::kZero) continue;
+      if (one.page != run.first + run.count) {
+        forget();
+        run = {one.page, 0};
+      }
+      ++run.count;
+    }
+  }
+  forget();
+}
+
 // The staging places are given back.
-void Pager::let_go(Lock& lock, Leaving& leaving) {
+void Pager::let_go(Leaving& leaving) {
   std::uint64_t zero = 0;
   std::uint32_t since_break = 0;
   for (const auto& [run, from, back] : leaving.parts) {
@@ -419,7 +446,7 @@ void Pager::let_go(Lock& lock, Leaving& leaving) {
     }
     if (block.wanted) view_.wake(run);
     block.pages -= run.count;
-    give_way(lock, since_break, run.count);
+    give_way(since_break, run.count);
   }
   counters_.pages_dropped_clean.fetch_add(leaving.pages.size() - leaving.dirty_pages - zero, std::memory_order_relaxed);
 }

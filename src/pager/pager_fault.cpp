@@ -31,23 +31,25 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 }  // namespace
 
-Pager::Lock Pager::lock_for_fault() {
+void Pager::acquire_for_fault() const {
   faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-  Lock lock(mutex_, std::try_to_lock);
-  for (int i = 0; i < kLooksAtTheDoor && !lock.owns_lock(); ++i) {
-    __builtin_ia32_pause();
-    (void)lock.try_lock();
-  }
-  if (!lock.owns_lock()) lock.lock();
+  take_at_the_door();
   faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
-  return lock;
+}
+
+void Pager::take_at_the_door() const {
+  for (int i = 0; i < kLooksAtTheDoor; ++i) {
+    if (mutex_.try_lock()) return;
+    __builtin_ia32_pause();
+  }
+  mutex_.lock();
 }
 
 // Not asleep on the mutex: whoever is woken with it may find his stack gone. And not always awake: a thread of a
 // real-time priority would keep those from the processor who have it.
-Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_, std::try_to_lock) {
+Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_) {
   constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
-  if (!lock_.owns_lock()) {
+  if (!lock_.try_lock()) {
     pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
     for (int looks = 0; !lock_.try_lock(); ++looks) {
       looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
@@ -58,10 +60,10 @@ Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_, std::try_to
   stack[0] = 0;  // what lies between is on the same two pages
 }
 
-void Pager::let_faults_through(Lock& lock) {
-  lock.unlock();
+void Pager::let_faults_through() {
+  mutex_.unlock();
   wait_for_faults();
-  lock.lock();
+  mutex_.lock();
 }
 
 void Pager::wait_for_faults() const {
@@ -71,7 +73,7 @@ void Pager::wait_for_faults() const {
 std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
   Lock lock = lock_for_fault();
-  room_.wait(lock, [&] { return !frozen_; });
+  while (frozen_) room_.wait(mutex_);
   learn(page);
   switch (table_.state(page)) {
     case PageState::kPresent:
@@ -83,11 +85,11 @@ std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
     case PageState::kWriting: touched_in_probation(page); return 0;
     case PageState::kTakingOut:
     case PageState::kDropping: touched_on_its_way_out(page); return 0;
-    case PageState::kFresh: fill_fresh(lock, page); return 0;
+    case PageState::kFresh: fill_fresh(page); return 0;
     case PageState::kStored: break;
   }
   Started started;
-  if (!begin_stored(lock, page, write, started)) return 0;
+  if (!begin_stored(page, write, started)) return 0;
   lock.unlock();
   return finish_fault(started, nullptr, buffer);
 }
@@ -107,7 +109,7 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   switch (state) {
     case PageState::kPresent: mend(page); return Begun::kDone;
     case PageState::kFilling: caught_up_with_read_ahead(page); return Begun::kDone;
-    case PageState::kStored: return begin_stored(lock, page, write, started) ? Begun::kReading : Begun::kDone;
+    case PageState::kStored: return begin_stored(page, write, started) ? Begun::kReading : Begun::kDone;
     case PageState::kTakingOut:
     case PageState::kDropping: touched_on_its_way_out(page); return Begun::kDone;
     default: touched_in_probation(page); return Begun::kDone;
@@ -141,7 +143,7 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
     if (state != PageState::kStored) {
       touched_in_probation(page);
     } else {
-      begun = begin_stored(lock, page, write, started);
+      begun = begin_stored(page, write, started);
     }
   }
   // What rests in memory is copied from there. Not by the thread that serves faults, nor ahead: with two processors
@@ -246,6 +248,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   const PageNumber end = block.first + block.count;
   if (block.queue == Queue::kProbation) probation_.remove(id);
   table_.for_each_run(block.first, end, PageState::kProbation, id, [&](PageRun run) {
+    mutex_.assume_held();
     by_guard(run, [&](PageRun part, View::Guard guard) {
       if (guard == View::Guard::kOff) return view_.put_back(part);
       view_.copy_back(part, guard);
@@ -254,6 +257,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   table_.for_each_run(block.first, end, PageState::kWriting, id, [&](PageRun run) {
+    mutex_.assume_held();
     // The writer still reads the staging place: for a while there are two copies.
     by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
     resident_ += run.count;
@@ -265,15 +269,15 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   if (resident_ + reserve_pages() > limit_) wake_evictor();
 }
 
-std::uint32_t Pager::wait_for_room(Lock& lock, std::uint32_t wanted) {
-  const auto room = [&] { return resident_ < limit_ ? limit_ - resident_ : 0; };
+std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
+  const auto room = [&]() FARHEAP_REQUIRES(mutex_) { return resident_ < limit_ ? limit_ - resident_ : 0; };
   if (room() == 0) {
     const auto since = Clock::now();
     ++waiting_for_room_;
     raise_reserve();
     while (room() == 0) {
       wake_evictor();
-      freed_.wait_for(lock, std::chrono::milliseconds(20));
+      freed_.wait_for(mutex_, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (eviction_paused_) break;  // a thread that forks may need this page to go on
@@ -332,7 +336,7 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
   return extent.dirty_bias < 2 || (++extent.sample & 15) == 0;
 }
 
-bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& started) {
+bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   const bool near = backing_.where({page, 1}).in_memory != 0;
   count(near ? counters_.faults_probation : counters_.faults_store);
   if (near) count(counters_.faults_packed);
@@ -344,8 +348,7 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   // Neighbours of what is near cost as much when they are wanted.
   const std::uint32_t wanted =
       near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
-  const std::uint32_t granted =
-      wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
+  const std::uint32_t granted = wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return false;

@@ -16,6 +16,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <memory>
 
 #include "pager/pager.hpp"
 
@@ -34,7 +35,13 @@ PageHash hash_of_zeros() {
 }  // namespace
 
 Status Pager::flush(std::byte* buffer) {
-  assert(!changes_.tracked());
+  assert(!options_.track_changes);
+  const auto end = [](Backing* backing) { backing->end_flush(); };
+  const std::unique_ptr<Backing, decltype(end)> flushing(&backing_, end);
+  {
+    const Still still(*this);
+    if (Status begun = backing_.begin_flush(); !begun) return begun;
+  }
   for (PageNumber from = 0; from != kNoMore;) {
     const Still still(*this);
     if (Status listed = list_pages(); !listed) return listed;
@@ -84,13 +91,13 @@ PageNumber Pager::choose_for_flush(PageNumber from, std::byte* buffer) {
     // says that it is there.
     const bool rests = state == PageState::kPresent || state == PageState::kProbation;
     if (!rests || table_.block(table_.tag(from)).busy) {
-      room_.wait(lock);
+      room_.wait(mutex_);
       continue;
     }
     const bool in_view = state == PageState::kPresent;
     if (!in_view) {
       std::memcpy(buffer + flushing_.size() * base::kPageBytes, view_.staging(from), base::kPageBytes);
-      if (++copies % kCopiesUnderLock == 0) let_faults_through(lock);
+      if (++copies % kCopiesUnderLock == 0) let_faults_through();
     }
     flushing_.push_back({from++, in_view, Flushed::kClean, {}});
   }
@@ -179,18 +186,18 @@ void Pager::set_known(PageNumber page, PageHash hash) {
 
 // By the evictor, whose stack lies elsewhere, and with what eviction takes: who may not lose a page from view now
 // cannot have it guarded either.
-void Pager::guard_quiet(Lock& leaving_view, Lock& lock) {
+void Pager::guard_quiet() {
   std::sort(quiet_.begin(), quiet_.end());
   for (std::size_t at = 0; at < quiet_.size() && !frozen_ && !eviction_paused_;) {
     const PageRun run = next_quiet(at);
     if (run.count == 0) break;
-    guard_run(lock, run);
+    guard_run(run);
     if (faults_at_the_door_.load(std::memory_order_relaxed) == 0) continue;
-    lock.unlock();
-    leaving_view.unlock();
+    mutex_.unlock();
+    leaving_view_.unlock();
     wait_for_faults();
-    leaving_view.lock();
-    lock.lock();
+    leaving_view_.lock();
+    mutex_.lock();
   }
   quiet_.clear();  // what was left out is found quiet again
 }
@@ -216,16 +223,17 @@ PageRun Pager::next_quiet(std::size_t& at) const {
 
 // Out of view the pages are compared once more: what was written since a flush looked at them is found. What the kernel
 // has pinned for a device, which no guard holds up, it does not let go of.
-void Pager::guard_run(Lock& lock, PageRun run) {
+void Pager::guard_run(PageRun run) {
   const BlockId id = table_.tag(run.first);
   Block& block = table_.block(id);
   const PageNumber block_first = block.first;  // `wanted`, in the same word, is written meanwhile
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
   resident_ += run.count;  // for a moment there are two copies
   begin_io();
-  lock.unlock();
+  mutex_.unlock();
   std::array<View::Taken, kGuardedAtOnce> answers;
   view_.take_out(run, {answers.data(), run.count});
+  forget_gone(run, answers.data());
   std::array<bool, kGuardedAtOnce> same;
   const auto is_taken = [&](std::uint32_t i) { return answers[i] == View::Taken::kTaken; };
   for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -245,7 +253,7 @@ void Pager::guard_run(Lock& lock, PageRun run) {
     }
     i += part.count;
   }
-  lock.lock();
+  mutex_.lock();
   resident_ -= run.count;
   if (block.wanted) view_.wake(run);
   block.wanted = false;
@@ -254,7 +262,6 @@ void Pager::guard_run(Lock& lock, PageRun run) {
     if (answers[i] == View::Taken::kGone) {
       table_.set_state(page, PageState::kFresh);
       table_.tag(page) = 0;
-      backing_.forget({page, 1});
       leave_block(id, 1);
       continue;
     }

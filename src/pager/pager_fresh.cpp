@@ -18,14 +18,14 @@ alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 
 }  // namespace
 
-void Pager::fill_fresh(Lock& lock, PageNumber page) {
+void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
   if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, limit_);
   const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
-  const std::uint32_t granted = wait_for_room(lock, std::max(wanted, 1u));
+  const std::uint32_t granted = wait_for_room(std::max(wanted, 1u));
   if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
     view_.wake({page, 1});
     return;
@@ -37,9 +37,9 @@ void Pager::fill_fresh(Lock& lock, PageNumber page) {
   // They will be written, most likely; and what stays zero is never stored.
   if (!writes_forbidden_) changes_.note_changed(run);
   const View::Guard guard = guard_of(run.first);
-  lock.unlock();
+  mutex_.unlock();
   view_.put_in(run, g_zeros, guard);
-  lock = lock_for_fault();
+  acquire_for_fault();
   finish_filling(run, id, false, false);
 }
 
@@ -54,15 +54,15 @@ void Pager::expect(PageRun run) {
   for (const PageNumber end = run.first + run.count; run.first < end;) {
     const PageRun extent{run.first / kExtentPages * kExtentPages, kExtentPages};
     const PageNumber stop = std::min<PageNumber>(end, extent.first + extent.count);
-    expect_in(lock, extent, {run.first, static_cast<std::uint32_t>(stop - run.first)}, run.count);
+    expect_in(extent, {run.first, static_cast<std::uint32_t>(stop - run.first)}, run.count);
     run.first = stop;
   }
 }
 
 // A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
 // fault less, and it waits for nobody.
-void Pager::expect_in(Lock& lock, PageRun extent, PageRun part, std::uint32_t of_pages) {
-  room_.wait(lock, [&] { return !frozen_; });
+void Pager::expect_in(PageRun extent, PageRun part, std::uint32_t of_pages) {
+  while (frozen_) room_.wait(mutex_);
   learn(part.first);
   if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;
   if (resident_ < options_.pages_before_huge || resident_ + extent.count > limit_ / 2) return;
@@ -70,11 +70,11 @@ void Pager::expect_in(Lock& lock, PageRun extent, PageRun part, std::uint32_t of
     return table_.state(run.first) == PageState::kFresh &&
            table_.run_around(run.first, PageState::kFresh, run).count == run.count;
   };
-  if (!table_.extent(extent.first).was_filled && is_fresh(extent)) return fill_expected(lock, extent);
-  if (of_pages <= kMostExpected && is_fresh(part)) fill_expected(lock, part);
+  if (!table_.extent(extent.first).was_filled && is_fresh(extent)) return fill_expected(extent);
+  if (of_pages <= kMostExpected && is_fresh(part)) fill_expected(part);
 }
 
-void Pager::fill_expected(Lock& lock, PageRun run) {
+void Pager::fill_expected(PageRun run) {
   const std::uint32_t most = options_.block_max_pages;
   std::vector<PageRun> pieces;  // in which it leaves
   for (std::uint32_t at = 0; at < run.count; at += most) {
@@ -86,10 +86,10 @@ void Pager::fill_expected(Lock& lock, PageRun run) {
     begin_filling(piece, blocks.back());
   }
   changes_.note_changed(run);  // as in fill_fresh()
-  lock.unlock();
+  mutex_.unlock();
   const std::uint32_t there = run.count == kExtentPages ? view_.put_in_huge(run.first) : 0;
   if (there < run.count) view_.put_in({run.first + there, run.count - there}, g_zeros, View::Guard::kOff);
-  lock.lock();
+  mutex_.lock();
   for (std::size_t i = 0; i < pieces.size(); ++i) finish_filling(pieces[i], blocks[i], false, false);
 }
 

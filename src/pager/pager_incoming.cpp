@@ -58,7 +58,7 @@ void Pager::show(const Incoming& incoming, const std::byte* bytes, bool hash) {
       if (part.in_view() != in_view) continue;
       if (in_view) {
         // What comes from the store is not changed.
-        view_.put_in(part.run, own, changes_.tracked() ? View::Guard::kOn : View::Guard::kOff);
+        view_.put_in(part.run, own, options_.track_changes ? View::Guard::kOn : View::Guard::kOff);
       } else {
         view_.stage(part.run, own);
       }

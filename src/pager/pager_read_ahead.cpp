@@ -112,6 +112,7 @@ void Pager::foresee_loop(PageNumber first, PageNumber end, bool backward, std::u
   if (all == 0) return;
   std::uint32_t after = 0;
   for_each([&](PageNumber page, const Extent& extent) {
+    mutex_.assume_held();
     policy_.foresee(page, after, gap, all, limit_);
     after += extent.stored;
   });
@@ -144,22 +145,24 @@ void Pager::request(const ReadAhead& wanted) {
 
 std::uint32_t Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   Lock lock(mutex_);
-  const auto is_wanted = [&] { return !requests_.empty() && !frozen_ && reading_ < useful_readers(); };
-  if (wait_ms > 0) requests_there_.wait_for(lock, std::chrono::milliseconds(wait_ms), is_wanted);
+  const auto is_wanted = [&]() FARHEAP_REQUIRES(mutex_) {
+    return !requests_.empty() && !frozen_ && reading_ < useful_readers();
+  };
+  if (wait_ms > 0) requests_there_.wait_for(mutex_, std::chrono::milliseconds(wait_ms), is_wanted);
   if (!is_wanted()) return 0;
   ++reading_;
-  const std::uint32_t used = carry_out_next(lock, buffer);
+  const std::uint32_t used = carry_out_next(buffer);
   --reading_;
   return used;
 }
 
-std::uint32_t Pager::carry_out_next(Lock& lock, std::byte* buffer) {
+std::uint32_t Pager::carry_out_next(std::byte* buffer) {
   const ReadAhead request = requests_.front();
   requests_.pop_front();
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
   PageNumber announced_from = from;
-  const auto announced_no_longer = [&](PageNumber until) {
+  const auto announced_no_longer = [&](PageNumber until) FARHEAP_REQUIRES(mutex_) {
     if (until <= announced_from) return;
     announced_ -= until - announced_from;
     announced_from = until;
@@ -182,7 +185,7 @@ std::uint32_t Pager::carry_out_next(Lock& lock, std::byte* buffer) {
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (!fetch_ahead(lock, run, marker, request.stream || request.goes_on, buffer)) {
+    if (!fetch_ahead(run, marker, request.stream || request.goes_on, buffer)) {
       announced_no_longer(end);
       return used;
     }
@@ -192,11 +195,13 @@ std::uint32_t Pager::carry_out_next(Lock& lock, std::byte* buffer) {
 }
 
 // False when there is no room: read-ahead never takes what a fault may need.
-bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, std::byte* buffer) {
-  const auto fits = [&] { return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_; };
+bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) {
+  const auto fits = [&]() FARHEAP_REQUIRES(mutex_) {
+    return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_;
+  };
   if (!fits()) {
     wake_evictor();
-    freed_.wait_for(lock, std::chrono::milliseconds(20), fits);
+    freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
     if (!fits()) return false;
   }
   if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||
@@ -215,7 +220,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   begin_incoming(incoming);
   const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
   if (resident_ + reserve_pages() > limit_) wake_evictor();
-  lock.unlock();
+  mutex_.unlock();
 
   const auto since = Clock::now();
   const Backing::Read read{run, buffer};
@@ -229,7 +234,7 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
     heat(run.first, base::Heat::kBytesRead, bytes);
   }
   const auto shown_at = Clock::now();
-  lock.lock();
+  mutex_.lock();
   if (status) {
     const auto learn = [&](std::int64_t& usual, Clock::duration took) {
       const auto now = std::chrono::nanoseconds(took).count() / run.count;

@@ -57,7 +57,7 @@ void Policy::proven(BlockId id, bool by_sweep) {
     block.proofs = 0;
     return main_.push_newest(id);
   }
-  if (block.proofs + 1 < kGenerations) ++block.proofs;
+  if (block.proofs + 1u < kGenerations) ++block.proofs;
   generation(block.proofs).push_newest(id);
 }
 

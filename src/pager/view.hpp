@@ -125,6 +125,10 @@ class Backing {
   [[nodiscard]] virtual Status write(std::span<const Write> runs) = 0;
   // They rest there as they are, and leave memory now: it may keep them nearer.
   virtual void offer(std::span<const Write> /*runs*/) {}
+  // Between the two, which may overlap, what is written rests where it is to last, and so does all that was written
+  // before; what was nearer may stay there, too.
+  [[nodiscard]] virtual Status begin_flush() { return {}; }
+  virtual void end_flush() {}
   // Of the pages [first, first + 512) that nobody has touched yet: which it holds from an earlier run. All others are
   // fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;

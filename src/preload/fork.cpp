@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "os/own_descriptors.hpp"
 #include "os/runtime_threads.hpp"
 #include "preload/program_segment.hpp"
@@ -77,7 +78,8 @@ int register_handlers() {
 
 }  // namespace
 
-void before_fork_on(const void* stack) {
+// Not analysed, with the next two: what one locks another one unlocks.
+void before_fork_on(const void* stack) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.segment->pause_eviction();
@@ -96,7 +98,7 @@ void before_fork_on(const void* stack) {
   all.arena_space.lock_for_fork();
 }
 
-void after_fork_in_parent() {
+void after_fork_in_parent() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();
@@ -106,7 +108,7 @@ void after_fork_in_parent() {
   unlock_break_after_fork();
 }
 
-void after_fork_in_child() {
+void after_fork_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   if (g_runtime.load() == nullptr) return;
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();

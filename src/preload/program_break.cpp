@@ -8,8 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "preload/program_calls.hpp"
 #include "preload/program_segment.hpp"
 
@@ -22,20 +21,22 @@ namespace {
 
 constexpr size_t kMostBytes = 32 * farheap::base::kGiB;
 
-std::mutex g_mutex;
-std::byte* g_first;  // guarded by g_mutex: of the reservation; null: not there yet
-std::byte* g_break;  // guarded by g_mutex
+farheap::base::Mutex g_mutex;
+std::byte* g_first FARHEAP_GUARDED_BY(g_mutex);  // of the reservation; null: not there yet
+std::byte* g_break FARHEAP_GUARDED_BY(g_mutex);
 
-// Requires: the mutex is held. False if there is no room for it.
-bool is_reserved(PagedSegment& segment) {
+// False if there is no room for it.
+bool is_reserved(PagedSegment& segment) FARHEAP_REQUIRES(g_mutex) {
   if (g_first == nullptr) g_first = g_break = segment.reserve(kMostBytes);
   return g_first != nullptr;
 }
 
-std::byte* page_after(std::byte* at) { return g_first + round_up(static_cast<size_t>(at - g_first), kPageBytes); }
+std::byte* page_after(std::byte* at) FARHEAP_REQUIRES(g_mutex) {
+  return g_first + round_up(static_cast<size_t>(at - g_first), kPageBytes);
+}
 
-// Requires: the mutex is held, and `wish` lies in the reservation.
-bool move_break(PagedSegment& segment, std::byte* wish) {
+// Requires: `wish` lies in the reservation.
+bool move_break(PagedSegment& segment, std::byte* wish) FARHEAP_REQUIRES(g_mutex) {
   std::byte* const open_until = page_after(g_break);
   std::byte* const wanted = page_after(wish);
   int why = 0;
@@ -48,7 +49,7 @@ bool move_break(PagedSegment& segment, std::byte* wish) {
   return why == 0;
 }
 
-bool is_within(const std::byte* at) { return at >= g_first && at <= g_first + kMostBytes; }
+bool is_within(const std::byte* at) FARHEAP_REQUIRES(g_mutex) { return at >= g_first && at <= g_first + kMostBytes; }
 
 void* kernel_break(void* wish) { return reinterpret_cast<void*>(syscall(SYS_brk, wish)); }
 
@@ -64,15 +65,15 @@ void* kernel_sbrk(intptr_t more) {
 
 }  // namespace
 
-void farheap::preload::lock_break_for_fork() { g_mutex.lock(); }
-void farheap::preload::unlock_break_after_fork() { g_mutex.unlock(); }
+void farheap::preload::lock_break_for_fork() FARHEAP_ACQUIRE(g_mutex) { g_mutex.lock(); }
+void farheap::preload::unlock_break_after_fork() FARHEAP_RELEASE(g_mutex) { g_mutex.unlock(); }
 
 namespace farheap::preload {
 
 static void* program_sbrk(intptr_t more) {
   PagedSegment* const segment = program_segment();
   if (segment == nullptr) return kernel_sbrk(more);
-  std::lock_guard lock(g_mutex);
+  base::LockGuard lock(g_mutex);
   if (!is_reserved(*segment)) return kernel_sbrk(more);
   std::byte* const before = g_break;
   if (more > static_cast<intptr_t>(kMostBytes) || more < -static_cast<intptr_t>(kMostBytes) ||
@@ -84,7 +85,7 @@ static void* program_sbrk(intptr_t more) {
 
 void* program_break(void* wish) {
   if (PagedSegment* const segment = program_segment()) {
-    std::lock_guard lock(g_mutex);
+    base::LockGuard lock(g_mutex);
     auto* const at = static_cast<std::byte*>(wish);
     if (is_reserved(*segment) && (at == nullptr || is_within(at))) {
       if (at != nullptr) (void)move_break(*segment, at);

@@ -6,9 +6,8 @@
 
 #include <signal.h>
 
-#include <mutex>
-
 #include "base/inside_runtime.hpp"
+#include "base/mutex.hpp"
 
 namespace farheap::segment {
 
@@ -30,13 +29,16 @@ class AtTheTables {
 
 // The same with the lock of the books. Who is stopped by a signal (as garbage collectors do) never holds it: the one
 // that stopped him may be about to map memory.
-class AtTheBooks {
+class FARHEAP_SCOPED_CAPABILITY AtTheBooks {
  public:
-  explicit AtTheBooks(std::mutex& mutex) : lock_(mutex) {}
+  explicit AtTheBooks(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~AtTheBooks() FARHEAP_RELEASE() { mutex_.unlock(); }
+  AtTheBooks(const AtTheBooks&) = delete;
+  AtTheBooks& operator=(const AtTheBooks&) = delete;
 
  private:
   AtTheTables working_;
-  std::lock_guard<std::mutex> lock_;
+  base::Mutex& mutex_;
 };
 
 }  // namespace farheap::segment

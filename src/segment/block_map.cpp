@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 
 namespace farheap::segment {
@@ -62,7 +63,7 @@ void BlockMap::for_each_reference(VisitGroup visit_group, VisitSlot visit_slot) 
 }
 
 Slot BlockMap::slot_of(PageNumber page) const {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   const Extent* extent = extents_[page / kPages];
   if (extent == nullptr || !extent->stored[page % kPages]) return kNoSlot;
   return extent->slot(page % kPages);
@@ -120,7 +121,7 @@ Status BlockMap::read(std::span<const Read> runs) {
   const std::size_t largest = longest_read(store_);
   std::vector<SlotRead> entries;
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     for (const Read& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         const PageNumber page = one.run.first + i;
@@ -136,7 +137,7 @@ Status BlockMap::read(std::span<const Read> runs) {
 }
 
 Slot BlockMap::slots_in_sequence(pager::PageRun run) const {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   Slot first = kNoSlot;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const PageNumber page = run.first + i;
@@ -206,7 +207,7 @@ Status BlockMap::write(std::span<const Write> runs) {
 // False when the store's numbers are used up.
 bool BlockMap::place_all(std::span<const Write> runs, std::vector<SlotWrite>& entries) {
   const std::size_t largest = longest_write(store_);
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   take_back_from_the_dead();
   for (const Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -273,7 +274,7 @@ void BlockMap::drop_extent(std::uint64_t number) {
 
 void BlockMap::forget(pager::PageRun run) {
   std::vector<Slot> freed;
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   const PageNumber end = run.first + run.count;
   for (PageNumber page = run.first; page < end;) {
     const PageNumber stop = std::min<PageNumber>((page / kPages + 1) * kPages, end);

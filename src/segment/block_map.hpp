@@ -14,9 +14,9 @@
 
 #include <bitset>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
@@ -51,10 +51,10 @@ class BlockMap final : public pager::Backing {
   // fork. Where the fork failed, or when the child's map is not needed, they are given back.
   // Between lock_for_fork() and unlock the map does not change. What children referred to that have ended since is
   // taken back before a fork and with each write().
-  void lock_for_fork();
-  void unlock_after_fork(bool forked);
+  void lock_for_fork() FARHEAP_ACQUIRE(mutex_);
+  void unlock_after_fork(bool forked) FARHEAP_RELEASE(mutex_);
   // In the child, where the store may not be able to go on: then every read and write says so.
-  void unlock_in_child();
+  void unlock_in_child() FARHEAP_RELEASE(mutex_);
   // For tests: the processes that share the slots.
   [[nodiscard]] Family& family() { return *family_; }
   [[nodiscard]] const SlotTable& slots() const { return slots_; }
@@ -74,21 +74,21 @@ class BlockMap final : public pager::Backing {
   BlockMap(Store& store, store::CopiedByFork* copied, os::ReservedArray<Extent*> extents, SlotTable slots,
            std::unique_ptr<Family> family);
   [[nodiscard]] bool place_all(std::span<const Write> runs, std::vector<SlotWrite>& entries);
-  [[nodiscard]] Extent& extent(std::uint64_t number);
-  [[nodiscard]] Slot place(Extent& extent, std::uint32_t index);
-  [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index);
-  void give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed);
+  [[nodiscard]] Extent& extent(std::uint64_t number) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Slot place(Extent& extent, std::uint32_t index) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] bool take_in_group(Extent& extent, std::uint16_t group, std::uint32_t index) FARHEAP_REQUIRES(mutex_);
+  void give_up(Extent& extent, std::uint32_t index, std::vector<Slot>& freed) FARHEAP_REQUIRES(mutex_);
   void erase(Slot first, std::uint64_t count);
   [[nodiscard]] bool release(Slot slot, Family::Member holder);
   void erase_and_release(std::vector<Slot>& freed, Family::Member holder);
   void release_group(SlotGroup group, Family::Member holder);
-  void drop_extent(std::uint64_t number);
+  void drop_extent(std::uint64_t number) FARHEAP_REQUIRES(mutex_);
   void note_slot(pager::PageNumber page, Slot slot) {
     if (core_pages_ != nullptr) core_pages_[page].slot_and_one.store(slot + 1, std::memory_order_relaxed);
   }
-  void take_back_from_the_dead();
+  void take_back_from_the_dead() FARHEAP_REQUIRES(mutex_);
   template <class VisitGroup, class VisitSlot>
-  void for_each_reference(VisitGroup visit_group, VisitSlot visit_slot);
+  void for_each_reference(VisitGroup visit_group, VisitSlot visit_slot) FARHEAP_REQUIRES(mutex_);
 
   [[nodiscard]] Status check_usable() const;
   // The first of slots that follow each other; kNoSlot if they do not, or a page is in none.
@@ -98,12 +98,12 @@ class BlockMap final : public pager::Backing {
   store::CopiedByFork* const copied_;  // nullptr: parent and child share it
   bool cut_off_ = false;               // a forked child whose store does not fork
   pager::CorePage* core_pages_ = nullptr;
-  os::ReservedArray<Extent*> extents_;
+  mutable base::Mutex mutex_;  // guards what is in the extents, too
+  os::ReservedArray<Extent*> extents_ FARHEAP_GUARDED_BY(mutex_);
   SlotTable slots_;
   std::unique_ptr<Family> family_;
-  mutable std::mutex mutex_;         // guards the extents
-  std::uint64_t extents_end_ = 0;    // guarded by mutex_
-  SlotGroup last_group_ = kNoGroup;  // guarded by mutex_
+  std::uint64_t extents_end_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  SlotGroup last_group_ FARHEAP_GUARDED_BY(mutex_) = kNoGroup;
 };
 
 }  // namespace farheap::segment

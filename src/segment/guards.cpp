@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "segment/at_the_tables.hpp"
 
 namespace farheap::segment {
@@ -30,7 +31,7 @@ class NotCancelled {
 
 void Guards::add(farheap_residency& view) {
   const AtTheTables working;
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (std::ranges::find(views_, &view) == views_.end()) views_.push_back(&view);
   if (pager_ == nullptr) return;
   make_table();
@@ -39,12 +40,12 @@ void Guards::add(farheap_residency& view) {
 
 void Guards::remove(farheap_residency& view) {
   const AtTheTables working;
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   std::erase(views_, &view);
 }
 
 void Guards::begin(std::byte* base, std::uint64_t pages, std::uint32_t buffer_pages, pager::Pager& pager) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   base_ = base;
   pages_ = pages;
   buffer_bytes_ = std::size_t{buffer_pages} * base::kPageBytes;

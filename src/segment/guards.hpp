@@ -11,9 +11,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "farheap/residency.h"
 #include "os/mapping.hpp"
 #include "pager/pager.hpp"
@@ -31,20 +31,20 @@ class Guards {
   // Does nothing where that is not this thread's business: a fault does it then.
   void fetch(const void* at, bool write);
 
-  void lock_for_fork() { mutex_.lock(); }
-  void unlock_in_parent() { mutex_.unlock(); }
-  void unlock_in_child();
+  void lock_for_fork() FARHEAP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock_in_parent() FARHEAP_RELEASE(mutex_) { mutex_.unlock(); }
+  void unlock_in_child() FARHEAP_RELEASE(mutex_);
 
  private:
   static constexpr unsigned kBuffers = 8;  // threads that fetch at the same time; more fault
   // Of buffers; -1: none is free.
   [[nodiscard]] int take_buffer();
-  // Requires: mutex_ is held. With the first view.
-  void make_table();
+  // With the first view.
+  void make_table() FARHEAP_REQUIRES(mutex_);
   void show(farheap_residency& view) const;
 
-  std::mutex mutex_;
-  std::vector<farheap_residency*> views_;  // guarded by mutex_
+  base::Mutex mutex_;
+  std::vector<farheap_residency*> views_ FARHEAP_GUARDED_BY(mutex_);
   os::ReservedArray<std::atomic<std::uint8_t>> away_;
   os::Mapping buffers_;
   std::size_t buffer_bytes_ = 0;

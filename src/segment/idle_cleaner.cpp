@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "os/runtime_threads.hpp"
 #include "store/aligned_buffer.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::chrono::seconds kIdleFor(1);
 
 IdleCleaner::~IdleCleaner() {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     if (!started_) return;
@@ -25,12 +26,12 @@ IdleCleaner::~IdleCleaner() {
 }
 
 void IdleCleaner::begin_commit() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   committing_ = true;
 }
 
 void IdleCleaner::end_commit() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   committing_ = false;
   is_due_ = true;
   if (!started_) {
@@ -50,21 +51,20 @@ void* IdleCleaner::run(void* cleaner) {
 void IdleCleaner::work() {
   const store::AlignedBuffer buffer(Versions::kPagesPerLeaf * base::kPageBytes);
   if (!buffer.is_there()) return;
-  std::unique_lock lock(mutex_);
+  const base::LockGuard lock(mutex_);
   while (!stopping_) {
-    changed_.wait(lock, [&] { return stopping_ || (is_due_ && !committing_); });
+    while (!stopping_ && (!is_due_ || committing_)) changed_.wait(mutex_);
     is_due_ = false;
-    const bool disturbed = changed_.wait_for(lock, kIdleFor, [&] { return stopping_ || is_due_ || committing_; });
-    if (disturbed) continue;
-    lock.unlock();
+    const auto is_disturbed = [&]() FARHEAP_REQUIRES(mutex_) { return stopping_ || is_due_ || committing_; };
+    if (changed_.wait_for(mutex_, kIdleFor, is_disturbed)) continue;
+    const base::Without unlocked(mutex_);
     while (clean_some(buffer.part(0, Versions::kPagesPerLeaf * base::kPageBytes).data())) continue;
-    lock.lock();
   }
 }
 
 bool IdleCleaner::clean_some(std::byte* buffer) {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     if (stopping_ || committing_ || is_due_) return false;
   }
   const auto moved = versions_.gather_one_of_lately(buffer);

@@ -9,9 +9,8 @@
 
 #include <pthread.h>
 
-#include <mutex>
-
 #include "base/condition.hpp"
+#include "base/mutex.hpp"
 #include "segment/versions.hpp"
 
 namespace farheap::segment {
@@ -36,13 +35,13 @@ class IdleCleaner {
   [[nodiscard]] bool clean_some(std::byte* buffer);
 
   Versions& versions_;
-  std::mutex mutex_;  // guards all below
+  base::Mutex mutex_;
   base::Condition changed_;
-  pthread_t thread_{};
-  bool started_ = false;
-  bool stopping_ = false;
-  bool committing_ = false;
-  bool is_due_ = false;  // commits were made since it has looked
+  pthread_t thread_{};  // set before started_
+  bool started_ FARHEAP_GUARDED_BY(mutex_) = false;
+  bool stopping_ FARHEAP_GUARDED_BY(mutex_) = false;
+  bool committing_ FARHEAP_GUARDED_BY(mutex_) = false;
+  bool is_due_ FARHEAP_GUARDED_BY(mutex_) = false;  // commits were made since it has looked
 };
 
 }  // namespace farheap::segment

@@ -2,6 +2,7 @@
 #include "segment/kept_backing.hpp"
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "pager/contents.hpp"
 
@@ -14,7 +15,7 @@ constexpr std::uint64_t kExtent = 512;  // pages: those written together are oft
 
 void KeptBacking::forget(pager::PageRun run) {
   if (snapshot_ != nullptr) return;
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (holding_) return forgotten_.push_back(run);
   forget_now(run);
 }
@@ -27,14 +28,14 @@ void KeptBacking::forget_now(pager::PageRun run) {
 }
 
 void KeptBacking::hold() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   holding_ = true;
 }
 
 // By the pager, between commits.
 Status KeptBacking::write(std::span<const Write> runs) {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     for (const Write& one : runs) {
       const std::uint64_t last = one.run.first + one.run.count - 1;
       for (std::uint64_t i = one.run.first / kExtent; i <= last / kExtent; ++i) written_.insert(i);
@@ -44,12 +45,13 @@ Status KeptBacking::write(std::span<const Write> runs) {
 }
 
 void KeptBacking::keep_written(std::vector<pager::PageNumber>& pages) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(pages, [&](pager::PageNumber page) { return !written_.contains(page / kExtent); });
+  base::LockGuard lock(mutex_);
+  std::erase_if(pages,
+                [&](pager::PageNumber page) FARHEAP_REQUIRES(mutex_) { return !written_.contains(page / kExtent); });
 }
 
 void KeptBacking::go_on(bool done) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (done) written_.clear();
   for (const pager::PageRun run : forgotten_) forget_now(run);
   forgotten_.clear();

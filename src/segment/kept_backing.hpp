@@ -7,10 +7,10 @@
 // Thread-safety: any thread.
 #pragma once
 
-#include <mutex>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "pager/view.hpp"
 #include "segment/versions.hpp"
 
@@ -36,14 +36,14 @@ class KeptBacking final : public pager::Backing {
   void keep_written(std::vector<pager::PageNumber>& pages);
 
  private:
-  void forget_now(pager::PageRun run);
+  void forget_now(pager::PageRun run) FARHEAP_REQUIRES(mutex_);
 
   Versions& versions_;
   const Snapshot* snapshot_;
-  std::mutex mutex_;  // guards all below
-  bool holding_ = false;
-  std::vector<pager::PageRun> forgotten_;
-  std::unordered_set<std::uint64_t> written_;  // extents
+  base::Mutex mutex_;
+  bool holding_ FARHEAP_GUARDED_BY(mutex_) = false;
+  std::vector<pager::PageRun> forgotten_ FARHEAP_GUARDED_BY(mutex_);
+  std::unordered_set<std::uint64_t> written_ FARHEAP_GUARDED_BY(mutex_);  // extents
 };
 
 }  // namespace farheap::segment

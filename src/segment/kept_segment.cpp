@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
@@ -271,7 +272,7 @@ void* KeptSegment::reserve(std::size_t bytes) noexcept {
 std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
   std::byte* at = nullptr;
   {
-    std::lock_guard lock(runs_mutex_);
+    base::LockGuard lock(runs_mutex_);
     at = books().runs.obtain(bytes, alignment);
   }
   if (at == nullptr || bytes > base::kHugePageBytes) return at;  // of what is larger not all may be touched
@@ -282,7 +283,7 @@ std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
 }
 
 bool KeptSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) {
-  std::lock_guard lock(runs_mutex_);
+  base::LockGuard lock(runs_mutex_);
   return books().runs.extend(at, bytes, new_bytes);
 }
 
@@ -293,14 +294,14 @@ void KeptSegment::discard(std::byte* at, std::size_t bytes) {
 
 void KeptSegment::give_back(std::byte* at, std::size_t bytes) {
   discard(at, bytes);
-  std::lock_guard lock(runs_mutex_);
+  base::LockGuard lock(runs_mutex_);
   books().runs.give_back(at, bytes);
 }
 
 // Also where nothing has changed: what left memory before belongs to it, and nothing that leaves later may come in.
 // No signal comes meanwhile: its handler could touch a page, and wait for what this thread holds.
 Status KeptSegment::commit(Kind kind, std::string_view name, const std::function<void()>& at_cut) {
-  std::lock_guard one(commit_mutex_);
+  base::LockGuard one(commit_mutex_);
   AtTheTables working;
   const store::AlignedBuffer buffer(pager::Pager::kCommitPages * kPageBytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
@@ -378,7 +379,7 @@ Status KeptSegment::gather(const Progress& progress) {
 std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }
 
 std::uint64_t KeptSegment::handed_out_bytes() {
-  std::lock_guard lock(runs_mutex_);
+  base::LockGuard lock(runs_mutex_);
   return capacity_bytes() - books().end_of_tables - books().runs.free_bytes();
 }
 

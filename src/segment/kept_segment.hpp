@@ -11,11 +11,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/address_shift.hpp"
 #include "base/metadata_source.hpp"
+#include "base/mutex.hpp"
 #include "base/run_page.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
@@ -172,8 +172,8 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;
   bool looping_ = false;
-  std::mutex runs_mutex_;    // guards the books
-  std::mutex commit_mutex_;  // held by the one who commits
+  base::Mutex runs_mutex_;    // guards the books
+  base::Mutex commit_mutex_;  // held by the one who commits
 };
 
 }  // namespace farheap::segment

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "os/drop_memory.hpp"
 #include "os/page_map.hpp"
 #include "segment/address_slots.hpp"
@@ -130,7 +131,7 @@ bool PagedSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_byte
 void PagedSegment::discard(std::byte* at, std::size_t bytes) {
   AtTheTables working;
   if (!is_paging()) {
-    std::shared_lock life(life_);
+    base::SharedGuard life(life_);
     if (!is_paging()) {
       drop_plain(at, bytes);
       return;
@@ -163,7 +164,7 @@ void PagedSegment::unlock_range() {
 void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (is_paging()) return;
   AtTheTables working;
-  std::unique_lock life(life_);
+  base::LockGuard life(life_);
   if (is_paging()) return;
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
   const bool seen = records_pages() && handed_out > options_.record_window;
@@ -205,7 +206,7 @@ Status PagedSegment::prepare_for_cores() {
   auto* const staging = const_cast<std::byte*>(view_->staging(0));
   auto index = pager::CoreIndex::make(range_.data(), staging, range_.size() / kPageBytes, store_uri_);
   if (!index) return fail(std::move(index.error()));
-  std::lock_guard lock(runs_mutex_);
+  base::LockGuard lock(runs_mutex_);
   core_index_ = std::move(*index);
   core_index_->hold_until(dumped_);
   map_->note_for_cores(core_index_->pages());
@@ -284,7 +285,7 @@ void PagedSegment::inherit(bool on) {
 }
 
 AddressBooks::Runs PagedSegment::own_runs() {
-  std::lock_guard lock(runs_mutex_);
+  base::LockGuard lock(runs_mutex_);
   return books_.own_runs();
 }
 
@@ -292,7 +293,7 @@ AddressBooks::Runs PagedSegment::own_runs() {
 // handed such pages would fill them unseen: the pager would take them for fresh, and neither discard nor flush them.
 // Requires: the range has no huge pages any more, so none comes after this.
 void PagedSegment::drop_what_nobody_has() {
-  std::lock_guard lock(runs_mutex_);  // they stay nobody's meanwhile
+  base::LockGuard lock(runs_mutex_);  // they stay nobody's meanwhile
   // What is locked where the kernel cannot drop it are zeros that stay.
   for (const auto& [at, bytes] : books_.empty_runs()) (void)os::drop_though_locked(at, bytes);
 }
@@ -301,7 +302,7 @@ void PagedSegment::drop_what_nobody_has() {
 void PagedSegment::adopt_what_is_in_memory() {
   AddressBooks::Runs runs;
   {
-    std::lock_guard lock(runs_mutex_);
+    base::LockGuard lock(runs_mutex_);
     runs = books_.counted_runs();
   }
   for (const auto& [at, bytes] : runs)
@@ -330,7 +331,7 @@ bool PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
 Status PagedSegment::flush() {
   AtTheTables working;
   if (!is_paging()) {
-    std::unique_lock life(life_);
+    base::LockGuard life(life_);
     if (!is_paging()) {
       if (Status started = start_paging(); !started) return started;
     }
@@ -339,15 +340,14 @@ Status PagedSegment::flush() {
     return fail(ErrorCode::kUnavailable, "cannot flush the heap", "its pages",
                 "this process may not see which of them are in memory", "let it read /proc/self/pagemap");
   }
-  std::lock_guard one(flush_);
+  base::LockGuard one(flush_);
   if (flush_buffer_.data() == nullptr) {
     auto made = os::Mapping::reserve(pager::Pager::kFlushPages * kPageBytes, os::Access::kReadWrite);
     if (!made) return fail(std::move(made.error()));
     flush_buffer_ = std::move(*made);
   }
   touch_stack(__builtin_frame_address(0));
-  Status flushed = pager_->flush(flush_buffer_.data());
-  return flushed && tier_ ? tier_->flush() : flushed;
+  return pager_->flush(flush_buffer_.data());
 }
 
 template <class Say>
@@ -401,7 +401,7 @@ void PagedSegment::touch_stack(const void* end) {
 
 // What parent and child copy of what they share asks nobody, unless both page.
 void PagedSegment::make_sure_of_fork() {
-  std::unique_lock life(life_);
+  base::LockGuard life(life_);
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed);
   if (is_paging() || handed_out <= kForksFreely || budget_.fits_twice(handed_out)) return;
   if (Status started = start_paging(); !started) give_up(started.error());
@@ -470,8 +470,8 @@ void PagedSegment::unlock_in_child() {
   }
   guards_.unlock_in_child();
   runs_mutex_.unlock();
-  new (&life_) std::shared_mutex;
-  new (&flush_) std::mutex;  // another thread of the parent may have had it
+  new (&life_) base::SharedMutex;
+  new (&flush_) base::Mutex;  // another thread of the parent may have had it
   fork_.unlock();
   pthread_sigmask(SIG_SETMASK, &before_fork_, nullptr);
 }

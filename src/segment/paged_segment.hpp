@@ -14,9 +14,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 
+#include "base/mutex.hpp"
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "base/secret.hpp"
@@ -101,13 +100,14 @@ class PagedSegment final : public PageSpace {
 
   // Around fork(): between the first and one of the others nothing moves. The child gets a segment of its own that
   // shares what is in the store until one of the two writes.
-  void pause_eviction();
+  // Not analysed: what one locks another one unlocks.
+  void pause_eviction() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
   // After it: a stack that ends here may lie in the range, and what is below have left. Nobody can bring that while the
   // locks of a fork are held.
   void touch_stack(const void* end);
-  void lock_for_fork();
-  void unlock_in_parent();
-  void unlock_in_child();
+  void lock_for_fork() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
+  void unlock_in_parent() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
+  void unlock_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
 
   static constexpr int kNoKey = -1;
   // What unmapping may leave inaccessible, each run of it a mapping: of the 65,530 that a process may have.
@@ -119,15 +119,16 @@ class PagedSegment final : public PageSpace {
   template <class Say>
   bool say_of_range(const void* at, std::size_t bytes, Say say);
   void advise_plain_life();
-  // Requires: runs_mutex_ is held. What was handed out is in a core dump; the rest of the range would make one a
-  // terabyte long.
-  void note_handed_out_until(const std::byte* end);
-  // Requires: at the books. Free addresses become accessible; false if the kernel has no mappings left.
-  [[nodiscard]] bool open_run(std::byte* at, std::size_t bytes, int protection);
+  // What was handed out is in a core dump; the rest of the range would make one a terabyte long.
+  void note_handed_out_until(const std::byte* end) FARHEAP_REQUIRES(runs_mutex_);
+  // Free addresses become accessible; false if the kernel has no mappings left.
+  [[nodiscard]] bool open_run(std::byte* at, std::size_t bytes, int protection) FARHEAP_REQUIRES(runs_mutex_);
   [[nodiscard]] int protect_own(std::byte* at, std::size_t bytes, int protection, int key);
-  void count_anew() { handed_out_.store(books_.counted_bytes(), std::memory_order_relaxed); }
+  void count_anew() FARHEAP_REQUIRES(runs_mutex_) {
+    handed_out_.store(books_.counted_bytes(), std::memory_order_relaxed);
+  }
   // Reservations are no part of a core dump, what was opened of them is.
-  void dump_opened(std::byte* at, std::size_t bytes, bool opened);
+  void dump_opened(std::byte* at, std::size_t bytes, bool opened) FARHEAP_REQUIRES(runs_mutex_);
   // Zeros, with nothing left of what the program did to these pages. False if the kernel has no mappings left.
   [[nodiscard]] bool renew(std::byte* at, std::size_t bytes, int protection);
   // Starts paging if `more` bytes could go over the budget.
@@ -155,23 +156,23 @@ class PagedSegment final : public PageSpace {
   base::RunPage& run_page_;
   base::Secret secret_store_;  // until the store is open
   os::Mapping range_;
-  std::mutex runs_mutex_;
-  AddressBooks books_;                      // guarded by runs_mutex_
-  std::size_t highest_ = 0;                 // guarded by runs_mutex_: nothing was handed out beyond
-  std::size_t dumped_ = 0;                  // guarded by runs_mutex_: core dumps hold the range up to here
-  std::atomic<std::size_t> handed_out_{0};  // books_.counted_bytes()
-  std::atomic<std::size_t> dropped_{0};     // in the plain life, since the peak was looked at
+  base::Mutex runs_mutex_;
+  AddressBooks books_ FARHEAP_GUARDED_BY(runs_mutex_);
+  std::size_t highest_ FARHEAP_GUARDED_BY(runs_mutex_) = 0;  // nothing was handed out beyond
+  std::size_t dumped_ FARHEAP_GUARDED_BY(runs_mutex_) = 0;   // core dumps hold the range up to here
+  std::atomic<std::size_t> handed_out_{0};                   // books_.counted_bytes()
+  std::atomic<std::size_t> dropped_{0};                      // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};
   std::atomic<bool> locked_{false};
   std::atomic<bool> undumped_{false};
 
   // Held shared while plain memory is dropped, alone while paging starts.
-  std::shared_mutex life_;
-  std::mutex flush_;
-  os::Mapping flush_buffer_;  // guarded by flush_
-  bool knows_all_ = true;     // set once, before paging_: the pager knows of every page in memory
-  std::mutex fork_;
-  sigset_t before_fork_{};  // guarded by fork_: the forking thread's signal mask
+  base::SharedMutex life_;
+  base::Mutex flush_;
+  os::Mapping flush_buffer_ FARHEAP_GUARDED_BY(flush_);
+  bool knows_all_ = true;  // set once, before paging_: the pager knows of every page in memory
+  base::Mutex fork_;
+  sigset_t before_fork_ FARHEAP_GUARDED_BY(fork_){};  // the forking thread's signal mask
   std::atomic<bool> paging_{false};
   pager::TreeBudget budget_;
   std::string store_uri_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 
 namespace farheap::segment {
@@ -52,7 +53,6 @@ Status PlainSpace::status() const {
                           "see `ulimit -v` and the sysctl vm.overcommit_memory"));
 }
 
-// Requires: mutex_ is held.
 bool PlainSpace::make_usable(std::byte* at, std::size_t bytes) noexcept {
   auto end = static_cast<std::size_t>(at + bytes - reservation_.base);
   if (end <= usable_bytes_) return true;
@@ -70,7 +70,7 @@ void PlainSpace::drop(std::byte* at, std::size_t bytes) noexcept {
 }
 
 std::byte* PlainSpace::obtain(std::size_t bytes, std::size_t alignment) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   std::byte* at = runs_.obtain(bytes, alignment);
   if (at == nullptr || make_usable(at, bytes)) return at;
   runs_.give_back(at, bytes);
@@ -79,14 +79,14 @@ std::byte* PlainSpace::obtain(std::size_t bytes, std::size_t alignment) {
 
 void PlainSpace::give_back(std::byte* at, std::size_t bytes) {
   drop(at, bytes);
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   runs_.give_back(at, bytes);
 }
 
 void PlainSpace::discard(std::byte* at, std::size_t bytes) { drop(at, bytes); }
 
 bool PlainSpace::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (!runs_.extend(at, bytes, new_bytes)) return false;
   if (make_usable(at, new_bytes)) return true;
   runs_.give_back(at + bytes, new_bytes - bytes);

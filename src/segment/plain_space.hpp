@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <farheap/result.hpp>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "segment/page_space.hpp"
 #include "segment/run_allocator.hpp"
 
@@ -39,8 +39,8 @@ class PlainSpace final : public PageSpace {
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
 
   // Around fork(): no other thread is inside while the child is made. One unlock in the parent, one in the child.
-  void lock_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  void lock_for_fork() noexcept FARHEAP_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock_after_fork() noexcept FARHEAP_RELEASE(mutex_) { mutex_.unlock(); }
 
  private:
   struct Reservation {
@@ -49,15 +49,15 @@ class PlainSpace final : public PageSpace {
     int errno_value = 0;
     Reservation(std::size_t wanted, HugePages huge_pages) noexcept;
   };
-  [[nodiscard]] bool make_usable(std::byte* at, std::size_t bytes) noexcept;
+  [[nodiscard]] bool make_usable(std::byte* at, std::size_t bytes) noexcept FARHEAP_REQUIRES(mutex_);
   static void drop(std::byte* at, std::size_t bytes) noexcept;
 
   std::size_t wanted_bytes_;
   InCores in_cores_;
   Reservation reservation_;
-  std::mutex mutex_;
-  RunAllocator runs_;             // guarded by mutex_
-  std::size_t usable_bytes_ = 0;  // guarded by mutex_: this much from the base is readable and writable
+  base::Mutex mutex_;
+  RunAllocator runs_ FARHEAP_GUARDED_BY(mutex_);
+  std::size_t usable_bytes_ FARHEAP_GUARDED_BY(mutex_) = 0;  // this much from the base is readable and writable
 };
 
 }  // namespace farheap::segment

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "segment/at_the_tables.hpp"
 #include "segment/paged_segment.hpp"
 
@@ -73,11 +74,11 @@ bool PagedSegment::renew(std::byte* at, std::size_t bytes, int protection) {
   if (undumped_.load(std::memory_order_relaxed)) syscall(SYS_madvise, at, bytes, MADV_DODUMP);
   if (!foreign_.load(std::memory_order_relaxed)) return set_protection(at, bytes, protection);
   AtTheTables working;
-  std::shared_lock life(life_);  // paging does not start in between: it would not watch these pages
+  base::SharedGuard life(life_);  // paging does not start in between: it would not watch these pages
   constexpr int kOver = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (syscall(SYS_mmap, at, bytes, protection, kOver, -1, 0L) == -1) return false;
   {
-    std::lock_guard lock(runs_mutex_);
+    base::LockGuard lock(runs_mutex_);
     books_.note_own(at, bytes);  // paging that starts from here on watches it
   }
   syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "pager/leaving.hpp"
 #include "store/codec.hpp"
 
@@ -69,7 +70,7 @@ Tier::Tier(pager::Backing& below, pager::Budget& budget, base::RunCounters& coun
 
 std::uint64_t Tier::TierBudget::page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) {
   const std::uint64_t limit = inner_.page_limit(resident_pages, coming_pages);
-  std::lock_guard lock(tier_.mutex_);
+  base::LockGuard lock(tier_.mutex_);
   tier_.share_.memory_is(limit > tier_.least_pages_ ? limit + tier_.pool_.held_bytes() / kPageBytes : 0);
   return limit;
 }
@@ -151,7 +152,7 @@ std::span<const std::byte> Tier::pack(const std::byte* page) {
 
 bool Tier::take(PageNumber page, const std::byte* bytes, bool is_below) {
   const auto packed = pack(bytes);
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   remove(page);
   if (!packed.empty() && put(page, packed, is_below)) return true;
   set_word(page, kGone | share_.stamp());
@@ -159,22 +160,24 @@ bool Tier::take(PageNumber page, const std::byte* bytes, bool is_below) {
 }
 
 Status Tier::write(std::span<const Write> runs) {
-  std::lock_guard turn(writing_);
+  base::LockGuard turn(writing_);
+  const bool takes = flushes_ == 0;
   std::size_t soon = 0;
-  for (const Write& one : runs) soon += one.soon ? one.run.count : 0;
+  for (const Write& one : runs) soon += takes && one.soon ? one.run.count : 0;
   if (soon != 0) {
     if (Status made = make_room(soon * kUsualBytes); !made) return made;
   }
   past_.clear();
   std::size_t unpacked = 0;
   for (const Write& one : runs) {
-    if (!one.soon) {
-      std::lock_guard lock(mutex_);
+    if (!takes || !one.soon) {
+      base::LockGuard lock(mutex_);
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         remove(one.run.first + i);
         set_word(one.run.first + i, kGone | share_.stamp());
       }
       past_.push_back(one);
+      if (one.soon) unpacked += one.run.count;
       continue;
     }
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -190,7 +193,7 @@ Status Tier::write(std::span<const Write> runs) {
 }
 
 void Tier::offer(std::span<const Write> runs) {
-  std::lock_guard turn(writing_);
+  base::LockGuard turn(writing_);
   std::size_t pages = 0;
   for (const Write& one : runs) pages += one.run.count;
   if (!make_room(pages * kUsualBytes)) return;  // below, they are already; the next write() tells what is wrong
@@ -205,7 +208,7 @@ void Tier::offer(std::span<const Write> runs) {
 Status Tier::make_room(std::size_t bytes) {
   for (;;) {
     {
-      std::lock_guard lock(mutex_);
+      base::LockGuard lock(mutex_);
       const std::uint32_t oldest_age = oldest_ == 0 ? 0 : share_.age_of(entries_[oldest_].stamp);
       share_.look(pages_, pool_.held_bytes() / kPageBytes, oldest_age);
       const std::size_t wanted = wanted_bytes();
@@ -231,7 +234,7 @@ Status Tier::make_room(std::size_t bytes) {
 
 Status Tier::write_back(bool to_keep, std::size_t& left) {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     const std::uint64_t before = pages_;
     choose_back(to_keep);
     left = before - pages_ + leaving_.size();
@@ -247,7 +250,7 @@ Status Tier::write_back(bool to_keep, std::size_t& left) {
   if (status && !back_.empty()) status = below_.write(back_);
   if (status) counters_.bytes_written.fetch_add(leaving_.size() * kPageBytes, std::memory_order_relaxed);
   // Until it is forgotten there, it counts as being written.
-  std::unique_lock lock(mutex_);
+  base::UniqueLock lock(mutex_);
   for (std::size_t i = 0; i < leaving_.size();) {
     Entry& entry = entries_[leaving_[i]];
     if (!std::exchange(entry.forgotten, false)) {
@@ -304,8 +307,9 @@ void Tier::settle_back(bool written, bool to_keep) {
   leaving_.clear();
 }
 
-Status Tier::flush() {
-  std::lock_guard turn(writing_);
+Status Tier::begin_flush() {
+  ++flushes_;  // first: what is written after the look goes past
+  base::LockGuard turn(writing_);
   for (std::size_t left = 1; left != 0;) {
     if (Status written = write_back(true, left); !written) return written;
   }
@@ -326,7 +330,7 @@ Status Tier::read(std::span<const Read> runs) {
   const std::uint32_t pages = pages_of(runs);
   bool any = false;
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     for (const Read& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         const PageNumber page = one.run.first + i;
@@ -346,7 +350,7 @@ Status Tier::read(std::span<const Read> runs) {
   Status status = below_.read(runs);
   if (pages > kAlone) return status;
   const double took = microseconds_since(since);
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   share_.read_took(took);
   return status;
 }
@@ -375,9 +379,10 @@ Status Tier::read_mixed(std::span<const Read> runs) {
   each_here([&](PageNumber, EntryId id, std::byte* into) {
     if (status) status = unpack(id, into);
   });
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   --readers_;
   each_here([&](PageNumber page, EntryId id, std::byte*) {
+    mutex_.assume_held();
     entries_[id].reading = false;
     if (status) remove(page);
   });
@@ -414,7 +419,7 @@ void Tier::forget(PageRun run) {
     if (word_of(page) == 0) continue;
     bool leaving = false;
     {
-      std::lock_guard lock(mutex_);
+      base::LockGuard lock(mutex_);
       leaving = is_leaving(page);
       remove(page);
     }
@@ -444,7 +449,7 @@ class Tier::InFlight final : public Reads {
     if (!below_->begin(number, read)) return false;
     began_[number] = base::Clock::now();
     if (read.run.count > kAlone) return true;
-    std::lock_guard lock(tier_.mutex_);
+    base::LockGuard lock(tier_.mutex_);
     for (std::uint32_t i = 0; i < read.run.count; ++i) {
       const Word word = tier_.word_of(read.run.first + i);
       tier_.note_touch(word);
@@ -455,7 +460,7 @@ class Tier::InFlight final : public Reads {
   std::optional<Answer> take() override {
     const auto answer = below_->take();
     if (answer) {
-      std::lock_guard lock(tier_.mutex_);
+      base::LockGuard lock(tier_.mutex_);
       tier_.share_.read_took(microseconds_since(began_[answer->number]));
     }
     return answer;
@@ -486,12 +491,12 @@ void Tier::unlock_after_fork() {
 }
 
 Tier::Facts Tier::facts() const {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return {pages_, pool_.held_bytes(), wanted_bytes()};
 }
 
 std::string Tier::check() const {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   std::uint64_t pages = 0;
   EntryId older = 0;
   for (EntryId id = oldest_; id != 0; older = id, id = entries_[id].newer, ++pages) {

@@ -20,10 +20,11 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/run_page.hpp"
+#include "base/thread_safety.hpp"
 #include "base/units.hpp"
 #include "os/mapping.hpp"
 #include "pager/budget.hpp"
@@ -51,16 +52,16 @@ class Tier final : public pager::Backing {
   [[nodiscard]] const std::byte* at_rest(pager::PageRun run) override;
   [[nodiscard]] Rest where(pager::PageRun run) const override;
   [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
+  // Writes what the backing does not have; it stays here, too. Until the end all that comes goes past.
+  [[nodiscard]] Status begin_flush() override;
+  void end_flush() override { --flushes_; }
   [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override { return below_.stored_from(first); }
 
   // The budget of the pager before it: tells the tier how much memory there is.
   [[nodiscard]] pager::Budget& budget() { return tier_budget_; }
-  // Writes what the backing does not have. It stays here, too.
-  [[nodiscard]] Status flush();
-
   // Around fork(): in between nothing is on its way.
-  void lock_for_fork();
-  void unlock_after_fork();  // in parent and child
+  void lock_for_fork() FARHEAP_ACQUIRE(writing_, mutex_);
+  void unlock_after_fork() FARHEAP_RELEASE(writing_, mutex_);  // in parent and child
 
   struct Facts {
     std::uint64_t pages;         // packed
@@ -111,28 +112,31 @@ class Tier final : public pager::Backing {
   [[nodiscard]] Word word_of(pager::PageNumber page) const { return index_[page].load(std::memory_order_acquire); }
   void set_word(pager::PageNumber page, Word word) { index_[page].store(word, std::memory_order_release); }
 
-  // ---- with mutex_
   // Packed bytes become the page's entry. False: there is no room for them.
-  [[nodiscard]] bool put(pager::PageNumber page, std::span<const std::byte> packed, bool is_below);
-  void remove(pager::PageNumber page);
+  [[nodiscard]] bool put(pager::PageNumber page, std::span<const std::byte> packed, bool is_below)
+      FARHEAP_REQUIRES(mutex_);
+  void remove(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
   // Whether it is being written below; then it is to be forgotten there afterwards.
-  [[nodiscard]] bool is_leaving(pager::PageNumber page);
-  void release(EntryId id);
-  void push_newest(EntryId id);
-  void unlink(EntryId id);
+  [[nodiscard]] bool is_leaving(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void release(EntryId id) FARHEAP_REQUIRES(mutex_);
+  void push_newest(EntryId id) FARHEAP_REQUIRES(mutex_);
+  void unlink(EntryId id) FARHEAP_REQUIRES(mutex_);
   // A page is read, alone or as one of few: from here, or from below.
-  void note_touch(Word word);
-  [[nodiscard]] std::uint64_t wanted_bytes() const { return share_.pages() * base::kPageBytes; }
-  void choose_back(bool to_keep);
-  void settle_back(bool written, bool to_keep);
+  void note_touch(Word word) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t wanted_bytes() const FARHEAP_REQUIRES(mutex_) {
+    return share_.pages() * base::kPageBytes;
+  }
+  void choose_back(bool to_keep) FARHEAP_REQUIRES(mutex_);
+  void settle_back(bool written, bool to_keep) FARHEAP_REQUIRES(mutex_);
 
-  // ---- with writing_, and not mutex_
-  [[nodiscard]] std::span<const std::byte> pack(const std::byte* page);
+  [[nodiscard]] std::span<const std::byte> pack(const std::byte* page) FARHEAP_REQUIRES(writing_)
+      FARHEAP_EXCLUDES(mutex_);
   // Packs the page. False: it is to go past.
-  [[nodiscard]] bool take(pager::PageNumber page, const std::byte* bytes, bool is_below);
-  [[nodiscard]] Status make_room(std::size_t bytes);
+  [[nodiscard]] bool take(pager::PageNumber page, const std::byte* bytes, bool is_below) FARHEAP_REQUIRES(writing_)
+      FARHEAP_EXCLUDES(mutex_);
+  [[nodiscard]] Status make_room(std::size_t bytes) FARHEAP_REQUIRES(writing_) FARHEAP_EXCLUDES(mutex_);
   // The oldest leave, or all are written and stay. `left`: how many entries that were.
-  [[nodiscard]] Status write_back(bool to_keep, std::size_t& left);
+  [[nodiscard]] Status write_back(bool to_keep, std::size_t& left) FARHEAP_REQUIRES(writing_) FARHEAP_EXCLUDES(mutex_);
 
   [[nodiscard]] Status unpack(EntryId id, std::byte* into) const;
   [[nodiscard]] Status read_mixed(std::span<const Read> runs);
@@ -143,23 +147,30 @@ class Tier final : public pager::Backing {
   TierBudget tier_budget_;
 
   // Held by who writes below, from choosing on: of two writes of a page the later one wins.
-  std::mutex writing_;
-  os::Mapping buffer_;                    // guarded by writing_: a page to pack into, and kBackPages to unpack into
-  std::vector<Write> past_;               // guarded by writing_: what goes past
-  std::vector<Write> back_;               // guarded by writing_
-  bool is_open_ = true;                   // guarded by writing_: it may have some memory now
-  std::uint32_t vain_ = 0, skipped_ = 0;  // guarded by writing_: pages that did not shrink, lately
+  base::Mutex writing_;
+  // A page to pack into, and kBackPages to unpack into.
+  os::Mapping buffer_ FARHEAP_GUARDED_BY(writing_);
+  std::vector<Write> past_ FARHEAP_GUARDED_BY(writing_);  // what goes past
+  std::vector<Write> back_ FARHEAP_GUARDED_BY(writing_);
+  std::atomic<unsigned> flushes_ = 0;                 // under way
+  bool is_open_ FARHEAP_GUARDED_BY(writing_) = true;  // it may have some memory now
+  // Pages that did not shrink, lately, and were not tried.
+  std::uint32_t vain_ FARHEAP_GUARDED_BY(writing_) = 0;
+  std::uint32_t skipped_ FARHEAP_GUARDED_BY(writing_) = 0;
 
-  mutable std::mutex mutex_;                    // after writing_
+  mutable base::Mutex mutex_;                   // after writing_
   os::ReservedArray<std::atomic<Word>> index_;  // by page; changed with mutex_, read without
-  os::ReservedArray<Entry> entries_;            // guarded by mutex_, as all below
-  EntryId entries_made_ = 0, free_entries_ = 0;
-  EntryId oldest_ = 0, newest_ = 0;
-  std::uint64_t pages_ = 0;  // entries
+  // Changed with mutex_; who has marked an entry (reading, leaving) reads it without, and what is in its place.
+  os::ReservedArray<Entry> entries_;
   SpanPool pool_;
-  TierShare share_;
-  std::vector<EntryId> leaving_;  // of the write below that is under way
-  std::uint32_t readers_ = 0;     // that unpack: what they read does not move
+  std::vector<EntryId> leaving_;  // of the write below that is under way: changed with both
+  EntryId entries_made_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  EntryId free_entries_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  EntryId oldest_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  EntryId newest_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::uint64_t pages_ FARHEAP_GUARDED_BY(mutex_) = 0;  // entries
+  TierShare share_ FARHEAP_GUARDED_BY(mutex_);
+  std::uint32_t readers_ FARHEAP_GUARDED_BY(mutex_) = 0;  // that unpack: what they read does not move
 };
 
 }  // namespace farheap::segment

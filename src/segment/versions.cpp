@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 #include "segment/slot_io.hpp"
 
@@ -47,7 +48,7 @@ Versions::Versions(Store& store, VersionLeases* leases, const Superblock& conten
 Versions::~Versions() = default;
 
 Superblock Versions::last_commit() const {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return content_;
 }
 
@@ -61,7 +62,7 @@ Status Versions::read_by(const Snapshot* snapshot, std::span<const Backing::Read
   std::vector<SlotRead> entries;
   std::vector<Placed> doubtful;
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     BlockTree& map = map_of(snapshot);
     for (const Backing::Read& one : runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -102,7 +103,7 @@ Status Versions::read(const Snapshot& snapshot, std::span<const Backing::Read> r
 
 Result<Backing::Stored> Versions::stored_from(const Snapshot* snapshot, Page first) {
   static_assert(kPagesPerLeaf == Backing::Stored().size());
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   auto words = map_of(snapshot).find(leaf_of(first));
   if (!words) return fail(std::move(words.error()));
   Backing::Stored stored;
@@ -117,9 +118,9 @@ void Versions::raise_fence() {
 // A page that no commit refers to yet is written over in its place, if nothing can arrive there late; all others go to
 // new slots.
 Status Versions::write(std::span<const Backing::Write> runs, Writer writer) {
-  std::lock_guard writing(writing_);
-  Lock lock(mutex_);
-  if (Status settled = settle(lock); !settled) return settled;
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
+  if (Status settled = settle(); !settled) return settled;
   raise_fence();
   std::vector<Placed> pages;
   for (const Backing::Write& one : runs) {
@@ -134,9 +135,10 @@ Status Versions::write(std::span<const Backing::Write> runs, Writer writer) {
     }
   }
   Status status = take_slots(pages);
-  lock.unlock();
-  if (status) status = put_pages(pages);
-  lock.lock();
+  if (status) {
+    const base::Without unlocked(mutex_);
+    status = put_pages(pages);
+  }
   if (status) return note(pages);
   give_back(pages);
   return status;
@@ -216,8 +218,8 @@ Status Versions::retire(SlotRef old) {
 }
 
 Status Versions::forget(Page first, std::uint64_t count) {
-  std::lock_guard writing(writing_);
-  std::lock_guard lock(mutex_);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
   for (Page page = first; page < first + count;) {
     auto words = map_.find(leaf_of(page));
     if (!words) return fail(std::move(words.error()));

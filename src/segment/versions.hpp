@@ -18,7 +18,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +25,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "farheap/store.hpp"
 #include "pager/view.hpp"
 #include "segment/fresh_pages.hpp"
@@ -127,7 +127,6 @@ class Versions {
   [[nodiscard]] Status check(bool data = false, const CheckProgress& progress = {});
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   struct Attempt;
   class BookSlots;
   class PageSlots;
@@ -142,73 +141,78 @@ class Versions {
     SlotRef from, to;
   };
   // What may still arrive from somebody, this process too, has become more.
-  void raise_fence();
-  [[nodiscard]] Status take_slots(std::vector<Placed>& pages);
+  void raise_fence() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status take_slots(std::vector<Placed>& pages) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Status put_pages(const std::vector<Placed>& pages);
   // Requires: they have just been read.
   [[nodiscard]] Status check_doubtful(std::span<const Placed> pages) const;
-  [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer);
-  [[nodiscard]] Status note(Page page, SlotRef at, FreshPages::Sum sum);
-  [[nodiscard]] Status note(std::span<const Placed> pages);
-  void give_back(std::span<const Placed> pages);
+  [[nodiscard]] Result<std::uint64_t> gather_leaf(std::uint64_t leaf, std::byte* buffer) FARHEAP_REQUIRES(writing_);
+  [[nodiscard]] Status note(Page page, SlotRef at, FreshPages::Sum sum) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status note(std::span<const Placed> pages) FARHEAP_REQUIRES(mutex_);
+  void give_back(std::span<const Placed> pages) FARHEAP_REQUIRES(mutex_);
 
   // versions_commit.cpp
-  // Whoever writes has writing_; `lock` is on mutex_, which is let go of while the store is at work.
-  [[nodiscard]] Status commit_changes(Lock& lock);
-  [[nodiscard]] Status commit(Attempt& attempt, Lock& lock);
-  [[nodiscard]] SlotList& dead_after(Attempt& attempt);
-  [[nodiscard]] Status place_and_seal(Attempt& attempt);
-  [[nodiscard]] Status place_space(Attempt& attempt);
+  // Whoever writes has writing_; mutex_ is let go of while the store is at work, but not while books are read.
+  [[nodiscard]] Status commit_changes() FARHEAP_REQUIRES(writing_, mutex_);
+  [[nodiscard]] Status commit(Attempt& attempt) FARHEAP_REQUIRES(writing_, mutex_);
+  [[nodiscard]] SlotList& dead_after(Attempt& attempt) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status place_and_seal(Attempt& attempt) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status place_space(Attempt& attempt) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Status put_books(Attempt& attempt);
-  [[nodiscard]] Status give_up(Attempt& attempt, Status why);
+  [[nodiscard]] Status give_up(Attempt& attempt, Status why) FARHEAP_REQUIRES(mutex_);
   // Returns what has become free by it.
-  [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read);
+  [[nodiscard]] std::vector<SlotSpace::Run> finish(Attempt& attempt, std::uint64_t oldest_read)
+      FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t oldest_read();
-  [[nodiscard]] std::uint64_t next_commit() const;
+  [[nodiscard]] std::uint64_t next_commit() const FARHEAP_REQUIRES(mutex_);
   // Before the first write of an opening, where another state than the one before what was opened may be found later:
   // a commit of what was opened. On error nothing may be written.
-  [[nodiscard]] Status settle(Lock& lock);
+  [[nodiscard]] Status settle() FARHEAP_REQUIRES(writing_, mutex_);
   // What was in doubt is in the store again, if it can be had.
-  [[nodiscard]] Status write_doubtful_again(Lock& lock);
+  [[nodiscard]] Status write_doubtful_again() FARHEAP_REQUIRES(writing_, mutex_);
   [[nodiscard]] Status rewrite(std::span<Placed> pages, std::byte* buffer);
 
   // versions_snapshots.cpp
-  [[nodiscard]] Status load_snapshots();
-  [[nodiscard]] Status store_snapshots(const std::vector<Snapshot>& snapshots);
-  [[nodiscard]] Status retire(SlotRef old);
-  [[nodiscard]] Status forget_list(const SlotList::Root& list);
+  [[nodiscard]] Status load_snapshots() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status store_snapshots(const std::vector<Snapshot>& snapshots) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status retire(SlotRef old) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status forget_list(const SlotList::Root& list) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Status join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
-                                  SlotList& joined);
-  [[nodiscard]] Status release_newer_than(std::uint64_t epoch);
-  [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root);
+                                  SlotList& joined) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status release_newer_than(std::uint64_t epoch) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root)
+      FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Status read_by(const Snapshot* snapshot, std::span<const pager::Backing::Read> runs);
-  [[nodiscard]] BlockTree& map_of(const Snapshot* snapshot);
+  [[nodiscard]] BlockTree& map_of(const Snapshot* snapshot) FARHEAP_REQUIRES(mutex_);
 
   Store& store_;
   VersionLeases* const leases_;
   const std::uint64_t writer_;
-  std::mutex writing_;        // held by who changes anything, until that is settled; before mutex_
-  mutable std::mutex mutex_;  // guards all below; only who has writing_ changes more than what is kept of trees
-  Superblock content_;        // of the last commit
+  base::Mutex writing_ FARHEAP_ACQUIRED_BEFORE(mutex_);  // held by who changes anything, until that is settled
+  // Only who has writing_ changes more than what is kept of trees.
+  mutable base::Mutex mutex_;
+  Superblock content_ FARHEAP_GUARDED_BY(mutex_);  // of the last commit
   // The number of the last commit that may have become one without telling: no other commit gets it, for a reader may
   // have a lease on it. 0: none.
-  std::uint64_t doubtful_commit_ = 0;
-  std::array<Version, kSuperblocks> versions_;
-  bool is_settled_ = false;  // it was tried, or there was a commit
+  std::uint64_t doubtful_commit_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::array<Version, kSuperblocks> versions_ FARHEAP_GUARDED_BY(writing_);
+  bool is_settled_ FARHEAP_GUARDED_BY(mutex_) = false;  // it was tried, or there was a commit
   // At the end of the store may be slots of a commit that failed, and that a power loss would bring back.
-  bool has_doubtful_end_ = false;
-  BlockTree map_;
-  SlotSpace space_;
-  SlotList dead_;
-  BlockTree snapshot_table_;
-  bool snapshots_loaded_ = false;
-  std::vector<Snapshot> snapshots_;
-  std::unordered_map<std::uint64_t, BlockTree> snapshot_maps_;  // that pages were read of, by commit
-  std::uint64_t epoch_;
-  std::uint64_t pages_;
-  std::vector<SlotRef> newly_dead_;  // not in dead_ yet
-  FreshPages fresh_;
-  std::unordered_set<std::uint64_t> written_lately_;  // leaves that the cleaner has not looked at
+  bool has_doubtful_end_ FARHEAP_GUARDED_BY(mutex_) = false;
+  BlockTree map_ FARHEAP_GUARDED_BY(mutex_);
+  SlotSpace space_ FARHEAP_GUARDED_BY(mutex_);
+  SlotList dead_ FARHEAP_GUARDED_BY(mutex_);
+  BlockTree snapshot_table_ FARHEAP_GUARDED_BY(mutex_);
+  bool snapshots_loaded_ FARHEAP_GUARDED_BY(mutex_) = false;
+  std::vector<Snapshot> snapshots_ FARHEAP_GUARDED_BY(mutex_);
+  // That pages were read of, by commit.
+  std::unordered_map<std::uint64_t, BlockTree> snapshot_maps_ FARHEAP_GUARDED_BY(mutex_);
+  std::uint64_t epoch_ FARHEAP_GUARDED_BY(mutex_);
+  std::uint64_t pages_ FARHEAP_GUARDED_BY(mutex_);
+  std::vector<SlotRef> newly_dead_ FARHEAP_GUARDED_BY(mutex_);  // not in dead_ yet
+  FreshPages fresh_ FARHEAP_GUARDED_BY(mutex_);
+  // Leaves that the cleaner has not looked at.
+  std::unordered_set<std::uint64_t> written_lately_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace farheap::segment

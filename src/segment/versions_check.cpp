@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "segment/slot_io.hpp"
 #include "segment/versions.hpp"
 #include "store/aligned_buffer.hpp"
@@ -139,8 +140,8 @@ class Checker {
 }  // namespace
 
 Status Versions::check(bool data, const CheckProgress& progress) {
-  std::lock_guard writing(writing_);
-  std::lock_guard lock(mutex_);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   Checker checker(store_, content_);
   if (Status status = checker.use_map("the map of the heap", content_.map, content_.pages); !status) return status;

@@ -18,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "segment/slot_io.hpp"
 #include "segment/versions_attempt.hpp"
 #include "store/aligned_buffer.hpp"
@@ -34,12 +35,16 @@ class Versions::BookSlots : public SlotSource {
  public:
   BookSlots(Versions& versions, Attempt& attempt) : versions_(versions), attempt_(attempt) {}
   Result<SlotRef> take() override {
+    versions_.mutex_.assume_held();  // by who places a tree
     auto run = versions_.space_.take(1);
     if (!run) return fail(std::move(run.error()));
     attempt_.taken.push_back(run->first);
     return SlotRef(run->first, attempt_.epoch);
   }
-  Status replaced(SlotRef old) override { return versions_.space_.release(old.slot()); }
+  Status replaced(SlotRef old) override {
+    versions_.mutex_.assume_held();
+    return versions_.space_.release(old.slot());
+  }
 
  protected:
   Versions& versions_;
@@ -50,53 +55,57 @@ class Versions::BookSlots : public SlotSource {
 class Versions::PageSlots final : public BookSlots {
  public:
   using BookSlots::BookSlots;
-  Status replaced(SlotRef old) override { return versions_.retire(old); }
+  Status replaced(SlotRef old) override {
+    versions_.mutex_.assume_held();
+    return versions_.retire(old);
+  }
 };
 
 Status Versions::commit() {
-  std::lock_guard writing(writing_);
-  Lock lock(mutex_);
-  return commit_changes(lock);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
+  return commit_changes();
 }
 
-Status Versions::commit_changes(Lock& lock) {
+Status Versions::commit_changes() {
   const bool is_there = !map_.has_changed() && newly_dead_.empty();
   // What was tried since and failed must not come back after this one has answered.
   const bool may_another_come = doubtful_commit_ > content_.commit || (has_doubtful_end_ && !is_settled_);
   if (is_there && !may_another_come) return {};
   if (Status status = load_snapshots(); !status) return status;
   Attempt attempt(*this);
-  return commit(attempt, lock);
+  return commit(attempt);
 }
 
 // Trees that are sealed do not change before they are finished, so their blocks can be written without the mutex.
-Status Versions::commit(Attempt& attempt, Lock& lock) {
-  Status status = settle(lock);
+Status Versions::commit(Attempt& attempt) {
+  Status status = settle();
   raise_fence();
-  if (status) status = write_doubtful_again(lock);
+  if (status) status = write_doubtful_again();
   if (status) status = place_and_seal(attempt);
-  lock.unlock();
-  if (status) status = put_books(attempt);
-  if (status) {
-    status = store_.sync();
-    attempt.sync_has_failed = !status;
+  std::uint64_t oldest = 0;
+  {
+    const base::Without unlocked(mutex_);
+    if (status) status = put_books(attempt);
+    if (status) {
+      status = store_.sync();
+      attempt.sync_has_failed = !status;
+    }
+    if (status) {
+      attempt.superblock_was_tried = true;
+      status = write_superblock(store_, attempt.content, versions_);
+    }
+    if (status) oldest = oldest_read();
   }
-  if (status) {
-    attempt.superblock_was_tried = true;
-    status = write_superblock(store_, attempt.content, versions_);
-  }
-  const std::uint64_t oldest = status ? oldest_read() : 0;
-  lock.lock();
   if (!status) return give_up(attempt, std::move(status));
   const std::vector<SlotSpace::Run> freed = finish(attempt, oldest);
-  lock.unlock();
+  const base::Without unlocked(mutex_);
   for (const SlotSpace::Run run : freed) {
     if (run.count < kLeastHole) continue;
     if (Status erased = store_.erase(run.first, run.count); !erased) {
       base::log(base::LogLevel::kWarn, "{}", erased.error().message());  // space is lost, no data
     }
   }
-  lock.lock();
   return {};
 }
 
@@ -115,18 +124,22 @@ std::uint64_t Versions::next_commit() const {
 //
 // The last commit may be one of a process that was killed before it was durable. It has to be, before the other one is
 // written over.
-Status Versions::settle(Lock& lock) {
+Status Versions::settle() {
   if (is_settled_ || !(space_.is_waiting() || has_doubtful_end_)) return {};
   is_settled_ = !has_doubtful_end_;
   Superblock same = content_;
   same.writer = writer_;
   same.commit = next_commit();
-  lock.unlock();
-  Status status = store_.sync();
-  const bool sync_has_failed = !status;
-  if (status) status = write_superblock(store_, same, versions_);
-  const std::uint64_t oldest = status ? oldest_read() : 0;
-  lock.lock();
+  Status status;
+  bool sync_has_failed = false;
+  std::uint64_t oldest = 0;
+  {
+    const base::Without unlocked(mutex_);
+    status = store_.sync();
+    sync_has_failed = !status;
+    if (status) status = write_superblock(store_, same, versions_);
+    if (status) oldest = oldest_read();
+  }
   if (sync_has_failed) fresh_.doubt();  // what was written before there were free slots
   if (!status) {
     doubtful_commit_ = same.commit;
@@ -141,12 +154,13 @@ Status Versions::settle(Lock& lock) {
 }
 
 // In place: no commit refers to their slots.
-Status Versions::write_doubtful_again(Lock& lock) {
+Status Versions::write_doubtful_again() {
   if (!fresh_.any_doubtful()) return {};
   constexpr std::size_t kAtOnce = 256;
   std::vector<Placed> pages;
   Status status;
   fresh_.for_each_doubtful([&](Page page, FreshPages::Sum sum) {
+    mutex_.assume_held();
     auto words = map_.find(page / kPagesPerLeaf);
     if (!words && status) status = fail(std::move(words.error()));
     if (!words || *words == nullptr) return;
@@ -159,9 +173,10 @@ Status Versions::write_doubtful_again(Lock& lock) {
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_.describe(), "no memory");
   for (std::size_t first = 0; status && first < pages.size(); first += kAtOnce) {
     const auto some = std::span(pages).subspan(first, std::min(kAtOnce, pages.size() - first));
-    lock.unlock();
-    status = rewrite(some, buffer.part(0, some.size() * base::kPageBytes).data());
-    lock.lock();
+    {
+      const base::Without unlocked(mutex_);
+      status = rewrite(some, buffer.part(0, some.size() * base::kPageBytes).data());
+    }
     if (status) status = note(some);
   }
   return status;
@@ -303,7 +318,7 @@ std::vector<SlotSpace::Run> Versions::finish(Attempt& attempt, std::uint64_t old
   pages_ = content_.pages;
   newly_dead_.clear();
   fresh_.clear();
-  std::erase_if(snapshot_maps_, [&](const auto& one) {
+  std::erase_if(snapshot_maps_, [&](const auto& one) FARHEAP_REQUIRES(mutex_) {
     return std::ranges::none_of(snapshots_, [&](const Snapshot& kept) { return kept.commit == one.first; });
   });
   return space_.finish(content_.commit, oldest_read);

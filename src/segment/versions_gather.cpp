@@ -6,6 +6,7 @@
 // of the idea: Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", section 3.
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "segment/slot_io.hpp"
 #include "segment/versions.hpp"
 
@@ -37,7 +38,7 @@ Lie lie_of(const BlockWords& words) {
 }  // namespace
 
 Result<std::vector<std::uint64_t>> Versions::scattered_leaves() {
-  std::lock_guard writing(writing_);
+  base::LockGuard writing(writing_);
   const BlockTree map(store_, "the map of the heap", last_commit().map);
   std::vector<std::uint64_t> leaves;
   const Status read = map.for_each_block([&](const BlockTree::Visited& block) {
@@ -50,10 +51,10 @@ Result<std::vector<std::uint64_t>> Versions::scattered_leaves() {
 }
 
 Status Versions::trim() {
-  std::lock_guard writing(writing_);
+  base::LockGuard writing(writing_);
   Result<std::vector<SlotSpace::Run>> runs;
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     runs = space_.free_runs();
   }
   if (!runs) return fail(std::move(runs.error()));
@@ -64,16 +65,16 @@ Status Versions::trim() {
 }
 
 Result<std::uint64_t> Versions::gather(std::uint64_t leaf, std::byte* buffer) {
-  std::lock_guard writing(writing_);
+  base::LockGuard writing(writing_);
   return gather_leaf(leaf, buffer);
 }
 
 Result<bool> Versions::gather_one_of_lately(std::byte* buffer) {
-  std::lock_guard writing(writing_);
+  base::LockGuard writing(writing_);
   std::uint64_t leaf = 0;
   bool is_shared = false;
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     if (written_lately_.empty()) return false;
     leaf = *written_lately_.begin();
     written_lately_.erase(written_lately_.begin());
@@ -88,14 +89,13 @@ Result<bool> Versions::gather_one_of_lately(std::byte* buffer) {
   if (is_shared) return true;
   auto moved = gather_leaf(leaf, buffer);
   if (!moved) return fail(std::move(moved.error()));
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   written_lately_.erase(leaf);  // by itself
   return true;
 }
 
-// Requires: writing_ is held.
 Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffer) {
-  Lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (fresh_.any_doubtful()) return 0;  // what was lost would become what was written
   auto words = map_.find(leaf);
   if (!words) return fail(std::move(words.error()));
@@ -112,19 +112,21 @@ Result<std::uint64_t> Versions::gather_leaf(std::uint64_t leaf, std::byte* buffe
     pages.push_back({leaf * kPagesPerLeaf + i, at, FreshPages::kNoSum, from, SlotRef()});
     append(reads, from.slot(), at, longest_read(store_));
   }
-  lock.unlock();
-  if (Status read = read_slots(store_, reads); !read) return fail(std::move(read.error()));
-  for (Placed& one : pages) one.sum = FreshPages::sum_of(one.bytes);
-  lock.lock();
+  {
+    const base::Without unlocked(mutex_);
+    if (Status read = read_slots(store_, reads); !read) return fail(std::move(read.error()));
+    for (Placed& one : pages) one.sum = FreshPages::sum_of(one.bytes);
+  }
 
   raise_fence();
   Status status = take_slots(pages);
   std::uint64_t runs = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) runs += i == 0 || pages[i].to.slot() != pages[i - 1].to.slot() + 1;
   const bool is_better = status && runs * 2 <= before.runs;
-  lock.unlock();
-  if (is_better) status = put_pages(pages);
-  lock.lock();
+  if (is_better) {
+    const base::Without unlocked(mutex_);
+    status = put_pages(pages);
+  }
   if (status && is_better) {
     status = note(pages);
   } else {

@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 #include "segment/versions_attempt.hpp"
 
@@ -69,11 +70,11 @@ Result<std::unique_ptr<Versions>> Versions::create(Store& store, const Settings&
   empty.base_address = settings.base_address;
   empty.capacity_pages = settings.capacity_pages;
   std::unique_ptr<Versions> made(new Versions(store, leases, empty, {}));
-  std::lock_guard writing(made->writing_);
-  Lock lock(made->mutex_);
+  base::LockGuard writing(made->writing_);
+  base::LockGuard lock(made->mutex_);
   made->snapshots_loaded_ = true;
   Attempt attempt(*made);
-  if (Status status = made->commit(attempt, lock); !status) return fail(std::move(status.error()));
+  if (Status status = made->commit(attempt); !status) return fail(std::move(status.error()));
   return made;
 }
 
@@ -85,6 +86,7 @@ Result<std::unique_ptr<Versions>> Versions::open(Store& store, VersionLeases* le
     if (Status status = shut_out_former_writers(store, *found); !status) return fail(std::move(status.error()));
   }
   std::unique_ptr<Versions> opened(new Versions(store, leases, found->content, found->versions));
+  base::LockGuard lock(opened->mutex_);
   opened->has_doubtful_end_ = !found->other_is_the_one_before;
   return opened;
 }
@@ -154,7 +156,7 @@ Status Versions::store_snapshots(const std::vector<Snapshot>& snapshots) {
 }
 
 Result<std::vector<Snapshot>> Versions::snapshots() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (Status status = load_snapshots(); !status) return fail(std::move(status.error()));
   return snapshots_;
 }
@@ -165,8 +167,8 @@ Status Versions::snapshot(std::string_view name) {
     return fail(ErrorCode::kInvalidArgument, kWhat, std::string(name), "the name has no characters, or too many",
                 "take 1 to 95 bytes");
   }
-  std::lock_guard writing(writing_);
-  Lock lock(mutex_);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   if (std::ranges::any_of(snapshots_, [&](const Snapshot& one) { return name == one.name; })) {
     return fail(ErrorCode::kConflict, kWhat, std::string(name), "there is one of that name",
@@ -183,14 +185,14 @@ Status Versions::snapshot(std::string_view name) {
   fresh.pages = pages_;
   attempt.snapshots.push_back(fresh);
   attempt.is_snapshot = true;
-  return commit(attempt, lock);
+  return commit(attempt);
 }
 
 // The blocks of a list that nobody needs any more; not what is on it.
 Status Versions::forget_list(const SlotList::Root& list) {
   Status status;
   const BlockTree tree(store_, "a list of slots", list.tree);
-  const Status read = tree.for_each_block([&](const BlockTree::Visited& block) {
+  const Status read = tree.for_each_block([&](const BlockTree::Visited& block) FARHEAP_REQUIRES(mutex_) {
     if (status) status = space_.release(block.at.slot());
     return status.has_value();
   });
@@ -201,6 +203,7 @@ Status Versions::forget_list(const SlotList::Root& list) {
 Status Versions::join_lists(const Snapshot& removed, const SlotList::Root& next, const Snapshot* before,
                             SlotList& joined) {
   const auto keep_what_is_older = [&](SlotRef ref) -> Status {
+    mutex_.assume_held();
     const bool is_needed = before != nullptr && ref.epoch() <= before->epoch;
     return is_needed ? joined.append(ref) : space_.release(ref.slot());
   };
@@ -213,15 +216,15 @@ Status Versions::join_lists(const Snapshot& removed, const SlotList::Root& next,
 }
 
 Status Versions::remove(std::string_view name) {
-  std::lock_guard writing(writing_);
-  Lock lock(mutex_);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
   if (found == snapshots_.end()) {
     return fail(ErrorCode::kNotFound, "cannot remove a snapshot", std::string(name), "there is none of that name");
   }
   const std::size_t number = static_cast<std::size_t>(found - snapshots_.begin());
-  if (Status status = commit_changes(lock); !status) return status;  // so that all that is dead is on a list
+  if (Status status = commit_changes(); !status) return status;  // so that all that is dead is on a list
   const Snapshot removed = snapshots_[number];
   Attempt attempt(*this);
   attempt.snapshots.erase(attempt.snapshots.begin() + static_cast<std::ptrdiff_t>(number));
@@ -231,21 +234,21 @@ Status Versions::remove(std::string_view name) {
   attempt.list.emplace(store_, SlotList::Root{});
   attempt.list_of = number;
   Status status = join_lists(removed, next, number == 0 ? nullptr : &snapshots_[number - 1], *attempt.list);
-  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
+  return status ? commit(attempt) : give_up(attempt, std::move(status));
 }
 
 // Slots of the last commit that came into being after that epoch.
 Status Versions::release_newer_than(std::uint64_t epoch) {
   Status status;
   const BlockTree map(store_, "the map of the heap", content_.map);
-  const auto release = [&](SlotRef at) {
+  const auto release = [&](SlotRef at) FARHEAP_REQUIRES(mutex_) {
     if (status && !at.is_nowhere() && at.epoch() > epoch) status = space_.release(at.slot());
   };
-  const Status read = map.for_each_block([&](const BlockTree::Visited& block) {
+  const Status read = map.for_each_block([&](const BlockTree::Visited& block) FARHEAP_REQUIRES(mutex_) {
     if (block.at.epoch() <= epoch) return false;
     release(block.at);
-    if (block.words != nullptr)
-      std::ranges::for_each(*block.words, [&](std::uint64_t word) { release(SlotRef(word)); });
+    if (block.words == nullptr) return status.has_value();
+    for (const std::uint64_t word : *block.words) release(SlotRef(word));
     return status.has_value();
   });
   return status ? read : status;
@@ -255,14 +258,16 @@ Status Versions::release_newer_than(std::uint64_t epoch) {
 // that is returned to, or came into being after it and is needed by nobody.
 Status Versions::release_dead_newer_than(std::uint64_t epoch, const SlotList::Root& root) {
   SlotList list(store_, root);
-  Status status =
-      list.for_each([&](SlotRef ref) { return ref.epoch() > epoch ? space_.release(ref.slot()) : Status{}; });
+  Status status = list.for_each([&](SlotRef ref) {
+    mutex_.assume_held();
+    return ref.epoch() > epoch ? space_.release(ref.slot()) : Status{};
+  });
   return status ? forget_list(root) : status;
 }
 
 Status Versions::roll_back(std::string_view name) {
-  std::lock_guard writing(writing_);
-  Lock lock(mutex_);
+  base::LockGuard writing(writing_);
+  base::LockGuard lock(mutex_);
   if (Status status = load_snapshots(); !status) return status;
   const auto found = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return name == one.name; });
   if (snapshots_.empty() || (!name.empty() && found == snapshots_.end())) {
@@ -270,7 +275,7 @@ Status Versions::roll_back(std::string_view name) {
                 snapshots_.empty() ? "there is no snapshot" : fmt::format("it has no snapshot '{}'", name));
   }
   const std::size_t kept = name.empty() ? snapshots_.size() : static_cast<std::size_t>(found - snapshots_.begin()) + 1;
-  if (Status status = commit_changes(lock); !status) return status;
+  if (Status status = commit_changes(); !status) return status;
   const Snapshot& target = snapshots_[kept - 1];
   Attempt attempt(*this);
   attempt.snapshots.resize(kept);
@@ -283,7 +288,7 @@ Status Versions::roll_back(std::string_view name) {
   for (std::size_t i = kept; status && i < snapshots_.size(); ++i) {
     status = release_dead_newer_than(target.epoch, snapshots_[i].dead);
   }
-  return status ? commit(attempt, lock) : give_up(attempt, std::move(status));
+  return status ? commit(attempt) : give_up(attempt, std::move(status));
 }
 
 }  // namespace farheap::segment

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/mutex.hpp"
 #include "store/batch.hpp"
 
 namespace farheap::share {
@@ -178,7 +179,7 @@ Result<bool> FarMemory::swap(Part part) {
 // `change` may be called again for the same bytes: where another user was faster, or nobody knows whether it was done.
 template <class Change>
 Status FarMemory::change(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (Block* const here = remembered(offset, bytes)) {
     change(std::span(here->bytes).subspan(offset % block_bytes_, bytes), 0);
     return write_now(offset / block_bytes_, *here);
@@ -227,7 +228,7 @@ bool FarMemory::read_part(std::uint64_t offset, std::span<std::byte> into) {
 
 Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   if (read_part(offset, into)) return {};
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (Block* const here = remembered(offset, into.size())) {
     Status status = read_again(offset / block_bytes_, *here);
     if (status) std::memcpy(into.data(), here->bytes.data() + offset % block_bytes_, into.size());
@@ -248,7 +249,7 @@ Status FarMemory::read(std::uint64_t offset, std::span<std::byte> into) {
 }
 
 Status FarMemory::forget(std::uint64_t first, std::uint64_t count) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   for (auto at = uses_.begin(); at != uses_.end();) {
     const std::uint64_t number = *at;
     at = number - first < count ? (blocks_.erase(number), uses_.erase(at)) : std::next(at);
@@ -257,7 +258,7 @@ Status FarMemory::forget(std::uint64_t first, std::uint64_t count) {
 }
 
 Status FarMemory::flush() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   std::vector<std::uint64_t> dirty;
   for (const auto& [number, one] : blocks_) {
     if (one.is_dirty) dirty.push_back(number);

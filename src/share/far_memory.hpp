@@ -11,10 +11,11 @@
 
 #include <farheap/store.hpp>
 #include <list>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace farheap::share {
 
@@ -52,22 +53,22 @@ class FarMemory {
     std::uint64_t begin, end;
   };
   // Brings blocks in, or up to date. What will be written is whole in `written`, or read first: not what it covers.
-  [[nodiscard]] Status bring(Part part, Bytes written);
+  [[nodiscard]] Status bring(Part part, Bytes written) FARHEAP_REQUIRES(mutex_);
   // With Keep::kForWrites and one user: the block that all of these bytes are in, if it is remembered. One call of the
   // store is all that is left to do.
-  [[nodiscard]] Block* remembered(std::uint64_t offset, std::uint64_t bytes);
-  // With Keep::kForWrites: true if the store gave these bytes of one block. Not under the lock.
-  [[nodiscard]] bool read_part(std::uint64_t offset, std::span<std::byte> into);
-  [[nodiscard]] Status read_again(std::uint64_t number, Block& here);
-  [[nodiscard]] Status write_now(std::uint64_t number, Block& here);
-  void drop(std::uint64_t number);
-  [[nodiscard]] Status make_room(std::uint64_t blocks);
+  [[nodiscard]] Block* remembered(std::uint64_t offset, std::uint64_t bytes) FARHEAP_REQUIRES(mutex_);
+  // With Keep::kForWrites: true if the store gave these bytes of one block.
+  [[nodiscard]] bool read_part(std::uint64_t offset, std::span<std::byte> into) FARHEAP_EXCLUDES(mutex_);
+  [[nodiscard]] Status read_again(std::uint64_t number, Block& here) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status write_now(std::uint64_t number, Block& here) FARHEAP_REQUIRES(mutex_);
+  void drop(std::uint64_t number) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status make_room(std::uint64_t blocks) FARHEAP_REQUIRES(mutex_);
   // With Keep::kForWrites, before a call returns.
-  [[nodiscard]] Status write_through(Part part);
-  [[nodiscard]] Status put_back(std::vector<std::uint64_t> numbers);
+  [[nodiscard]] Status write_through(Part part) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status put_back(std::vector<std::uint64_t> numbers) FARHEAP_REQUIRES(mutex_);
   // Writes the part's blocks where nobody else has written; true if that was all of them.
-  [[nodiscard]] Result<bool> swap(Part part);
-  Block& block(std::uint64_t number);
+  [[nodiscard]] Result<bool> swap(Part part) FARHEAP_REQUIRES(mutex_);
+  Block& block(std::uint64_t number) FARHEAP_REQUIRES(mutex_);
   template <class Change>
   [[nodiscard]] Status change(std::uint64_t offset, std::uint64_t bytes, const Change& change);
 
@@ -76,9 +77,9 @@ class FarMemory {
   const std::size_t most_blocks_;
   const Keep keep_;
   const std::size_t block_bytes_;
-  std::mutex mutex_;  // guards all below
-  std::unordered_map<std::uint64_t, Block> blocks_;
-  std::list<std::uint64_t> uses_;  // the latest first
+  base::Mutex mutex_;
+  std::unordered_map<std::uint64_t, Block> blocks_ FARHEAP_GUARDED_BY(mutex_);
+  std::list<std::uint64_t> uses_ FARHEAP_GUARDED_BY(mutex_);  // the latest first
 };
 
 }  // namespace farheap::share

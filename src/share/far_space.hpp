@@ -5,9 +5,8 @@
 // Thread-safety: any thread.
 #pragma once
 
-#include <mutex>
-
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "segment/page_space.hpp"
 #include "segment/run_allocator.hpp"
@@ -23,12 +22,12 @@ class FarSpace final : public segment::PageSpace {
   [[nodiscard]] std::byte* base() const override { return range_.data(); }
   [[nodiscard]] std::size_t capacity_bytes() const override { return range_.size(); }
   [[nodiscard]] std::byte* obtain(std::size_t bytes, std::size_t alignment) override {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     return runs_.obtain(bytes, alignment);
   }
   void give_back(std::byte* at, std::size_t bytes) override {
     discard(at, bytes);
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     runs_.give_back(at, bytes);
   }
   // What could not be erased takes space in the store until it is written over. Nobody relies on it to read as zeros:
@@ -39,15 +38,15 @@ class FarSpace final : public segment::PageSpace {
     if (!erased) base::log(base::LogLevel::kWarn, "{}", erased.error().message());
   }
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     return runs_.extend(at, bytes, new_bytes);
   }
 
  private:
   os::Mapping range_;
   FarMemory& memory_;
-  std::mutex mutex_;
-  segment::RunAllocator runs_;  // guarded by mutex_
+  base::Mutex mutex_;
+  segment::RunAllocator runs_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace farheap::share

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "os/boot_clock.hpp"
 #include "os/runtime_threads.hpp"
 
@@ -38,6 +39,7 @@ Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store
 Result<bool> SegmentLeases::has_writer(Store& store) { return StoreLease(store, kFirstLease).is_held(); }
 
 Status SegmentLeases::take_writers(LeaseUse use) {
+  base::LockGuard lock(mutex_);
   mine_ = std::make_unique<StoreLease>(*store_, kFirstLease);
   for (;;) {
     auto held = mine_->is_held();
@@ -81,6 +83,7 @@ Status SegmentLeases::check_nobody_reads() {
 }
 
 Status SegmentLeases::take_readers() {
+  base::LockGuard lock(mutex_);
   for (std::uint64_t reader = 0; reader < kMostReaders && mine_ == nullptr; ++reader) {
     auto lease = std::make_unique<StoreLease>(*store_, block_of(reader));
     auto there = lease->look();
@@ -107,14 +110,14 @@ Status SegmentLeases::take_readers() {
 }
 
 Status SegmentLeases::let_readers_in() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   LeaseRecord next = mine_->record();
   next.use = LeaseUse::kWrites, next.commit = kNobody;
   return mine_->set(std::move(next));
 }
 
 Status SegmentLeases::take(std::uint64_t commit) {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (mine_->record().commit == commit) return {};
   LeaseRecord next = mine_->record();
   next.commit = commit;
@@ -122,7 +125,7 @@ Status SegmentLeases::take(std::uint64_t commit) {
 }
 
 Result<std::uint64_t> SegmentLeases::oldest() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   if (Status looked = look_at_readers(); !looked) return fail(std::move(looked.error()));
   std::uint64_t oldest = kNobody;
   for (const Reader& reader : readers_) {
@@ -188,8 +191,8 @@ Status SegmentLeases::make_sure() { return make_sure(0); }
 Status SegmentLeases::make_sure(std::uint64_t end) {
   constexpr int kTries = 4;
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 16;  // 256 MiB of pages, and two blocks of the map of space
-  if (mine_->is_sure() && end <= reserved_.load()) return {};
-  std::lock_guard lock(mutex_);
+  if (until_when().is_sure() && end <= reserved_.load()) return {};
+  base::LockGuard lock(mutex_);
   for (int i = 0; i < kTries; ++i) {
     if (mine_->is_sure() && end <= reserved_.load()) return {};
     if (!mine_->is_taken()) {
@@ -210,7 +213,7 @@ void SegmentLeases::doubt() {
 }
 
 Result<std::uint64_t> SegmentLeases::blocks() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   StoreLease writers(*store_, kFirstLease);
   auto there = writers.look();
   if (!there) return fail(std::move(there.error()));
@@ -233,15 +236,15 @@ void* SegmentLeases::run(void* leases) {
 }
 
 Status SegmentLeases::beat() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   return mine_->is_taken() ? mine_->renew() : Status{};
 }
 
 // What fails here is found by make_sure(): a server may be back in time.
 void SegmentLeases::keep_beating() {
-  std::unique_lock lock(mutex_);
+  base::LockGuard lock(mutex_);
   while (!stopping_) {
-    if (changed_.wait_for(lock, lease_term() / 4, [&] { return stopping_; })) return;
+    if (changed_.wait_for(mutex_, lease_term() / 4, [&]() FARHEAP_REQUIRES(mutex_) { return stopping_; })) return;
     if (!mine_->is_taken()) return;
     if (Status renewed = mine_->renew(); !renewed) {
       base::log(base::LogLevel::kWarn, "{}", renewed.error().message());
@@ -251,7 +254,7 @@ void SegmentLeases::keep_beating() {
 
 SegmentLeases::~SegmentLeases() {
   {
-    std::lock_guard lock(mutex_);
+    base::LockGuard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
   }
@@ -260,7 +263,7 @@ SegmentLeases::~SegmentLeases() {
 }
 
 void SegmentLeases::forget() {
-  std::lock_guard lock(mutex_);
+  base::LockGuard lock(mutex_);
   mine_->forget();
 }
 
@@ -269,6 +272,7 @@ void SegmentLeases::leave_to_parent() {
   std::construct_at(&mutex_);
   std::construct_at(&changed_);
   beating_ = false;
+  base::LockGuard lock(mutex_);
   mine_->forget();
   (void)mine_.release();
   (void)store_.release();

@@ -39,9 +39,9 @@
 #include <atomic>
 #include <farheap/store.hpp>
 #include <memory>
-#include <mutex>
 
 #include "base/condition.hpp"
+#include "base/mutex.hpp"
 #include "segment/version_leases.hpp"
 #include "share/store_lease.hpp"
 #include "store/deadline.hpp"
@@ -79,7 +79,7 @@ class SegmentLeases final : public segment::VersionLeases {
   // Something was sent, and nobody knows whether it arrived, or will.
   void doubt();
   // Until when this process has its lease for sure.
-  [[nodiscard]] store::Deadline sure_until() const { return store::Deadline::at(mine_->sure_until_ns()); }
+  [[nodiscard]] store::Deadline sure_until() const { return store::Deadline::at(until_when().sure_until_ns()); }
   // Renews it. The thread's, four times in a term.
   [[nodiscard]] Status beat();
   // How many blocks of the store are leases.
@@ -93,10 +93,13 @@ class SegmentLeases final : public segment::VersionLeases {
   SegmentLeases(std::unique_ptr<Store> store, std::string name);
   [[nodiscard]] Status take_writers(LeaseUse use);
   [[nodiscard]] Status take_readers();
-  [[nodiscard]] Status check_nobody_reads();
+  [[nodiscard]] Status check_nobody_reads() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Status start_beating();
   static void* run(void* leases);
   void keep_beating();
+
+  // For is_sure() and sure_until_ns(), which need no lock.
+  [[nodiscard]] const StoreLease& until_when() const { return *mine_.get(); }
 
   // What is known of a reader's block.
   struct Reader {
@@ -106,22 +109,22 @@ class SegmentLeases final : public segment::VersionLeases {
     [[nodiscard]] bool is_taken() const { return version != 0 && record.use != LeaseUse::kNone; }
   };
   // Reads them anew, and ends the leases of those who are gone.
-  [[nodiscard]] Status look_at_readers();
-  [[nodiscard]] Status end_lease_of(std::uint64_t reader);
+  [[nodiscard]] Status look_at_readers() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status end_lease_of(std::uint64_t reader) FARHEAP_REQUIRES(mutex_);
 
   std::unique_ptr<Store> store_;
   const std::string name_;
-  std::mutex mutex_;  // guards all below, and the lease but for is_sure()
+  base::Mutex mutex_;
   base::Condition changed_;
-  std::unique_ptr<StoreLease> mine_;
-  std::array<Reader, kMostReaders> readers_;
+  std::unique_ptr<StoreLease> mine_ FARHEAP_PT_GUARDED_BY(mutex_);
+  std::array<Reader, kMostReaders> readers_ FARHEAP_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> fence_{0};
   std::atomic<std::uint64_t> reserved_{0};
   std::atomic<bool> was_in_doubt_{false};
   bool is_anybody_late_ = false;
   pthread_t thread_{};
   bool beating_ = false;
-  bool stopping_ = false;
+  bool stopping_ FARHEAP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace farheap::share

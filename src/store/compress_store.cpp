@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "store/aligned_buffer.hpp"
 #include "store/batch.hpp"
@@ -150,7 +150,7 @@ class CompressStore final : public Decorator {
   }
 
   // Requires: the block's stripe is held.
-  void replace(Place& place, const Seen& by) {
+  void replace(Place& place, const Seen& by) FARHEAP_REQUIRES(stripes_) {
     const Seen old{place.version.load(), place.sectors.load() >> 16, place.sectors.load() & 0xFFFF};
     if (old.version == 0 && by.version == 0) return;
     // Absent in between, so that nobody pairs one's version with the other's sectors.
@@ -164,7 +164,7 @@ class CompressStore final : public Decorator {
 
   void free(Extent extent) {
     std::optional<Extent> large;
-    std::scoped_lock lock(space_lock_);
+    base::LockGuard lock(space_lock_);
     large = space_.give(extent);
     // Under the lock: once it is dropped, the extent may be taken again.
     if (large) (void)inner_->erase(large->first, large->count).has_value();
@@ -207,10 +207,10 @@ class CompressStore final : public Decorator {
     return run;
   }
 
-  void write(std::vector<Packed>& packed) {
+  void write(std::vector<Packed>& packed) FARHEAP_REQUIRES(stripes_) {
     std::vector<Put> below;
     {
-      std::scoped_lock lock(space_lock_);
+      base::LockGuard lock(space_lock_);
       for (auto& run : packed) {
         if (run.sectors != 0) run.first = space_.take(run.sectors);
       }
@@ -230,7 +230,7 @@ class CompressStore final : public Decorator {
     }
   }
 
-  void settle(Packed& run) {
+  void settle(Packed& run) FARHEAP_REQUIRES(stripes_) {
     std::uint64_t first = run.first;
     std::uint64_t block = run.entry->block;
     for (const auto count : run.counts) {
@@ -360,8 +360,8 @@ class CompressStore final : public Decorator {
   BlockTable<Place> places_;
   std::atomic<Version> next_version_{1};
   std::atomic<std::uint64_t> blocks_{0};
-  ForkLock space_lock_;  // guards space_
-  SectorSpace space_{256 * base::kKiB / kSector};
+  ForkLock space_lock_;
+  SectorSpace space_ FARHEAP_GUARDED_BY(space_lock_){256 * base::kKiB / kSector};
 };
 
 }  // namespace

@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <thread>
+#include <utility>
+
+#include "base/mutex.hpp"
 
 namespace farheap::store {
 namespace {
@@ -183,11 +187,17 @@ bool Trial::needs(Capability one, std::string_view in_words) {
 }
 
 void Trial::note(std::string words) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (faults_.size() < kMostFaults) faults_.push_back(std::move(words));
 }
 
+std::vector<std::string> Trial::take_faults() {
+  const base::LockGuard lock(mutex_);
+  return std::exchange(faults_, {});
+}
+
 ContractAnswer Trial::answer() const {
+  const base::LockGuard lock(mutex_);
   if (!faults_.empty()) return {Verdict::kBroken, faults_};
   if (!why_not_.empty()) return {Verdict::kNotForThisStore, {why_not_}};
   return {};
@@ -230,9 +240,10 @@ Trial::Child Trial::start_child(const std::function<void()>& work) {
   const pid_t process = fork();
   if (process == 0) {
     close(ends[0]);
-    faults_.clear();
+    new (&mutex_) base::Mutex;  // another thread may have had it
+    (void)take_faults();
     work();
-    for (const auto& fault : faults_) write_all(ends[1], fault + "\n");
+    for (const auto& fault : take_faults()) write_all(ends[1], fault + "\n");
     _exit(0);
   }
   close(ends[1]);

@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/contract.hpp"
 
 namespace farheap::store {
@@ -111,13 +111,14 @@ class Trial {
     int words = -1;  // where it writes what it found wrong, a line for each
   };
   void note(std::string words);
+  [[nodiscard]] std::vector<std::string> take_faults();
   [[nodiscard]] Child start_child(const std::function<void()>& work);
   void await(const Child& child);
 
   const ContractSubject& subject_;
   std::unique_ptr<Store> store_;
-  std::mutex mutex_;
-  std::vector<std::string> faults_;
+  mutable base::Mutex mutex_;
+  std::vector<std::string> faults_ FARHEAP_GUARDED_BY(mutex_);
   std::string why_not_;
 };
 

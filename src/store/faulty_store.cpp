@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/batch.hpp"
 #include "store/kinds.hpp"
 
@@ -42,12 +42,12 @@ FaultyStore::FaultyStore(std::unique_ptr<Store> inner, const FaultPlan& plan)
     : Decorator("faulty", std::move(inner)), plan_(plan) {}
 
 void FaultyStore::set_plan(const FaultPlan& plan) {
-  std::scoped_lock lock(plan_lock_);
+  base::LockGuard lock(plan_lock_);
   plan_ = plan;
 }
 
 FaultPlan FaultyStore::plan() {
-  std::scoped_lock lock(plan_lock_);
+  base::LockGuard lock(plan_lock_);
   return plan_;
 }
 
@@ -156,7 +156,7 @@ Result<std::int64_t> FaultyStore::add(std::string_view counter, std::int64_t del
 }
 
 void FaultyStore::remember(std::uint64_t block) {
-  std::scoped_lock lock(before_lock_);
+  base::LockGuard lock(before_lock_);
   const auto [at, is_first] = before_.try_emplace(block);
   if (!is_first) return;
   std::vector<std::byte> bytes(limits().block_bytes);
@@ -165,7 +165,7 @@ void FaultyStore::remember(std::uint64_t block) {
 }
 
 void FaultyStore::forget_some(Dice& dice) {
-  std::scoped_lock lock(before_lock_);
+  base::LockGuard lock(before_lock_);
   std::erase_if(before_, [&](const auto& one) {
     if (dice.next() % 2 == 0) return false;  // it waits for the next sync
     if (one.second) {
@@ -188,7 +188,7 @@ Status FaultyStore::sync() {
   }
   Status done = inner_->sync();
   if (done) {
-    std::scoped_lock lock(before_lock_);
+    base::LockGuard lock(before_lock_);
     before_.clear();
   }
   return done;

@@ -57,10 +57,11 @@ class FaultyStore final : public Decorator {
   void remember(std::uint64_t block);
   void forget_some(Dice& dice);
 
-  ForkLock plan_lock_;  // guards plan_
-  FaultPlan plan_;
-  ForkLock before_lock_;                                                   // guards before_
-  std::map<std::uint64_t, std::optional<std::vector<std::byte>>> before_;  // blocks that were put since the last sync
+  ForkLock plan_lock_;
+  FaultPlan plan_ FARHEAP_GUARDED_BY(plan_lock_);
+  ForkLock before_lock_;
+  // Blocks that were put since the last sync.
+  std::map<std::uint64_t, std::optional<std::vector<std::byte>>> before_ FARHEAP_GUARDED_BY(before_lock_);
   std::atomic<std::uint64_t> entries_{0};
   std::atomic<std::uint64_t> faults_{0};
 };

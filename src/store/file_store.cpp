@@ -32,7 +32,7 @@ os::IoRequest FileStore::request(const Put& entry) const {
           .bytes = entry.from.size()};
 }
 
-Outcome FileStore::settle(const os::IoRequest& io, const char*& why) const {
+Outcome outcome_of(const os::IoRequest& io, const char*& why) {
   if (io.error == 0 && io.done == io.bytes) return Outcome::kOk;
   if (io.error == 0) {
     why = "the file was cut off behind our back";

@@ -30,6 +30,9 @@ using OpenScratchFile = std::function<Result<std::unique_ptr<FileDevice>>()>;
 [[nodiscard]] std::unique_ptr<Store> make_kept_file_store(std::string place, std::unique_ptr<FileDevice> device,
                                                           std::unique_ptr<SideTable> table);
 
+// Of a finished request; where it failed, `why` is set.
+[[nodiscard]] Outcome outcome_of(const os::IoRequest& io, const char*& why);
+
 // What both have in common.
 class FileStore : public Store {
  public:
@@ -50,8 +53,6 @@ class FileStore : public Store {
   [[nodiscard]] std::size_t blocks_in(std::size_t bytes) const { return bytes / limits_.block_bytes; }
   [[nodiscard]] os::IoRequest request(const Get& entry) const;  // `file` is the device's to fill in
   [[nodiscard]] os::IoRequest request(const Put& entry) const;
-  // Turns a finished request into an outcome; remembers the reason of the last failure for the Status.
-  [[nodiscard]] Outcome settle(const os::IoRequest& io, const char*& why) const;
 
   template <class Entry, class Together>
   [[nodiscard]] Status in_groups(std::span<Entry> batch, Together together);

@@ -11,11 +11,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_safety.hpp"
+
 namespace farheap::store {
 
-class ForkLock {
+class FARHEAP_CAPABILITY("lock") ForkLock {
  public:
-  void lock() {
+  void lock() FARHEAP_ACQUIRE() {
     const std::int32_t me = getpid();
     std::int32_t seen = holder_.load(std::memory_order_relaxed);
     for (;;) {
@@ -27,7 +29,7 @@ class ForkLock {
       }
     }
   }
-  void unlock() {
+  void unlock() FARHEAP_RELEASE() {
     holder_.store(0, std::memory_order_release);
     holder_.notify_all();
   }

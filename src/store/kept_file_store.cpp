@@ -154,7 +154,7 @@ class KeptFileStore final : public FileStore {
       os::IoRequest io = request(entry);
       device_->run({&io, 1});
       std::atomic_thread_fence(std::memory_order_acquire);
-      entry.outcome = settle(io, why);
+      entry.outcome = outcome_of(io, why);
       if (look(entry).mark == seen.mark) return;
     }
     entry.outcome = Outcome::kFailed;
@@ -172,7 +172,7 @@ class KeptFileStore final : public FileStore {
     if (!wants_bytes(entry, look(entry))) return;
     os::IoRequest io = request(entry);
     device_->run({&io, 1});
-    entry.outcome = settle(io, why);
+    entry.outcome = outcome_of(io, why);
   }
 
   void get_together(std::span<Get> batch, const char*& why) override {
@@ -196,7 +196,7 @@ class KeptFileStore final : public FileStore {
       if (look(*entries[i]).mark != marks[i]) {
         get_alone(*entries[i], why);
       } else {
-        entries[i]->outcome = settle(requests[i], why);
+        entries[i]->outcome = outcome_of(requests[i], why);
       }
     }
   }
@@ -264,7 +264,7 @@ class KeptFileStore final : public FileStore {
     auto carry_out = [&] {
       device_->run({requests, count});
       for (std::size_t i = 0; i < count; ++i) {
-        entries[i]->outcome = settle(requests[i], why);
+        entries[i]->outcome = outcome_of(requests[i], why);
         finish(*entries[i]);
       }
       count = 0;

@@ -16,10 +16,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/block_table.hpp"
 #include "store/contents.hpp"
 #include "store/sealed_store.hpp"
@@ -164,7 +164,7 @@ class KeptSeals final : public SealedStore<Sealer> {
     auto* state = groups_.make(group);
     if (state == nullptr) return false;
     if (state->load(std::memory_order_acquire) != Group::kNotRead) return true;
-    std::scoped_lock lock(groups_lock_);
+    base::LockGuard lock(groups_lock_);
     if (state->load() != Group::kNotRead) return true;
     std::vector<std::byte> bytes(block_bytes_);
     Get side{.block = side_block(group), .into = bytes};
@@ -189,7 +189,7 @@ class KeptSeals final : public SealedStore<Sealer> {
     return true;
   }
 
-  bool prepare(std::uint64_t first, std::size_t count) override {
+  bool prepare(std::uint64_t first, std::size_t count) override FARHEAP_REQUIRES(stripes_) {
     if (!read_groups(first, count)) return false;
     for (std::size_t i = 0; i < count; ++i) {
       if (table_.make(first + i) == nullptr) return false;
@@ -198,8 +198,8 @@ class KeptSeals final : public SealedStore<Sealer> {
   }
 
   // Before the first side block of a group is written, the counters tell of it.
-  bool count_groups(std::uint64_t first, std::uint64_t count) {
-    std::scoped_lock lock(groups_lock_);
+  bool count_groups(std::uint64_t first, std::uint64_t count) FARHEAP_REQUIRES(stripes_) {
+    base::LockGuard lock(groups_lock_);
     bool ok = true;
     each_part(first, count, [&](std::uint64_t block, std::uint64_t) {
       const auto group = block / per_group_;
@@ -217,8 +217,7 @@ class KeptSeals final : public SealedStore<Sealer> {
     return ok;
   }
 
-  // Requires: groups_lock_ is held.
-  Status write_sides(std::span<const std::uint64_t> groups) {
+  Status write_sides(std::span<const std::uint64_t> groups) FARHEAP_REQUIRES(groups_lock_) {
     std::vector<std::byte> bytes(groups.size() * block_bytes_);
     std::vector<Put> sides;
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -240,9 +239,9 @@ class KeptSeals final : public SealedStore<Sealer> {
     return {};
   }
 
-  // A write that failed, or a crash, left two seals: the one that fits becomes the newer, so that it stays. Requires:
-  // the stripes are held. False if it cannot be looked at.
-  bool leave_the_right_seal(std::uint64_t block) {
+  // A write that failed, or a crash, left two seals: the one that fits becomes the newer, so that it stays. False
+  // if it cannot be looked at.
+  bool leave_the_right_seal(std::uint64_t block) FARHEAP_REQUIRES(stripes_) {
     auto* record = table_.find(block);
     const Seal before = record->before.get();
     if (before == Seal{}) return true;
@@ -256,7 +255,7 @@ class KeptSeals final : public SealedStore<Sealer> {
     return true;
   }
 
-  bool leave_the_right_seals(std::span<const Put> entries) {
+  bool leave_the_right_seals(std::span<const Put> entries) FARHEAP_REQUIRES(stripes_) {
     for (const auto& entry : entries) {
       for (std::size_t i = 0; i < blocks_in(entry.from.size()); ++i) {
         if (!leave_the_right_seal(entry.block + i)) return false;
@@ -266,8 +265,8 @@ class KeptSeals final : public SealedStore<Sealer> {
   }
 
   // The new seals, the old ones behind them, in memory and on the device.
-  Status announce(std::span<const Put> entries, std::span<const Seal> seals) {
-    std::scoped_lock lock(groups_lock_);
+  Status announce(std::span<const Put> entries, std::span<const Seal> seals) FARHEAP_REQUIRES(stripes_) {
+    base::LockGuard lock(groups_lock_);
     std::vector<std::uint64_t> groups;
     for (const auto& entry : entries) {
       each_part(entry.block, blocks_in(entry.from.size()), [&](std::uint64_t block, std::uint64_t) {
@@ -285,7 +284,7 @@ class KeptSeals final : public SealedStore<Sealer> {
     return write_sides(groups);
   }
 
-  void put_inner(std::span<Put> entries, std::span<const Seal> seals) override {
+  void put_inner(std::span<Put> entries, std::span<const Seal> seals) override FARHEAP_REQUIRES(stripes_) {
     if (!leave_the_right_seals(entries) || !announce(entries, seals)) {
       for (auto& entry : entries) entry.outcome = Outcome::kFailed;
       return;
@@ -320,7 +319,7 @@ class KeptSeals final : public SealedStore<Sealer> {
   Status leave_one_seal() {
     // All stripes: nobody is between announcing and writing.
     Stripes::Guard guard(stripes_, ~std::uint64_t{0});
-    std::scoped_lock lock(groups_lock_);
+    base::LockGuard lock(groups_lock_);
     std::vector<std::uint64_t> groups;
     for (std::uint64_t group = 0; group < groups_.end(); ++group) {
       auto* state = groups_.find(group);

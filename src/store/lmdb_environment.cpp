@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <list>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "os/named_file.hpp"
 #include "store/failed_sync.hpp"
@@ -29,15 +30,15 @@ struct Open {
   Status synced;  // the first that failed
 };
 
-ForkLock open_lock;  // guards open_ones; held while one is opened or closed
-std::list<Open>& open_ones() {
+ForkLock open_lock;  // held while one is opened, closed or made durable
+std::list<Open>& open_ones() FARHEAP_REQUIRES(open_lock) {
   static auto* const ones = new std::list<Open>;  // stores may be closed as late as they like
   return *ones;
 }
 
 // LMDB opens what is there, follows links and cuts what it takes for its lock file: so it finds two files that are
 // ours. Requires: this process does not have them open, for it would lose its locks on them.
-Result<struct stat> prepare_files(const std::string& path) {
+Result<struct stat> prepare_files(const std::string& path) FARHEAP_REQUIRES(open_lock) {
   constexpr std::uint32_t kLockMagic = 0xBEEFC0DE;
   const auto data = os::open_own_file(path, 0600, kWhat);
   if (!data) return fail(data.error());
@@ -87,7 +88,7 @@ Error lmdb_error(int error, std::string what, std::string subject) {
 }
 
 void CloseEnvironment::operator()(MDB_env* env) const {
-  std::lock_guard lock(open_lock);
+  base::LockGuard lock(open_lock);
   const auto one = std::ranges::find(open_ones(), env, &Open::env);
   if (--one->users != 0) return;
   mdb_env_close(env);
@@ -96,7 +97,7 @@ void CloseEnvironment::operator()(MDB_env* env) const {
 
 // The pages of its trees are written once: what a sync that failed has lost, no later one would write.
 Status sync_environment(const Environment& env, const std::string& subject) {
-  std::lock_guard lock(open_lock);
+  base::LockGuard lock(open_lock);
   const auto one = std::ranges::find(open_ones(), env.get(), &Open::env);
   if (!one->synced) return one->synced;
   const int error = mdb_env_sync(env.get(), 1);
@@ -105,7 +106,7 @@ Status sync_environment(const Environment& env, const std::string& subject) {
 }
 
 Result<Environment> open_environment(const std::string& path, unsigned flags, const std::string& subject) {
-  std::lock_guard lock(open_lock);
+  base::LockGuard lock(open_lock);
   struct stat named{};
   if (stat(path.c_str(), &named) == 0) {
     for (Open& one : open_ones()) {

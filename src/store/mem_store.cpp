@@ -9,10 +9,10 @@
 #include <atomic>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <new>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "base/units.hpp"
 #include "store/batch.hpp"
 #include "store/contents.hpp"
@@ -28,8 +28,8 @@ struct Block {
 };
 
 struct Shard {
-  std::mutex mutex;  // guards all below
-  std::unordered_map<std::uint64_t, Block> blocks;
+  base::Mutex mutex;
+  std::unordered_map<std::uint64_t, Block> blocks FARHEAP_GUARDED_BY(mutex);
 };
 
 class MemStore final : public Store, public CopiedByFork {
@@ -62,7 +62,7 @@ class MemStore final : public Store, public CopiedByFork {
 
   Outcome get_part(std::uint64_t block, std::size_t offset, std::span<std::byte> into) override {
     auto& shard = shard_of(block);
-    std::scoped_lock lock(shard.mutex);
+    base::LockGuard lock(shard.mutex);
     const auto found = shard.blocks.find(block);
     if (found == shard.blocks.end()) return Outcome::kAbsent;
     std::memcpy(into.data(), found->second.bytes.get() + offset, into.size());
@@ -73,7 +73,7 @@ class MemStore final : public Store, public CopiedByFork {
   const std::byte* find_in_memory(std::uint64_t first, std::size_t count) override {
     if (count != 1) return nullptr;
     auto& shard = shard_of(first);
-    std::scoped_lock lock(shard.mutex);
+    base::LockGuard lock(shard.mutex);
     const auto found = shard.blocks.find(first);
     return found == shard.blocks.end() ? nullptr : found->second.bytes.get();
   }
@@ -92,14 +92,14 @@ class MemStore final : public Store, public CopiedByFork {
     if (count > 64 * kShards * kNeighbours) return erase_by_walking(first, count);
     for (std::uint64_t block = first; block - first < count; ++block) {
       auto& shard = shard_of(block);
-      std::scoped_lock lock(shard.mutex);
+      base::LockGuard lock(shard.mutex);
       blocks_.fetch_sub(shard.blocks.erase(block));
     }
     return {};
   }
 
   Result<std::int64_t> add(std::string_view counter, std::int64_t delta) override {
-    std::scoped_lock lock(counters_mutex_);
+    base::LockGuard lock(counters_mutex_);
     auto& value = counters_[std::string(counter)];
     value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(delta));
     return value;
@@ -112,7 +112,7 @@ class MemStore final : public Store, public CopiedByFork {
   Result<std::vector<BlockRun>> runs_from(std::uint64_t first) override {
     std::vector<std::uint64_t> numbers;
     for (auto& shard : shards_) {
-      std::scoped_lock lock(shard.mutex);
+      base::LockGuard lock(shard.mutex);
       for (const auto& [number, block] : shard.blocks) {
         if (number >= first) numbers.push_back(number);
       }
@@ -124,7 +124,7 @@ class MemStore final : public Store, public CopiedByFork {
   }
 
   Result<std::vector<NamedCounter>> counters() override {
-    std::scoped_lock lock(counters_mutex_);
+    base::LockGuard lock(counters_mutex_);
     std::vector<NamedCounter> all;
     for (const auto& [name, value] : counters_) all.push_back({name, value});
     return all;
@@ -138,7 +138,7 @@ class MemStore final : public Store, public CopiedByFork {
 
   void get_one(Get& entry, std::size_t index) {
     auto& shard = shard_of(entry.block + index);
-    std::scoped_lock lock(shard.mutex);
+    base::LockGuard lock(shard.mutex);
     const auto found = shard.blocks.find(entry.block + index);
     if (found == shard.blocks.end()) {
       entry.outcome = Outcome::kAbsent;
@@ -155,7 +155,7 @@ class MemStore final : public Store, public CopiedByFork {
 
   void put_one(Put& entry, std::size_t index) {
     auto& shard = shard_of(entry.block + index);
-    std::scoped_lock lock(shard.mutex);
+    base::LockGuard lock(shard.mutex);
     const auto found = shard.blocks.find(entry.block + index);
     const Version present = found == shard.blocks.end() ? 0 : found->second.version;
     if (entry.expected && *entry.expected != present) {
@@ -172,7 +172,7 @@ class MemStore final : public Store, public CopiedByFork {
     entry.version = block->version = next_version_.fetch_add(1);
   }
 
-  Block* new_block(Shard& shard, std::uint64_t number) try {
+  Block* new_block(Shard& shard, std::uint64_t number) FARHEAP_REQUIRES(shard.mutex) try {
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(limits_.block_bytes);
     auto& block = shard.blocks[number];
     block.bytes = std::move(bytes);
@@ -184,7 +184,7 @@ class MemStore final : public Store, public CopiedByFork {
 
   Status erase_by_walking(std::uint64_t first, std::uint64_t count) {
     for (auto& shard : shards_) {
-      std::scoped_lock lock(shard.mutex);
+      base::LockGuard lock(shard.mutex);
       blocks_.fetch_sub(std::erase_if(shard.blocks, [&](auto& pair) { return pair.first - first < count; }));
     }
     return {};
@@ -199,8 +199,8 @@ class MemStore final : public Store, public CopiedByFork {
   std::array<Shard, kShards> shards_;
   std::atomic<Version> next_version_{1};
   std::atomic<std::uint64_t> blocks_{0};
-  std::mutex counters_mutex_;  // guards all below
-  std::map<std::string, std::int64_t> counters_;
+  base::Mutex counters_mutex_;
+  std::map<std::string, std::int64_t> counters_ FARHEAP_GUARDED_BY(counters_mutex_);
 };
 
 }  // namespace

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/block_table.hpp"
 #include "store/sealed_store.hpp"
 
@@ -25,14 +25,14 @@ class ScratchSeals final : public SealedStore<Sealer> {
  private:
   void get_inner(std::span<Get> batch) override { get_in_pieces(*this->inner_, batch); }
 
-  bool prepare(std::uint64_t first, std::size_t count) override {
+  bool prepare(std::uint64_t first, std::size_t count) override FARHEAP_REQUIRES(this->stripes_) {
     for (std::size_t i = 0; i < count; ++i) {
       if (table_.make(first + i) == nullptr) return false;
     }
     return true;
   }
 
-  void put_inner(std::span<Put> entries, std::span<const Seal> seals) override {
+  void put_inner(std::span<Put> entries, std::span<const Seal> seals) override FARHEAP_REQUIRES(this->stripes_) {
     put_in_pieces(*this->inner_, entries);
     for (const auto& entry : entries) {
       const auto count = this->blocks_in(entry.from.size());
@@ -43,7 +43,7 @@ class ScratchSeals final : public SealedStore<Sealer> {
 
   void remember(std::uint64_t block, const Seal& seal, Outcome outcome) {
     if (outcome == Outcome::kConflict) return;
-    std::scoped_lock lock(doubts_lock_);
+    base::LockGuard lock(doubts_lock_);
     if (outcome != Outcome::kOk) {
       // The old bytes or the new ones: nobody knows, and whichever they are, they are right.
       doubts_.emplace_back(block, seal);
@@ -58,7 +58,7 @@ class ScratchSeals final : public SealedStore<Sealer> {
     const auto* record = table_.find(block);
     std::vector<Seal> seals;
     if (any_doubt_.load(std::memory_order_acquire)) {
-      std::scoped_lock lock(doubts_lock_);
+      base::LockGuard lock(doubts_lock_);
       for (const auto& doubt : doubts_) {
         if (doubt.first == block) seals.push_back(doubt.second);
       }
@@ -69,8 +69,9 @@ class ScratchSeals final : public SealedStore<Sealer> {
   }
 
   BlockTable<SealRecord<Seal>> table_;
-  mutable ForkLock doubts_lock_;                        // guards doubts_
-  std::vector<std::pair<std::uint64_t, Seal>> doubts_;  // rare: writes that failed or whose answer never came
+  mutable ForkLock doubts_lock_;
+  // Rare: writes that failed or whose answer never came.
+  std::vector<std::pair<std::uint64_t, Seal>> doubts_ FARHEAP_GUARDED_BY(doubts_lock_);
   std::atomic<bool> any_doubt_{false};
 };
 

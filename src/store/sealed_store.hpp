@@ -119,10 +119,10 @@ class SealedStore : public Decorator {
 
   // Reads as the store below has it; every entry gets its outcome.
   virtual void get_inner(std::span<Get> batch) = 0;
-  // Requires: the stripes are held. False if there is no room for the seals of these blocks.
-  [[nodiscard]] virtual bool prepare(std::uint64_t first, std::size_t count) = 0;
+  // False if there is no room for the seals of these blocks. Requires: their stripes are held.
+  [[nodiscard]] virtual bool prepare(std::uint64_t first, std::size_t count) FARHEAP_REQUIRES(stripes_) = 0;
   // Requires: the stripes are held; all are prepared; `seals` has one for each block of `entries`, in order.
-  virtual void put_inner(std::span<Put> entries, std::span<const Seal> seals) = 0;
+  virtual void put_inner(std::span<Put> entries, std::span<const Seal> seals) FARHEAP_REQUIRES(stripes_) = 0;
   // Opens the block with whichever seal it may have.
   [[nodiscard]] virtual bool open_block(std::uint64_t block, std::span<std::byte> bytes) const = 0;
 
@@ -161,7 +161,8 @@ class SealedStore : public Decorator {
   }
 
   // The entries that can be written, as they go below; the others are out of space.
-  std::vector<Put> seal_all(std::span<Put> batch, const std::optional<AlignedBuffer>& room, std::vector<Seal>& seals) {
+  std::vector<Put> seal_all(std::span<Put> batch, const std::optional<AlignedBuffer>& room, std::vector<Seal>& seals)
+      FARHEAP_REQUIRES(stripes_) {
     std::vector<Put> entries;
     auto session = sealer_.start();
     std::size_t used = 0;
@@ -183,7 +184,8 @@ class SealedStore : public Decorator {
     return entries;
   }
 
-  void put_and_answer(std::span<Put> batch, std::vector<Put> entries, std::span<const Seal> seals) {
+  void put_and_answer(std::span<Put> batch, std::vector<Put> entries, std::span<const Seal> seals)
+      FARHEAP_REQUIRES(stripes_) {
     put_inner(entries, seals);
     auto next = entries.begin();
     for (auto& entry : batch) {

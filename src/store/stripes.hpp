@@ -2,7 +2,8 @@
 //
 // Locks for runs of blocks: a run takes the stripes that its blocks fall into, always in one order.
 //
-// Thread-safety: locks; free again in a forked child.
+// Thread-safety: locks; free again in a forked child. To clang they are one lock: it knows whether a guard is there,
+// not for which blocks.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@
 
 namespace farheap::store {
 
-class Stripes {
+class FARHEAP_CAPABILITY("stripes") Stripes {
  public:
   static constexpr std::uint64_t kBlocks = 64;  // neighbours in one stripe
 
@@ -26,12 +27,12 @@ class Stripes {
     return mask;
   }
 
-  class Guard {
+  class FARHEAP_SCOPED_CAPABILITY Guard {
    public:
-    Guard(Stripes& stripes, std::uint64_t mask) : stripes_(stripes), mask_(mask) {
+    Guard(Stripes& stripes, std::uint64_t mask) FARHEAP_ACQUIRE(stripes) : stripes_(stripes), mask_(mask) {
       for (auto left = mask_; left != 0; left &= left - 1) stripes_.locks_[std::countr_zero(left)].lock();
     }
-    ~Guard() {
+    ~Guard() FARHEAP_RELEASE() {
       for (auto left = mask_; left != 0; left &= left - 1) stripes_.locks_[std::countr_zero(left)].unlock();
     }
     Guard(const Guard&) = delete;

@@ -80,26 +80,26 @@ TEST(SystemCall, AnswersAsTheCLibraryDoes) {
 }
 
 TEST(Condition, GivesUpAtTheMoment) {
-  std::mutex mutex;
+  Mutex mutex;
   Condition condition;
-  std::unique_lock lock(mutex);
+  const LockGuard lock(mutex);
   const auto start = Clock::now();
-  EXPECT_FALSE(condition.wait_for(lock, 20ms, [] { return false; }));
+  EXPECT_FALSE(condition.wait_for(mutex, 20ms, [] { return false; }));
   EXPECT_GE(Clock::now() - start, 20ms);
-  EXPECT_TRUE(lock.owns_lock());
-  EXPECT_TRUE(condition.wait_for(lock, -1s, [] { return true; }));
-  EXPECT_FALSE(condition.wait_for(lock, -1s, [] { return false; }));
+  std::thread([&] { EXPECT_FALSE(mutex.try_lock()); }).join();
+  EXPECT_TRUE(condition.wait_for(mutex, -1s, [] { return true; }));
+  EXPECT_FALSE(condition.wait_for(mutex, -1s, [] { return false; }));
 }
 
 // Two threads hand a ball to and fro, and each is told by the other alone.
 TEST(Condition, NobodyWaitsForEver) {
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   int turn = 0;
   const auto play = [&](int me) {
     for (int i = 0; i < 10'000; ++i) {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return turn == me; });
+      const LockGuard lock(mutex);
+      while (turn != me) changed.wait(mutex);
       turn = 1 - me;
       changed.notify_one();
     }
@@ -111,18 +111,18 @@ TEST(Condition, NobodyWaitsForEver) {
 }
 
 TEST(Condition, TellsAll) {
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   bool is_open = false;
   std::thread waiting[4];
   for (auto& one : waiting) {
     one = std::thread([&] {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return is_open; });
+      const LockGuard lock(mutex);
+      while (!is_open) changed.wait(mutex);
     });
   }
   {
-    std::lock_guard lock(mutex);
+    const LockGuard lock(mutex);
     is_open = true;
   }
   changed.notify_all();

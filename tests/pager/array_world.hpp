@@ -248,6 +248,7 @@ class MapBacking : public Backing {
     return {};
   }
   void forget(PageRun run) override {
+    if (at_forget) at_forget();
     std::lock_guard lock(mutex_);
     if (holding_) return held_.push_back(run);
     for (std::uint32_t i = 0; i < run.count; ++i) pages_.erase(run.first + i);
@@ -280,6 +281,7 @@ class MapBacking : public Backing {
 
   std::atomic<std::uint64_t> pages_written{0};
   std::atomic<std::uint64_t> shown_at_rest{0};
+  std::function<void()> at_forget;  // set before anything is forgotten
 
  private:
   void pause() {

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
+#include <memory>
 #include <string>
 
 #include "random_program.hpp"
@@ -92,6 +94,40 @@ TEST(PagerFork, AChildHasNoFaultsOfItsParentAtTheDoor) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// The pager's mutex was held while the backing was told that pages are zeros: faults waited until its books, or a block
+// of them in the store, were at hand.
+TEST(PagerLocks, NobodyWaitsForABackingThatForgets) {
+  for (const bool vanish : {false, true}) {
+    World world({.pages = 512, .memory_pages = 100});
+    std::vector<std::thread> asking;
+    std::atomic<unsigned> forgotten{0}, kept_waiting{0};
+    world.backing.at_forget = [&] {  // by the evictor alone
+      ++forgotten;
+      if (kept_waiting != 0) return;
+      auto has_answer = std::make_shared<std::promise<void>>();
+      auto answer = has_answer->get_future();
+      asking.emplace_back([&world, has_answer] {
+        (void)world.pager->has_changes();
+        has_answer->set_value();
+      });
+      if (answer.wait_for(std::chrono::seconds(10)) != std::future_status::ready) ++kept_waiting;
+    };
+    Program program(world, 512);
+    std::vector<PageBytes> buffer(512);
+    // Zeros that leave as such, or pages that are gone behind the pager's back.
+    for (PageNumber page = 0; page < 512; ++page) {
+      if (vanish) program.write(page, page + 1, buffer[0].data());
+      program.read(page, buffer[0].data());
+      if (vanish && page % 8 == 0) world.view.vanish(page);
+    }
+    world.stop();
+    for (auto& thread : asking) thread.join();
+    EXPECT_GT(forgotten, 0u);
+    EXPECT_EQ(kept_waiting, 0u);
+    EXPECT_EQ(world.view.broken_rules, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The repository keeps its laws, and the checks of the laws see planted violations."""
 
+import json
 import pathlib
+import shutil
 import tempfile
 import unittest
 
 import environment_law
 import include_law
 import licence_lines
+import lock_law
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -26,6 +29,44 @@ class Repository(unittest.TestCase):
 
     def test_licence_lines(self):
         self.assertEqual(list(licence_lines.violations(ROOT)), [])
+
+    def test_lock_law(self):
+        self.assertEqual(list(lock_law.violations(ROOT)), [])
+
+
+GUARDED = """#include "base/mutex.hpp"
+struct Counter {
+  void add() { %s }
+  int add_held() FARHEAP_REQUIRES(mutex) { return ++value; }
+  farheap::base::Mutex mutex;
+  int value FARHEAP_GUARDED_BY(mutex) = 0;
+};
+"""
+
+
+@unittest.skipUnless(shutil.which(lock_law.CLANG), f"there is no {lock_law.CLANG}")
+class Locks(unittest.TestCase):
+    """What clang refuses, by the flags of `./dev lint`."""
+
+    def said_of(self, body):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "counter.cpp"
+            source.write_text(GUARDED % body, encoding="utf-8")
+            return lock_law.clang_says(source, ["-std=c++20", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"])
+
+    def test_an_access_with_its_lock(self):
+        for body in ("farheap::base::LockGuard lock(mutex); ++value; add_held();",
+                     "farheap::base::UniqueLock lock(mutex); ++value; lock.unlock(); lock.lock(); ++value;",
+                     "mutex.lock(); ++value; { farheap::base::Without unlocked(mutex); } ++value; mutex.unlock();"):
+            self.assertEqual(self.said_of(body), "", body)
+
+    def test_an_access_without_its_lock(self):
+        for body in ("++value;", "add_held();", "farheap::base::UniqueLock lock(mutex); lock.unlock(); ++value;",
+                     "farheap::base::LockGuard lock(mutex); farheap::base::Without unlocked(mutex); ++value;"):
+            self.assertIn("requires holding mutex 'mutex'", self.said_of(body), body)
+
+    def test_a_lock_that_is_not_given_back(self):
+        self.assertIn("still held at the end of function", self.said_of("mutex.lock();"))
 
 
 class Planted(unittest.TestCase):
@@ -91,6 +132,36 @@ class Planted(unittest.TestCase):
         for line in ('auto x = std::getenv("X");', 'auto x = secure_getenv ("X");', "extern char** environ;"):
             self.write("src/store/file.cpp", line + "\n")
             self.assertEqual(len(list(environment_law.violations(self.root))), 1, line)
+
+    def test_a_lock_that_clang_cannot_check(self):
+        self.write("src/base/mutex.hpp", "std::mutex mutex_;\n")
+        self.write("src/store/file.cpp", "// std::mutex would be wrong\nstd::condition_variable_any told;\n")
+        self.assertEqual(list(lock_law.violations(self.root)), [])
+        for line in ("std::mutex mutex_;", "mutable std::shared_mutex gate;", "std::lock_guard lock(mutex_);",
+                     "using Lock = std::unique_lock<Mutex>;", "std::condition_variable told;"):
+            self.write("src/store/file.cpp", line + "\n")
+            self.assertEqual(len(list(lock_law.violations(self.root))), 1, line)
+
+    def test_a_source_is_looked_at_again_when_what_it_includes_has_changed(self):
+        self.write("src/base/thread_safety.hpp", "")
+        self.write("src/base/mutex.hpp", '#include "base/thread_safety.hpp"\n')
+        self.write("src/store/a.hpp", '#include "base/mutex.hpp"\n')
+        self.write("src/store/a.cpp", '#include "store/a.hpp"\n')
+        self.write("src/store/b.cpp", '#include "base/mutex.hpp"\n')
+        self.write("src/store/knows_no_lock.cpp", "")
+        root = self.root.resolve()
+        names = ("a.cpp", "b.cpp", "knows_no_lock.cpp")
+        entries = [{"file": str(root / "src/store" / name), "directory": str(root), "command": f"c++ -DX -c {name}"}
+                   for name in names]
+        self.write("compile_commands.json", json.dumps(entries))
+
+        def chosen(changed):
+            return {path.name: options for path, options, _ in lock_law.sources(root, root, changed)}
+
+        self.assertEqual(chosen(None), {"a.cpp": ["-DX"], "b.cpp": ["-DX"]})
+        self.assertEqual(set(chosen([root / "src/store/a.hpp"])), {"a.cpp"})
+        self.assertEqual(set(chosen([root / "src/base/mutex.hpp"])), {"a.cpp", "b.cpp"})
+        self.assertEqual(set(chosen([])), set())
 
     def test_a_file_without_licence(self):
         for path in self.root.rglob("*.hpp"):

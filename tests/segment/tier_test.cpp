@@ -100,7 +100,10 @@ TEST(Tier, AnOfferedPageStaysBelow) {
 TEST(Tier, AFlushWritesWhatIsOnlyHereAndKeepsIt) {
   TierWorld world;
   for (PageNumber page = 0; page < 200; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));
-  ASSERT_TRUE(world.tier->flush());
+  ASSERT_TRUE(world.tier->begin_flush());
+  ASSERT_TRUE(world.write(300, page_of(300)));
+  EXPECT_FALSE(world.has(300)) << "read back before the flush ends, it would be nowhere below";
+  world.tier->end_flush();
   for (PageNumber page = 0; page < 200; ++page) {
     ASSERT_EQ(world.below.page(page), page_of(page + 1));
     ASSERT_TRUE(world.has(page));
@@ -164,15 +167,24 @@ TEST(Tier, EveryPageIsWhatWasWrittenLast) {
   constexpr std::uint64_t kThreads = 3, kEach = 1200;
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> wrong = 0, near = 0;
+  std::atomic<std::uint64_t> steps = 0;
   std::thread flusher([&] {
-    while (!stop) (void)world.tier->flush();
+    for (std::uint64_t flushed_at = 0; !stop;) {
+      if (steps < flushed_at + 1000) {
+        std::this_thread::yield();
+        continue;
+      }
+      flushed_at = steps;
+      (void)world.tier->begin_flush();
+      world.tier->end_flush();
+    }
   });
   std::vector<std::thread> threads;
   for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       std::mt19937_64 random(thread);
       std::vector<std::uint64_t> stored(kEach, 0);  // 0: not there
-      for (int step = 0; step < 12'000; ++step) {
+      for (int step = 0; step < 12'000; ++step, ++steps) {
         const std::uint64_t at = random() % kEach;
         const PageNumber page = thread * kEach + at;
         if (random() % 16 == 0) {

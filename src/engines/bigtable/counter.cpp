@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "engines/space/lost_races.hpp"
 
 namespace farheap::engines::bigtable {
@@ -53,7 +54,7 @@ Answer<std::string> Counters::read(const std::string& key) {
 Answer<std::int64_t> Counters::add(std::string_view counter, std::int64_t delta) {
   const auto key = space_.keys().counter(counter);
   if (delta == 0) return read(key).map([](const std::string& cell) { return value_in(cell); });
-  const std::lock_guard one_at_a_time(mutex_);
+  const base::LockGuard one_at_a_time(mutex_);
   if (cells_.size() >= kMostRemembered) cells_.clear();
   return add_to(cells_[key], key, delta);
 }

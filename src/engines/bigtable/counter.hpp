@@ -10,12 +10,12 @@
 // Thread-safety: any thread.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engines/bigtable/space.hpp"
 
 namespace farheap::engines::bigtable {
@@ -30,13 +30,14 @@ class Counters {
   [[nodiscard]] Answer<std::vector<NamedCounter>> all();
 
  private:
-  [[nodiscard]] Answer<std::int64_t> add_to(std::string& cell, const std::string& key, std::int64_t delta);
+  [[nodiscard]] Answer<std::int64_t> add_to(std::string& cell, const std::string& key, std::int64_t delta)
+      FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] Answer<std::string> read(const std::string& key);
 
   Space& space_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   // What each was last, as a first guess: a wrong one costs a request.
-  std::unordered_map<std::string, std::string> cells_;
+  std::unordered_map<std::string, std::string> cells_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace farheap::engines::bigtable

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "store/private_file.hpp"
 
 namespace farheap::engines::etcd {
@@ -146,7 +147,7 @@ Error Client::error(const grpc::Status& status, std::string what) const {
 
 void Client::prepare(grpc::ClientContext& context) {
   if (login_.user.empty()) return;
-  const std::lock_guard lock(token_mutex_);
+  const base::LockGuard lock(token_mutex_);
   if (!token_.empty()) context.AddMetadata("token", token_);
 }
 
@@ -156,7 +157,7 @@ grpc::Status Client::authenticate() {
   request.set_password(std::string(login_.password.view()));
   api::AuthenticateResponse response;
   {
-    const std::lock_guard lock(token_mutex_);
+    const base::LockGuard lock(token_mutex_);
     token_.clear();
   }
   auto status = ask([&](Member& member, grpc::ClientContext& context) {
@@ -166,7 +167,7 @@ grpc::Status Client::authenticate() {
   if (status.ok() && response.token().size() > kLongestToken) {
     return {grpc::StatusCode::DATA_LOSS, "the token is longer than tokens are"};
   }
-  const std::lock_guard lock(token_mutex_);
+  const base::LockGuard lock(token_mutex_);
   if (status.ok()) token_ = response.token();
   return status;
 }

@@ -10,11 +10,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engines/grpc/server_client.hpp"
 #include "store/secrets.hpp"
 
@@ -99,8 +99,8 @@ class Client final : public ServerClient {
   std::atomic<std::size_t> current_{0};
   std::atomic<bool> is_hurrying_{false};
   std::atomic<std::size_t> hurried_{0};  // attempts that failed since
-  std::mutex token_mutex_;
-  std::string token_;
+  base::Mutex token_mutex_;
+  std::string token_ FARHEAP_GUARDED_BY(token_mutex_);
 };
 
 }  // namespace farheap::engines::etcd

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/mutex.hpp"
 #include "engines/etcd/rounds.hpp"
 #include "engines/space/lost_races.hpp"
 
@@ -27,7 +28,7 @@ std::int64_t value_of(const api::RangeResponse& found) {
 Answer<std::int64_t> Counters::add(std::string_view counter, std::int64_t delta) {
   const auto key = space_.keys().counter(counter);
   if (delta == 0) return read(key);
-  const std::lock_guard one_at_a_time(mutex_);
+  const base::LockGuard one_at_a_time(mutex_);
   if (counters_.size() >= kMostRemembered) counters_.clear();
   return add_to(counters_[key], key, delta);
 }

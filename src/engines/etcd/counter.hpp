@@ -5,12 +5,12 @@
 // Thread-safety: any thread.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engines/etcd/space.hpp"
 
 namespace farheap::engines::etcd {
@@ -29,12 +29,13 @@ class Counters {
     std::int64_t revision = 0;  // of its key; 0: absent
   };
   [[nodiscard]] Answer<std::int64_t> read(const std::string& key);
-  [[nodiscard]] Answer<std::int64_t> add_to(Counter& counter, const std::string& key, std::int64_t delta);
+  [[nodiscard]] Answer<std::int64_t> add_to(Counter& counter, const std::string& key, std::int64_t delta)
+      FARHEAP_REQUIRES(mutex_);
 
   Space& space_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   // What each was last, as a first guess: a wrong one is answered with the truth.
-  std::unordered_map<std::string, Counter> counters_;
+  std::unordered_map<std::string, Counter> counters_ FARHEAP_GUARDED_BY(mutex_);
 };
 
 }  // namespace farheap::engines::etcd

@@ -4,6 +4,7 @@
 // goes away when its program is killed; and it has etcd forget the past, which it would keep until it is full.
 #include <algorithm>
 
+#include "base/mutex.hpp"
 #include "engines/etcd/space.hpp"
 
 namespace farheap::engines::etcd {
@@ -38,7 +39,7 @@ grpc::Status Space::keep_lease() {
 }
 
 void Space::has_written(std::size_t bytes) {
-  const std::lock_guard lock(work_mutex_);
+  const base::LockGuard lock(work_mutex_);
   written_ += bytes;
   if (written_ < kHistoryBytes) return;
   written_ = 0;
@@ -50,9 +51,9 @@ void Space::has_written(std::size_t bytes) {
 void Space::work(const std::stop_token& stop) {
   const auto every = std::chrono::seconds(lease_seconds_ / 4);
   auto next = std::chrono::steady_clock::now() + every;
-  std::unique_lock lock(work_mutex_);
+  base::UniqueLock lock(work_mutex_);
   while (!stop.stop_requested()) {
-    work_now_.wait_until(lock, stop, next, [&] { return compact_to_ != 0; });
+    work_now_.wait_until(lock, stop, next, [&]() FARHEAP_REQUIRES(work_mutex_) { return compact_to_ != 0; });
     if (stop.stop_requested()) return;
     const auto to = std::exchange(compact_to_, 0);
     lock.unlock();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 
 namespace farheap::engines::etcd {
@@ -54,7 +55,9 @@ Answer<std::optional<Found>> Space::find() {
   if (found->kvs_size() == 0) return std::optional<Found>();
   made_at_ = found->kvs(0).create_revision();
   cluster_ = found->header().cluster_id();
-  revision_ = mark_ = found->header().revision();
+  revision_ = found->header().revision();
+  const base::LockGuard lock(work_mutex_);
+  mark_ = revision_;
   return Found{found->kvs(0).value()};
 }
 
@@ -111,7 +114,7 @@ Space::Told Space::told_by(const api::TxnResponse& failed, std::int64_t fence) {
   // Only this handle moves its fence: an attempt to move it came late, another thread has moved it, or its lease was
   // not kept while nothing could be reached.
   if (there != 0) {
-    const std::lock_guard lock(fence_mutex_);
+    const base::LockGuard lock(fence_mutex_);
     if (there > fence_) fence_ = there;
     return Told::kFenceMoved;
   }
@@ -133,7 +136,7 @@ bool Space::believe_answer(const api::ResponseHeader& header, std::int64_t befor
 }
 
 grpc::Status Space::move_fence(std::int64_t from, Attempts& attempts) {
-  const std::lock_guard lock(fence_mutex_);
+  const base::LockGuard lock(fence_mutex_);
   if (fence_ != from) return {};
   api::TxnRequest request;
   *request.add_compare() = made_at(keys_.about(), made_at_);

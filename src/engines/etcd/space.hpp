@@ -15,10 +15,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engines/etcd/client.hpp"
 #include "engines/etcd/registry.hpp"
 #include "engines/space/slots.hpp"
@@ -99,18 +99,18 @@ class Space final : public ServerSpace {
   std::atomic<std::int64_t> lease_{0};
   std::int64_t made_at_ = 0;  // the revision at which the description was made
   std::atomic<std::int64_t> fence_{0};
-  std::mutex fence_mutex_;
+  base::Mutex fence_mutex_;  // held by who changes fence_
   std::uint64_t cluster_ = 0;
   std::atomic<std::int64_t> revision_{0};
   std::atomic<std::uint64_t> stamp_{1};
   StampSlots slots_;
 
-  std::mutex work_mutex_;
+  base::Mutex work_mutex_;
   std::condition_variable_any work_now_;
-  std::size_t written_ = 0;      // since the mark
-  std::int64_t mark_ = 0;        // a revision of the past
-  std::int64_t compact_to_ = 0;  // 0: nothing to do
-  std::jthread working_;         // keeps the lease, compacts
+  std::size_t written_ FARHEAP_GUARDED_BY(work_mutex_) = 0;      // since the mark
+  std::int64_t mark_ FARHEAP_GUARDED_BY(work_mutex_) = 0;        // a revision of the past
+  std::int64_t compact_to_ FARHEAP_GUARDED_BY(work_mutex_) = 0;  // 0: nothing to do
+  std::jthread working_;                                         // keeps the lease, compacts
 };
 
 }  // namespace farheap::engines::etcd

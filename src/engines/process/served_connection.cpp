@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "engines/process/slot_answer.hpp"
 
 namespace farheap::engines {
@@ -36,7 +37,8 @@ bool is_sound(int file, std::size_t bytes) {
 
 ServedConnection::~ServedConnection() {
   stop();
-  std::unique_lock(starting_).unlock();  // one that was being started is there; none is any more
+  starting_.lock();  // one that was being started is there; none is any more
+  starting_.unlock();
   for (auto& worker : workers_) worker.join();
   if (waiting_ >= 0) close(waiting_);
   if (memory_.address() != nullptr) munmap(memory_.address(), memory_.bytes());
@@ -58,7 +60,7 @@ Status ServedConnection::attach(int file, std::size_t data_bytes, Store& engine)
   if (at == MAP_FAILED) return fail(errno_error(why, kWhat, "farheap-engines"));
   memory_ = SharedMemory(static_cast<std::byte*>(at), data_bytes);
   engine_ = &engine;
-  std::scoped_lock lock(starting_);
+  base::LockGuard lock(starting_);
   start_worker();
   return {};
 }
@@ -85,7 +87,6 @@ void ServedConnection::leaving(int waiting) {
 
 int ServedConnection::take_waiting() { return std::exchange(waiting_, -1); }
 
-// Requires: starting_ is held.
 void ServedConnection::start_worker() {
   workers_.emplace_back([this] { work(); });
 }
@@ -144,7 +145,7 @@ void ServedConnection::call_another() {
   SharedHead& head = memory_.head();
   if (!is_any_asked() || head.looking.load() != 0) return;
   if (head.asleep.load() != 0) return futex_wake(head.doorbell, 1);
-  std::scoped_lock lock(starting_);
+  base::LockGuard lock(starting_);
   if (workers_.size() < kMostWorkers && !stopping_.load()) start_worker();
 }
 

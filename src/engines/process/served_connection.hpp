@@ -9,11 +9,11 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/beside/protocol.hpp"
 #include "store/spin.hpp"
 
@@ -49,7 +49,7 @@ class ServedConnection {
   static constexpr std::size_t kMostWorkers = 8;
 
   void work();
-  void start_worker();
+  void start_worker() FARHEAP_REQUIRES(starting_);
   [[nodiscard]] std::optional<std::uint32_t> next_question();
   [[nodiscard]] std::optional<std::uint32_t> claim();
   [[nodiscard]] bool is_any_asked() const;
@@ -65,8 +65,8 @@ class ServedConnection {
   std::atomic<bool> stopping_{false};
   store::Spin spin_;
   std::atomic<std::int64_t> idle_since_ns_{0};
-  std::mutex starting_;
-  std::vector<std::thread> workers_;
+  base::Mutex starting_;
+  std::vector<std::thread> workers_ FARHEAP_GUARDED_BY(starting_);
 };
 
 }  // namespace farheap::engines

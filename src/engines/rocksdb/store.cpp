@@ -17,9 +17,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 #include "base/units.hpp"
 #include "base/uri_path.hpp"
@@ -171,7 +171,7 @@ class RocksDbStore final : public Store {
   [[nodiscard]] std::size_t count_of(std::size_t bytes) const { return bytes / limits_.block_bytes; }
   [[nodiscard]] Outcome take_block(Get& entry, std::size_t index, const rocksdb::Slice& value);
   [[nodiscard]] rocksdb::Status read_version(std::uint64_t block, Version& version);
-  [[nodiscard]] rocksdb::Status put_one(Put& entry, rocksdb::WriteBatch& together);
+  [[nodiscard]] rocksdb::Status put_one(Put& entry, rocksdb::WriteBatch& together) FARHEAP_REQUIRES(stripes_);
 
   std::string place_;
   RocksDbFolder folder_;
@@ -182,7 +182,7 @@ class RocksDbStore final : public Store {
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
   store::Stripes stripes_;  // around what reads a version before it writes
-  std::mutex counting_;
+  base::Mutex counting_;    // held while a counter is read and written
   std::atomic<Version> next_version_{base::random_number() >> 1 | 1};
 };
 
@@ -308,7 +308,7 @@ Status RocksDbStore::erase(std::uint64_t first, std::uint64_t count) {
 // ---- everything else
 
 Result<std::int64_t> RocksDbStore::add(std::string_view counter, std::int64_t delta) {
-  const std::scoped_lock lock(counting_);
+  const base::LockGuard lock(counting_);
   const std::string key = "c" + std::string(counter);
   std::uint64_t value = 0;
   rocksdb::PinnableSlice found;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engines/space/health.hpp"
 
+#include "base/mutex.hpp"
+
 namespace farheap::engines {
 
 Status ServerHealth::check(const std::function<Status()>& verify) {
@@ -8,7 +10,7 @@ Status ServerHealth::check(const std::function<Status()>& verify) {
   if (watch_ == nullptr) return {};
   watch_->look();
   if (watch_->is_verified()) return {};
-  const std::lock_guard one_verifies(verify_mutex_);
+  const base::LockGuard one_verifies(verify_mutex_);
   if (is_lost_) return lost({});
   if (watch_->is_verified()) return {};
   const auto breaks = watch_->breaks();
@@ -18,7 +20,7 @@ Status ServerHealth::check(const std::function<Status()>& verify) {
 }
 
 Status ServerHealth::lost(std::string what) {
-  const std::lock_guard lock(lost_mutex_);
+  const base::LockGuard lock(lost_mutex_);
   if (!is_lost_) lost_ = std::move(what);
   is_lost_ = true;
   return fail(ErrorCode::kCorrupt, "cannot go on with the store", subject_, lost_,
@@ -27,7 +29,7 @@ Status ServerHealth::lost(std::string what) {
 
 void Heartbeat::start(std::chrono::milliseconds every, std::function<void()> beat) {
   thread_ = std::jthread([this, every, beat = std::move(beat)](const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+    base::UniqueLock lock(mutex_);
     for (;;) {
       now_.wait_for(lock, stop, every, [] { return false; });
       if (stop.stop_requested()) return;

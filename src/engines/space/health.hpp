@@ -11,10 +11,10 @@
 #include <condition_variable>
 #include <farheap/result.hpp>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "engines/grpc/channel.hpp"
 
 namespace farheap::engines {
@@ -34,9 +34,9 @@ class ServerHealth {
  private:
   std::string subject_;
   ConnectionWatch* watch_;
-  std::mutex verify_mutex_;
-  std::mutex lost_mutex_;
-  std::string lost_;  // empty while all is well
+  base::Mutex verify_mutex_;  // held by the one who verifies, before the next
+  base::Mutex lost_mutex_;
+  std::string lost_ FARHEAP_GUARDED_BY(lost_mutex_);  // empty while all is well
   std::atomic<bool> is_lost_{false};
 };
 
@@ -47,7 +47,7 @@ class Heartbeat {
   void stop();
 
  private:
-  std::mutex mutex_;
+  base::Mutex mutex_;  // for the wait alone; held while it beats
   std::condition_variable_any now_;
   std::jthread thread_;
 };

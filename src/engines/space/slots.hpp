@@ -7,8 +7,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace farheap::engines {
 
@@ -27,24 +28,27 @@ class StampSlots {
     StampSlots& slots_;
     std::size_t number_;
   };
-  [[nodiscard]] bool any_used() const { return count_ > 0; }
+  [[nodiscard]] bool any_used() const {
+    const base::LockGuard lock(mutex_);
+    return count_ > 0;
+  }
 
  private:
   [[nodiscard]] std::size_t take() {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     if (free_.empty()) return count_++;
     const auto number = free_.back();
     free_.pop_back();
     return number;
   }
   void give(std::size_t number) {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     free_.push_back(number);
   }
 
-  std::mutex mutex_;
-  std::vector<std::size_t> free_;
-  std::size_t count_ = 0;
+  mutable base::Mutex mutex_;
+  std::vector<std::size_t> free_ FARHEAP_GUARDED_BY(mutex_);
+  std::size_t count_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace farheap::engines

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/mutex.hpp"
+
 namespace farheap::engines::spanner {
 namespace {
 
@@ -40,7 +42,7 @@ Sessions::~Sessions() {
 Answer<Sessions::Lease> Sessions::take(std::chrono::system_clock::time_point deadline) {
   std::uint64_t age = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const base::LockGuard lock(mutex_);
     age = age_;
     if (!free_.empty()) {
       auto name = std::move(free_.back());
@@ -59,12 +61,12 @@ Answer<Sessions::Lease> Sessions::take(std::chrono::system_clock::time_point dea
 }
 
 void Sessions::give_back(std::string name, std::uint64_t age) {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   if (age == age_ && free_.size() < kMostFreeSessions) free_.push_back(std::move(name));
 }
 
 void Sessions::forget_all() {
-  const std::lock_guard lock(mutex_);
+  const base::LockGuard lock(mutex_);
   free_.clear();
   ++age_;
 }
@@ -136,8 +138,12 @@ Answer<std::vector<Row>> Client::query(api::ExecuteSqlRequest request) {
 // ---- transactions
 
 grpc::Status Client::transact(const Fill& fill) {
-  std::unique_lock turn(turn_, std::defer_lock);
-  if (is_emulator()) turn.lock();
+  if (!is_emulator()) return transact_now(fill);
+  const base::LockGuard turn(turn_);
+  return transact_now(fill);
+}
+
+grpc::Status Client::transact_now(const Fill& fill) {
   auto attempts = writing_attempts();
   for (;;) {
     const auto status = try_transaction(fill, attempts);

@@ -10,10 +10,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "engines/grpc/google_place.hpp"
 #include "engines/grpc/server_client.hpp"
 #include "engines/spanner/rows.hpp"
@@ -53,9 +53,9 @@ class Sessions {
   void give_back(std::string name, std::uint64_t age);
   api::Spanner::Stub& stub_;
   std::string database_;
-  std::mutex mutex_;
-  std::vector<std::string> free_;
-  std::uint64_t age_ = 0;  // counts forget_all()
+  base::Mutex mutex_;
+  std::vector<std::string> free_ FARHEAP_GUARDED_BY(mutex_);
+  std::uint64_t age_ FARHEAP_GUARDED_BY(mutex_) = 0;  // counts forget_all()
 };
 
 // A read-write transaction that is under way.
@@ -101,10 +101,11 @@ class Client final : public ServerClient {
  private:
   template <class Ask>
   [[nodiscard]] Answer<std::vector<Row>> rows_from(Ask ask_once);
+  [[nodiscard]] grpc::Status transact_now(const Fill& fill);
   [[nodiscard]] grpc::Status try_transaction(const Fill& fill, Attempts& attempts);
 
   GooglePlace place_;
-  std::mutex turn_;  // an emulator carries out one transaction at a time, and refuses the others
+  base::Mutex turn_;  // an emulator carries out one transaction at a time, and refuses the others
   std::unique_ptr<api::Spanner::Stub> stub_;
   std::unique_ptr<Sessions> sessions_;
 };

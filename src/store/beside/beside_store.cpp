@@ -8,9 +8,9 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "store/batch.hpp"
 #include "store/beside/gets.hpp"
 #include "store/beside/process.hpp"
@@ -102,7 +102,7 @@ Result<Connection*> BesideStore::connection() {
 }
 
 Result<Connection*> BesideStore::renew(Connection* seen) {
-  std::scoped_lock lock(renewing_);
+  base::LockGuard lock(renewing_);
   Connection* const now = current_.load(std::memory_order_acquire);
   if (now != seen) return now;  // another thread was first
   const bool is_parents = now->owner() != getpid();

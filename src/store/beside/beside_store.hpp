@@ -66,7 +66,7 @@ class BesideStore final : public Store {
   Status ask_plainly(const PlainQuestion& question, bool may_repeat, PlainAnswer* answer = nullptr);
   [[nodiscard]] bool has_not_happened(std::span<const Put> batch);
   [[nodiscard]] Result<Connection*> renew(Connection* seen);
-  [[nodiscard]] Result<std::unique_ptr<Connection>> start_again();
+  [[nodiscard]] Result<std::unique_ptr<Connection>> start_again() FARHEAP_REQUIRES(renewing_);
 
   Opening opening_;
   std::string description_;
@@ -74,9 +74,9 @@ class BesideStore final : public Store {
   Limits limits_;
   int starter_;  // the process that may start engines
   std::atomic<Connection*> current_;
-  ForkLock renewing_;  // guards connections_; held by who changes current_
-  std::vector<std::unique_ptr<Connection>>
-      connections_;                         // those of ended processes too: threads may still look at them
+  ForkLock renewing_;  // held by who changes current_
+  // Those of ended processes too: threads may still look at them.
+  std::vector<std::unique_ptr<Connection>> connections_ FARHEAP_GUARDED_BY(renewing_);
   std::atomic<std::uint64_t> notified_{0};  // one bit a number
 };
 

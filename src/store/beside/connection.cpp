@@ -9,9 +9,9 @@
 
 #include <bit>
 #include <cerrno>
-#include <mutex>
 
 #include "base/inside_runtime.hpp"
+#include "base/mutex.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::store::beside {
@@ -50,7 +50,7 @@ Result<Received> Connection::exchange(std::string_view message, int descriptor) 
 }
 
 Result<std::string> Connection::ask(std::string_view message, int descriptor) {
-  std::scoped_lock lock(messages_);
+  base::LockGuard lock(messages_);
   auto answer = exchange(message, descriptor);
   if (!answer) return fail(std::move(answer.error()));
   Reader reader(answer->bytes);
@@ -61,7 +61,7 @@ Result<std::string> Connection::ask(std::string_view message, int descriptor) {
 }
 
 Result<std::vector<StoreListing>> Connection::ask_for_listings(std::string_view message) {
-  std::scoped_lock lock(messages_);
+  base::LockGuard lock(messages_);
   std::vector<StoreListing> all;
   std::size_t bytes = 0;
   auto answer = exchange(message, -1);

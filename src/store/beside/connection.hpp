@@ -62,7 +62,7 @@ class Connection {
   bool check_ended();
 
  private:
-  [[nodiscard]] Result<Received> exchange(std::string_view message, int descriptor);
+  [[nodiscard]] Result<Received> exchange(std::string_view message, int descriptor) FARHEAP_REQUIRES(messages_);
   [[nodiscard]] bool sleep_until_answered(std::uint32_t index);
 
   int socket_;

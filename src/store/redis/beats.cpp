@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "store/redis/keys.hpp"
 
 namespace farheap::store::redis {
@@ -19,7 +20,7 @@ std::int64_t now_s() {
 }  // namespace
 
 Beat& Beats::make(std::string_view key, std::string_view lane) {
-  std::lock_guard guard(lock_);
+  base::LockGuard guard(lock_);
   Beat& beat = beats_.emplace_back();
   beat.key = beside(key, "beat", lane);
   beat.slot = slot_of(beat.key);

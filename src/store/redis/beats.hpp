@@ -27,11 +27,11 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "store/fork_lock.hpp"
 #include "store/redis/replies.hpp"
 #include "store/redis/requests.hpp"
@@ -53,7 +53,7 @@ class Beats {
   // Those whose slot satisfies `here`, that were acknowledged, and not seen on these contents.
   [[nodiscard]] std::vector<Beat*> unseen(std::uint64_t contents, const auto& here) {
     std::vector<Beat*> found;
-    std::lock_guard guard(lock_);
+    base::LockGuard guard(lock_);
     for (Beat& beat : beats_) {
       if (beat.acknowledged.load() != 0 && beat.seen_on.load() != contents && here(beat.slot) && !is_old(beat)) {
         found.push_back(&beat);
@@ -71,8 +71,8 @@ class Beats {
  private:
   [[nodiscard]] static bool is_old(const Beat& beat);
 
-  ForkLock lock_;          // guards all below
-  std::list<Beat> beats_;  // do not move
+  ForkLock lock_;
+  std::list<Beat> beats_ FARHEAP_GUARDED_BY(lock_);  // do not move
 };
 
 }  // namespace farheap::store::redis

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "os/boot_clock.hpp"
 #include "os/fork_mark.hpp"
 #include "os/runtime_threads.hpp"
@@ -27,26 +27,26 @@ struct Hearts {
   }
 
   void add(Heart& heart) {
-    const std::lock_guard guard(lock);
+    const base::LockGuard guard(lock);
     hearts.push_back(&heart);
     start_thread();
     ring();
   }
   void remove(Heart& heart) {
-    const std::lock_guard guard(lock);
+    const base::LockGuard guard(lock);
     std::erase(hearts, &heart);
     heart.beat_ = nullptr;
   }
   // Without the lock where there is a thread: it may be the one that asks, and have the lock.
   void renew() {
     if (!mark.is_gone()) return;
-    const std::lock_guard guard(lock);
+    const base::LockGuard guard(lock);
     start_thread();
   }
 
  private:
-  // Requires: the lock. Once in a process's life.
-  void start_thread() {
+  // Once in a process's life.
+  void start_thread() FARHEAP_REQUIRES(lock) {
     if (has_thread && !mark.is_gone()) return;
     has_thread = true;
     mark.set();
@@ -62,7 +62,7 @@ struct Hearts {
   // Beats where it is due, and says when to look again.
   std::int64_t beat() {
     constexpr std::int64_t kHour = std::int64_t{3600} * 1'000'000'000;
-    const std::lock_guard guard(lock);
+    const base::LockGuard guard(lock);
     std::int64_t next = os::boot_clock_ns() + kHour;
     for (Heart* const heart : hearts) {
       if (os::boot_clock_ns() >= heart->next_ns_) {
@@ -85,9 +85,9 @@ struct Hearts {
     }
   }
 
-  ForkLock lock;  // guards hearts and has_thread
-  std::vector<Heart*> hearts;
-  bool has_thread = false;  // here, or (the mark is gone) in the parent
+  ForkLock lock;
+  std::vector<Heart*> hearts FARHEAP_GUARDED_BY(lock);
+  bool has_thread FARHEAP_GUARDED_BY(lock) = false;  // here, or (the mark is gone) in the parent
   os::ForkMark mark;
   std::atomic<std::uint32_t> bell{0};
 };

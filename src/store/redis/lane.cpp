@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 
 namespace farheap::store::redis {
@@ -41,7 +40,7 @@ void Lanes::give_back(unsigned number) {
 // The parent goes on with its connections. What another thread of it was using is in no state to be looked at: it stays
 // as it is, and open.
 void Lanes::renew_in_child() {
-  std::lock_guard guard(lock_);
+  base::LockGuard guard(lock_);
   if (!mark_.is_gone()) return;
   for (unsigned number = 0; number < kMost; ++number) {
     if (taken_[number].load()) (void)lanes_[number].release();

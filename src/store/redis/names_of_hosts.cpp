@@ -13,8 +13,8 @@
 #include <atomic>
 #include <cstring>
 #include <map>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "os/boot_clock.hpp"
 #include "os/fork_mark.hpp"
 #include "os/runtime_threads.hpp"
@@ -69,7 +69,7 @@ class Names {
   }
 
   std::vector<HostAddress> look_up(const Address& host, std::chrono::nanoseconds patience, std::string& why) {
-    const std::lock_guard guard(lock_);
+    const base::LockGuard guard(lock_);
     take_answer();
     Known& known = known_[host.text()];
     if (os::boot_clock_ns() >= known.fresh_until_ns) {
@@ -82,11 +82,11 @@ class Names {
     return known.answer.found;
   }
   void forget(const Address& host) {
-    const std::lock_guard guard(lock_);
+    const base::LockGuard guard(lock_);
     known_[host.text()].fresh_until_ns = 0;
   }
   void renew() {
-    const std::lock_guard guard(lock_);
+    const base::LockGuard guard(lock_);
     if (has_thread_) (void)start_thread();
   }
 
@@ -97,8 +97,8 @@ class Names {
     std::int64_t fresh_until_ns = 0;
   };
 
-  // Requires: the lock, for all that follows but run(). False: there is no thread.
-  bool start_thread() {
+  // False: there is no thread.
+  bool start_thread() FARHEAP_REQUIRES(lock_) {
     if (has_thread_ && !mark_.is_gone()) return true;
     state_.store(kIdle);  // what was asked in the parent is answered there
     mark_.set();
@@ -106,7 +106,7 @@ class Names {
   }
 
   // False: the answer to an earlier question is not there yet, and may never be.
-  bool ask(const Address& host) {
+  bool ask(const Address& host) FARHEAP_REQUIRES(lock_) {
     // The first time who asks does it: paging begins in the middle of a program's malloc(), whose lock another thread
     // would wait for.
     Known& known = known_[host.text()];
@@ -123,7 +123,7 @@ class Names {
     return true;
   }
 
-  void wait(std::int64_t until_ns) {
+  void wait(std::int64_t until_ns) FARHEAP_REQUIRES(lock_) {
     while (state_.load() == kAsked) {
       const std::int64_t left = until_ns - os::boot_clock_ns();
       if (left <= 0) return;
@@ -132,7 +132,7 @@ class Names {
     }
   }
 
-  void take_answer() {
+  void take_answer() FARHEAP_REQUIRES(lock_) {
     if (mark_.is_gone() || state_.load() != kAnswered) return;
     Known& known = known_[asked_.text()];
     if (!answer_.found.empty() || known.answer.found.empty()) known.answer = std::move(answer_);
@@ -155,9 +155,9 @@ class Names {
     }
   }
 
-  ForkLock lock_;  // guards all below, but what is the thread's
-  std::map<std::string, Known> known_;
-  bool has_thread_ = false;  // here, or (the mark is gone) in the parent
+  ForkLock lock_;
+  std::map<std::string, Known> known_ FARHEAP_GUARDED_BY(lock_);
+  bool has_thread_ FARHEAP_GUARDED_BY(lock_) = false;  // here, or (the mark is gone) in the parent
   os::ForkMark mark_;
   std::atomic<std::uint32_t> state_{kIdle};
   Address asked_;  // the thread's while it is asked

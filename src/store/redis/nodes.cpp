@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace farheap::store::redis {
 namespace {
@@ -19,12 +20,12 @@ Nodes::Nodes(const Place& place) : is_cluster_(place.is_cluster()) {
 }
 
 Address Nodes::address(unsigned node) const {
-  std::lock_guard guard(lock_);
+  base::LockGuard guard(lock_);
   return addresses_[node];
 }
 
 unsigned Nodes::number_of(const Address& address) {
-  std::lock_guard guard(lock_);
+  base::LockGuard guard(lock_);
   const auto found = std::ranges::find(addresses_, address);
   if (found != addresses_.end()) return static_cast<unsigned>(found - addresses_.begin());
   if (addresses_.size() == kMost) return kNobody;

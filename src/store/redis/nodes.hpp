@@ -43,8 +43,8 @@ class Nodes {
   bool is_cluster_;
   std::atomic<unsigned> count_{0};
   std::atomic<unsigned> changes_{0};
-  mutable ForkLock lock_;  // of the addresses
-  std::vector<Address> addresses_;
+  mutable ForkLock lock_;
+  std::vector<Address> addresses_ FARHEAP_GUARDED_BY(lock_);
   std::atomic<std::uint16_t> owners_[kSlots];
 };
 

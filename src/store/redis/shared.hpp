@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/random_number.hpp"
 #include "store/redis/beats.hpp"
 #include "store/redis/heart.hpp"
@@ -33,27 +33,27 @@ struct Suspect {
 class Suspects {
  public:
   void add(Suspect suspect) {
-    std::lock_guard guard(lock_);
+    base::LockGuard guard(lock_);
     all_.push_back(std::move(suspect));
     count_.store(all_.size());
   }
   [[nodiscard]] bool none() const { return count_.load(std::memory_order_acquire) == 0; }
   [[nodiscard]] std::vector<Suspect> of(unsigned node) {
     std::vector<Suspect> found;
-    std::lock_guard guard(lock_);
+    base::LockGuard guard(lock_);
     std::ranges::copy_if(all_, std::back_inserter(found), [&](const Suspect& one) { return one.node == node; });
     return found;
   }
   void remove(const Suspect& gone) {
-    std::lock_guard guard(lock_);
+    base::LockGuard guard(lock_);
     std::erase_if(all_, [&](const Suspect& one) { return one.client_id == gone.client_id && one.node == gone.node; });
     count_.store(all_.size());
   }
 
  private:
-  ForkLock lock_;  // guards all below; count_ is read without it
-  std::atomic<std::size_t> count_{0};
-  std::vector<Suspect> all_;
+  ForkLock lock_;
+  std::atomic<std::size_t> count_{0};  // of all_: read without the lock
+  std::vector<Suspect> all_ FARHEAP_GUARDED_BY(lock_);
 };
 
 struct Shared {
@@ -84,13 +84,14 @@ struct Shared {
 
   // What the server lost: every call fails from now on.
   void lose(std::string what) {
-    std::lock_guard guard(lock_);
+    base::LockGuard guard(lock_);
     if (is_lost_.load()) return;
     loss_ = std::move(what);
     is_lost_.store(true, std::memory_order_release);
   }
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
   [[nodiscard]] Error loss() const {
+    base::LockGuard guard(lock_);
     return {ErrorCode::kCorrupt, "the store lost what it had acknowledged", place.shown, loss_,
             "go back to what was kept elsewhere; docs/stores.md says how a server keeps what it acknowledges"};
   }
@@ -102,8 +103,8 @@ struct Shared {
   std::atomic<std::uint64_t> numbers_{first_number()};
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> may_expire_{true};
-  ForkLock lock_;  // guards all below
-  std::string loss_;
+  mutable ForkLock lock_;
+  std::string loss_ FARHEAP_GUARDED_BY(lock_);  // set once, before is_lost_
 };
 
 }  // namespace farheap::store::redis
