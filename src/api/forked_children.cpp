@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "api/open_heaps.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::api {
@@ -36,6 +37,7 @@ class ForkWatchers {
                    [] {
                      all().mutex_.unlock();
                      os::leave_parents_descriptors();
+                     OpenHeaps::all().forget_parents();  // before one of them is opened here
                      for (ForkWatcher* const one : std::vector(all().watchers_)) one->is_forked_child();
                    });
   }
