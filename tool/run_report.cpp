@@ -40,7 +40,7 @@ constexpr const char* kFiguresOfProcesses[] = {
     "faults",           "faults_fresh",        "faults_probation", "faults_store",
     "faults_waited",    "guard_fetches",       "bytes_read",       "bytes_written",
     "bytes_read_ahead", "pages_dropped_clean", "stall_seconds",    "stall_no_room_seconds",
-    "store_full_waits", "used_again_bytes"};
+    "store_full_waits", "used_again_bytes",    "faults_packed"};
 
 // What to do where a store was full. Where it is another program's, df shows nothing of it.
 std::string room_in(const std::string& store) {
@@ -113,6 +113,7 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.faults_store = counters.faults_store;
   summary.faults_waited = counters.faults_waited;
   summary.guard_fetches = counters.guard_fetches;
+  summary.faults_packed = counters.faults_packed;
   summary.bytes_read = counters.bytes_read;
   summary.bytes_written = counters.bytes_written;
   summary.bytes_read_ahead = counters.bytes_read_ahead;
@@ -166,7 +167,7 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
   }
   for (const std::uint64_t faults :
        {summary.faults, summary.faults_fresh, summary.faults_probation, summary.faults_store, summary.faults_waited,
-        summary.guard_fetches, summary.pages_dropped_clean, summary.store_full_waits}) {
+        summary.guard_fetches, summary.faults_packed, summary.pages_dropped_clean, summary.store_full_waits}) {
     if (beyond(faults, kMostFaults * work)) return fmt::format("{} faults in {:.1f} s", faults, seconds);
   }
   for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts}) {
@@ -233,9 +234,10 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
                               format_size(summary.budget_bytes), counted(summary.processes, "process", "processes"),
                               summary.paging_processes));
   if (summary.paging_processes != 0) {
-    lines.push_back(fmt::format("{}: {} first touches, {} still in memory, {} from the store, {} already on their way",
-                                counted(summary.faults, "fault", "faults"), summary.faults_fresh,
-                                summary.faults_probation, summary.faults_store, summary.faults_waited));
+    lines.push_back(fmt::format(
+        "{}: {} first touches, {} still in memory ({} of them compressed), {} from the store, {} already on their way",
+        counted(summary.faults, "fault", "faults"), summary.faults_fresh, summary.faults_probation,
+        summary.faults_packed, summary.faults_store, summary.faults_waited));
     if (summary.guard_fetches != 0) {
       lines.push_back(fmt::format("guards found {} of the faults, and fetched in the program's own threads",
                                   summary.guard_fetches));
@@ -323,6 +325,7 @@ std::string report_json(const RunSummary& summary) {
       {"faults_store", summary.faults_store},
       {"faults_waited", summary.faults_waited},
       {"guard_fetches", summary.guard_fetches},
+      {"faults_packed", summary.faults_packed},
       {"bytes_read", summary.bytes_read},
       {"bytes_written", summary.bytes_written},
       {"bytes_read_ahead", summary.bytes_read_ahead},

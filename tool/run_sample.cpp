@@ -38,6 +38,7 @@ CounterValues counter_values(const base::RunCounters& counters) {
   values.peak_bytes = counters.peak_bytes.load();
   values.failed_starts = counters.failed_starts.load();
   values.guard_fetches = counters.guard_fetches.load();
+  values.faults_packed = counters.faults_packed.load();
   return values;
 }
 

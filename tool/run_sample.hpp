@@ -36,6 +36,7 @@ struct CounterValues {
   std::uint64_t peak_bytes = 0;
   std::uint64_t failed_starts = 0;
   std::uint64_t guard_fetches = 0;
+  std::uint64_t faults_packed = 0;
   // They only grow.
   [[nodiscard]] bool not_below(const CounterValues& earlier) const;
 };

@@ -33,6 +33,7 @@ constexpr CounterName kCounterNames[] = {
     {"peak_bytes", &CounterValues::peak_bytes},
     {"failed_starts", &CounterValues::failed_starts},
     {"guard_fetches", &CounterValues::guard_fetches, true},
+    {"faults_packed", &CounterValues::faults_packed, true},
 };
 static_assert(std::size(kCounterNames) * sizeof(std::uint64_t) == sizeof(CounterValues));
 

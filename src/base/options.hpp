@@ -88,6 +88,8 @@ using Log = LogLevel;
     "While faults follow each other closely, keep processors that are free from falling asleep")                        \
   X(Percent, probation, "10", false,                                                                                   \
     "Largest share of the budget for pages that are out of the program's view but still in memory")                    \
+  X(Switch, tier, "on", false,                                                                                         \
+    "Keep pages that may soon be wanted again compressed in memory, as a part of the budget, as long as that pays")    \
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
   X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Size, huge_pages_from, "256M", false,                                                                              \

@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 10;
+inline constexpr std::uint32_t kRunPageFormat = 11;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -45,7 +45,7 @@ struct RunCounters {
   std::atomic<std::uint64_t> paging_processes{0};  // ... and came so near the budget that pages left
   std::atomic<std::uint64_t> faults{0};            // all that handlers saw or guards found
   std::atomic<std::uint64_t> faults_fresh{0};      // first touches
-  std::atomic<std::uint64_t> faults_probation{0};  // the page was out of view but still in memory
+  std::atomic<std::uint64_t> faults_probation{0};  // the page was out of view but still in memory, compressed or not
   std::atomic<std::uint64_t> faults_store{0};      // the page had to be read
   std::atomic<std::uint64_t> faults_waited{0};     // the page was on its way already (read-ahead)
   std::atomic<std::uint64_t> bytes_read{0};
@@ -58,6 +58,7 @@ struct RunCounters {
   std::atomic<std::uint64_t> peak_bytes{0};     // largest sum over all processes seen
   std::atomic<std::uint64_t> failed_starts{0};  // processes that ended because the runtime could not come up in them
   std::atomic<std::uint64_t> guard_fetches{0};  // of the faults: found by guards, ahead of them (residency.h)
+  std::atomic<std::uint64_t> faults_packed{0};  // of faults_probation: compressed
 };
 
 // Who has a slot: one word, so that of two who want it one gets it.

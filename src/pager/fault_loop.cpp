@@ -176,7 +176,7 @@ void FaultLoop::land_all() {
   }
 }
 
-FaultLoop::Long FaultLoop::lead() {
+FaultLoop::Long FaultLoop::lead(std::byte* buffer) {
   Long found;
   for (;;) {
     os::FaultEvent event;
@@ -209,6 +209,11 @@ FaultLoop::Long FaultLoop::lead() {
       continue;
     }
     found.begun = begun == Pager::Begun::kReading;
+    if (found.begun && found.started.is_near() && found.started.incoming.pages() <= ReadBuffers::kKeptPages) {
+      pager_.finish_fault(found.started, nullptr, buffer);
+      pager_.note_stall(found.page, found.since);
+      continue;
+    }
     if (found.begun && reads_ && read_later(found.started, found.since)) continue;
     land_all();
     return found;
@@ -223,7 +228,7 @@ void FaultLoop::handle() {
     Long fault;
     {
       std::lock_guard turn(turn_);
-      fault = lead();
+      fault = lead(buffer);
     }
     if (fault.stop) return;
     os::look_out_for_answers(serving_.fetch_add(1) == 0 && polling_.pays());

@@ -68,7 +68,7 @@ class FaultLoop {
     Pager::Started started;
     Clock::time_point since;
   };
-  [[nodiscard]] Long lead();
+  [[nodiscard]] Long lead(std::byte* buffer);
   [[nodiscard]] bool next_event(os::FaultEvent& event);
   void note_thread(std::uint32_t thread);
   [[nodiscard]] std::byte* flight_buffer(unsigned number) const;

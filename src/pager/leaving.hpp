@@ -15,17 +15,17 @@ namespace farheap::pager {
 
 // A page to write: a part of the last write if it follows that, and its bytes those.
 inline void add_page(std::vector<Backing::Write>& writes, PageNumber page, const std::byte* bytes,
-                     std::uint32_t most_pages) {
+                     std::uint32_t most_pages, bool soon = false) {
   if (!writes.empty()) {
     Backing::Write& last = writes.back();
     const bool follows =
         last.run.first + last.run.count == page && last.from + last.run.count * base::kPageBytes == bytes;
-    if (follows && last.run.count < most_pages) {
+    if (follows && last.soon == soon && last.run.count < most_pages) {
       ++last.run.count;
       return;
     }
   }
-  writes.push_back({{page, 1}, bytes});
+  writes.push_back({{page, 1}, bytes, soon});
 }
 
 // What is about to leave: blocks, and what became of each of their pages.
@@ -37,10 +37,12 @@ struct Leaving {
     std::uint32_t index;  // in the block
     PageHash hash;
     enum : std::uint8_t { kClean, kZero, kDirty } found;
+    bool soon;  // Backing::Write's
   };
   std::vector<BlockId> blocks;
   std::vector<Page> pages;
   std::vector<Backing::Write> writes;
+  std::vector<Backing::Write> offers;  // of what is stored already
   std::uint64_t dirty_pages = 0;
 
   // Pages of one block that follow each other and whose staging places are given back.
@@ -56,6 +58,7 @@ struct Leaving {
     blocks.clear();
     pages.clear();
     writes.clear();
+    offers.clear();
     parts.clear();
     runs.clear();
     dirty_pages = 0;

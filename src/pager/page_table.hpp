@@ -58,7 +58,7 @@ enum class PageState : std::uint8_t {
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
 using BlockId = std::uint32_t;  // 0: none
-enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbation };
+enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbation, kWarm, kHot };
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
@@ -73,6 +73,7 @@ struct Block {
   bool leave_first : 1 = false;
   bool guessed : 1 = false;      // fetched as neighbours of a missed page, and not touched yet
   bool wanted : 1 = false;       // touched while it was taken out of view, or dropped
+  std::uint32_t proofs : 2 = 0;  // how often it was touched in probation: see Policy
   BlockId older = 0, newer = 0;  // in its queue
   KnownContents known;           // as the store (or a fresh page) has it
 };

@@ -61,6 +61,7 @@ struct PagerOptions {
   // What differs from the store is known (Changes), so that it can be committed.
   bool track_changes = false;
   bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
+  bool says_soon = false;     // to the backing: what may soon be wanted again (Backing::Write)
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };
@@ -108,6 +109,8 @@ class Pager {
     PageNumber page = 0;  // that was touched
     Incoming incoming;
     bool ghost = false, sequential = false, hash = false;
+    std::uint32_t in_memory = 0;  // of its pages, so many are read without I/O
+    [[nodiscard]] bool is_near() const { return in_memory == incoming.pages(); }
   };
   // The same for a thread that has several reads in flight. kDone: there is nothing to read (any more). kNotNow: it
   // could take long, call fault() when nothing is in flight any more. kReading: `started.incoming` is to be read, and
@@ -208,7 +211,7 @@ class Pager {
   void touched_in_probation(PageNumber page);
   void touched_on_its_way_out(PageNumber page);
   BlockId split_off(BlockId id, PageNumber page, PageRun window);
-  void rescue(BlockId id);
+  void rescue(BlockId id, bool by_sweep);
   [[nodiscard]] Streams::Advice notice(PageNumber page);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
@@ -289,6 +292,7 @@ class Pager {
   void take_out(Lock& lock, BlockId id);
   void note_taken(BlockId id, PageRun run, const View::Taken* answers);
   void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen);
+  [[nodiscard]] bool may_return(const Block& block) const;
   void examine(Leaving& leaving);
   void settle(Lock& lock, Leaving& leaving, bool written);
   void sort_out(Leaving& leaving, bool written);

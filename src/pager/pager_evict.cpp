@@ -23,6 +23,7 @@ constexpr unsigned kTakenInPassing = 4;  // more than one, for the times when th
 // Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in
 // bursts.
 constexpr std::uint64_t kReserveDecay = 64;
+constexpr std::uint32_t kSmallPiece = 16;      // pages; more are a sweep's
 constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
 }  // namespace
 
@@ -121,6 +122,7 @@ Pager::Evicted Pager::evict_once() {
   lock.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
+  if (written && !leaving.offers.empty()) backing_.offer(leaving.offers);
   lock_awake(lock);
   settle(lock, leaving, written.has_value());
   end_io();
@@ -266,6 +268,13 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
   leaving_ += sum;
 }
 
+// Sweeps bring large pieces, and come by again for such; what is done with does not come back.
+bool Pager::may_return(const Block& block) const {
+  const Extent* extent = table_.find(block.first);
+  return options_.says_soon && !block.leave_first && block.count <= kSmallPiece &&
+         extent->hint != HintKind::kStream && extent->hint != HintKind::kDoneWith;
+}
+
 // Outside the mutex: the pages are kWriting, so their staging places do not change (a page touched meanwhile is
 // copied back, not moved).
 void Pager::examine(Leaving& leaving) {
@@ -277,19 +286,27 @@ void Pager::examine(Leaving& leaving) {
     for (const BlockId id : leaving.blocks) {
       give_way(lock, since_break, table_.block(id).count);
       const Block& block = table_.block(id);
+      const bool soon = may_return(block);
       for (PageNumber page = block.first; page < block.first + block.count; ++page) {
         const PageState state = table_.state(page);
         const bool came_along = state == PageState::kWriting || state == PageState::kPresent;
         if (!came_along || table_.tag(page) != id) continue;
         const auto found = changes_.is_changed(page) ? Leaving::Page::kDirty : Leaving::Page::kClean;
-        leaving.pages.push_back({page, id, static_cast<std::uint32_t>(page - block.first), {}, found});
+        leaving.pages.push_back({page, id, static_cast<std::uint32_t>(page - block.first), {}, found, soon});
       }
     }
   }
   std::sort(leaving.pages.begin(), leaving.pages.end(), [](auto& a, auto& b) { return a.page < b.page; });
   for (Leaving::Page& one : leaving.pages) {
-    if (one.found == Leaving::Page::kClean) continue;
     const std::byte* bytes = view_.staging(one.page);
+    const auto is_clean = [&] {
+      one.found = Leaving::Page::kClean;
+      if (one.soon) add_page(leaving.offers, one.page, bytes, options_.block_max_pages, true);
+    };
+    if (one.found == Leaving::Page::kClean) {
+      is_clean();
+      continue;
+    }
     const Block& block = table_.block(one.block);
     if (is_zero_page(bytes)) {
       one.found = Leaving::Page::kZero;
@@ -298,11 +315,11 @@ void Pager::examine(Leaving& leaving) {
     const bool has_hash = block.known.kind() == KnownContents::Kind::kHashes;
     if (has_hash) one.hash = hash_page(bytes);
     if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(one.page, bytes)) {
-      one.found = Leaving::Page::kClean;
+      is_clean();
       continue;
     }
     ++leaving.dirty_pages;
-    add_page(leaving.writes, one.page, bytes, options_.block_max_pages);
+    add_page(leaving.writes, one.page, bytes, options_.block_max_pages, one.soon);
   }
 }
 
@@ -319,14 +336,16 @@ void Pager::settle(Lock& lock, Leaving& leaving, bool written) {
     block.busy = block.wanted = false;
     if (block.queue != Queue::kNone) continue;  // rescued
     if (block.pages == 0) {
+      policy_.gone(block);
       table_.free_block(id);
     } else {
       probation_.push_oldest(id);
     }
   }
   if (!written) return;
-  counters_.bytes_written.fetch_add(leaving.dirty_pages * base::kPageBytes, std::memory_order_relaxed);
-  for (const auto& [run, from] : leaving.writes) {
+  for (const auto& [run, from, soon] : leaving.writes) {
+    if (soon) continue;  // the backing counts what it does with it
+    counters_.bytes_written.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
     heat(run.first, base::Heat::kBytesWritten, run.count * base::kPageBytes);
   }
 }

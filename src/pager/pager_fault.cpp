@@ -206,7 +206,7 @@ void Pager::touched_in_probation(PageNumber page) {
   }
   if (table_.state(page) == PageState::kWriting) {
     if (guessed) neighbours_.learn(table_.extent(page), true, 1);
-    rescue(id);
+    rescue(id, advice.sequential);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
     const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : sure_pages(table_.extent(page)));
@@ -214,7 +214,7 @@ void Pager::touched_in_probation(PageNumber page) {
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
     if (guessed) neighbours_.learn(table_.extent(page), true, table_.block(part).pages);
-    rescue(part);
+    rescue(part, advice.sequential);
   }
   if (marker && advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
 }
@@ -231,6 +231,7 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   while (run.first + run.count < end && mine(run.first + run.count)) ++run.count;
   if (run.count == block.pages) return id;
   const BlockId part = table_.new_block(run.first, run.count);
+  table_.block(part).proofs = block.proofs;
   table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), run.count);
   for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = part;
   block.pages -= run.count;
@@ -240,7 +241,7 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
 }
 
 // Back into view and onto the list of proven ones.
-void Pager::rescue(BlockId id) {
+void Pager::rescue(BlockId id, bool by_sweep) {
   Block& block = table_.block(id);
   const PageNumber end = block.first + block.count;
   if (block.queue == Queue::kProbation) probation_.remove(id);
@@ -259,7 +260,7 @@ void Pager::rescue(BlockId id) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   block.marker = block.leave_first = block.guessed = false;
-  policy_.proven(id);
+  policy_.proven(id, by_sweep);
   room_.notify_all();
   if (resident_ + reserve_pages() > limit_) wake_evictor();
 }
@@ -332,11 +333,17 @@ bool Pager::keep_hashes(Extent& extent, bool write) {
 }
 
 bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& started) {
-  count(counters_.faults_store);
-  heat(page, base::Heat::kStore);
+  const bool near = backing_.where({page, 1}).in_memory != 0;
+  count(near ? counters_.faults_probation : counters_.faults_store);
+  if (near) count(counters_.faults_packed);
+  heat(page, near ? base::Heat::kProbation : base::Heat::kStore);
   const auto advice = notice(page);
-  if (!advice.sequential) probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
-  const std::uint32_t wanted = pages_to_fetch(page, advice);
+  if (!advice.sequential && !near) {
+    probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
+  }
+  // Neighbours of what is near cost as much when they are wanted.
+  const std::uint32_t wanted =
+      near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
   const std::uint32_t granted =
       wait_for_room(lock, std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
@@ -369,6 +376,13 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
       }
     });
   }
+  bool stays = true;
+  started.in_memory = 0;
+  for (const Incoming::Part& part : incoming.parts()) {
+    const Backing::Rest rest = backing_.where(part.run);
+    started.in_memory += rest.in_memory;
+    stays &= rest.stays;
+  }
   begin_incoming(incoming);
   started.ghost = policy_.is_ghost(table_.tag(page), limit_);
   started.sequential = advice.sequential;
@@ -378,7 +392,7 @@ bool Pager::begin_stored(Lock& lock, PageNumber page, bool write, Started& start
   } else {
     streams_.continues_at(run.first + run.count);
   }
-  started.hash = keep_hashes(table_.extent(page), write && incoming.pages() == 1);
+  started.hash = stays && keep_hashes(table_.extent(page), write && incoming.pages() == 1);
   return true;
 }
 
@@ -390,8 +404,9 @@ std::uint32_t Pager::finish_fault(const Started& started, const std::byte* arriv
     // misses.
     const bool rests = arrived != nullptr && arrived != buffer;
     show(incoming, arrived != nullptr ? arrived : buffer, started.hash && !rests);
-    count(counters_.bytes_read, incoming.pages() * base::kPageBytes);
-    heat(started.page, base::Heat::kBytesRead, incoming.pages() * base::kPageBytes);
+    const std::uint64_t read = (incoming.pages() - started.in_memory) * base::kPageBytes;
+    count(counters_.bytes_read, read);
+    heat(started.page, base::Heat::kBytesRead, read);
   }
   Lock lock = lock_for_fault();
   if (status) {

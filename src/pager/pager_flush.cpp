@@ -145,7 +145,7 @@ Status Pager::flush_batch(std::byte* buffer) {
   const Status written = flush_writes_.empty() ? Status{} : write_patiently(flush_writes_);
   if (written) {
     counters_.bytes_written.fetch_add(dirty * base::kPageBytes, std::memory_order_relaxed);
-    for (const auto& [run, at] : flush_writes_)
+    for (const auto& [run, at, soon] : flush_writes_)
       heat(run.first, base::Heat::kBytesWritten, run.count * base::kPageBytes);
   }
   Lock lock(mutex_);

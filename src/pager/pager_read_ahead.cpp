@@ -206,8 +206,9 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   } else {
     incoming.add_around(run, marker, Incoming::As::kMarker, Incoming::As::kAskedFor);
   }
+  const Backing::Rest rest = backing_.where(run);
   begin_incoming(incoming);
-  const bool hash = keep_hashes(table_.extent(run.first), false);
+  const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
   if (resident_ + reserve_pages() > limit_) wake_evictor();
   lock.unlock();
 
@@ -217,9 +218,10 @@ bool Pager::fetch_ahead(Lock& lock, PageRun run, PageRun marker, bool stream, st
   const auto read_at = Clock::now();
   if (status) {
     show(incoming, buffer, hash);
-    counters_.bytes_read.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
-    counters_.bytes_read_ahead.fetch_add(run.count * base::kPageBytes, std::memory_order_relaxed);
-    heat(run.first, base::Heat::kBytesRead, run.count * base::kPageBytes);
+    const std::uint64_t bytes = (run.count - rest.in_memory) * base::kPageBytes;
+    counters_.bytes_read.fetch_add(bytes, std::memory_order_relaxed);
+    counters_.bytes_read_ahead.fetch_add(bytes, std::memory_order_relaxed);
+    heat(run.first, base::Heat::kBytesRead, bytes);
   }
   const auto shown_at = Clock::now();
   lock.lock();

@@ -10,6 +10,8 @@ namespace {
 constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was seen within so much: seen again, it is
                                            // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
+constexpr double kFates = 256;             // so many of the latest victims count
+constexpr double kLeastDies = 0.1;         // at least so many are taken for it: each generation is asked now and then
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
 }  // namespace
 
@@ -48,7 +50,45 @@ void Policy::entered(BlockId id, bool ghost, bool stream) {
   (ghost ? main_ : small_).push_newest(id);
 }
 
-void Policy::proven(BlockId id) { main_.push_newest(id); }
+void Policy::proven(BlockId id, bool by_sweep) {
+  Block& block = table_.block(id);
+  note_fate(block.proofs, true);
+  if (kind_ != PolicyKind::kPeriod || by_sweep || block.pages >= kSparedPages) {
+    block.proofs = 0;
+    return main_.push_newest(id);
+  }
+  if (block.proofs + 1 < kGenerations) ++block.proofs;
+  generation(block.proofs).push_newest(id);
+}
+
+void Policy::note_fate(unsigned proofs, bool proven) {
+  double& dies = generations_[proofs].dies;
+  dies += ((proven ? 0.0 : 1.0) - dies) / kFates;
+}
+
+// Each page is as likely to be taken as its generation's victims are to be right ones, squared.
+BlockId Policy::take_by_proofs() {
+  double sum = 0;
+  std::array<double, kGenerations> parts{};
+  for (unsigned i = 0; i < kGenerations; ++i) {
+    const double dies = std::max(generations_[i].dies, kLeastDies);
+    parts[i] = static_cast<double>(generation(i).pages()) * dies * dies;
+    sum += parts[i];
+  }
+  if (sum == 0) return 0;
+  unsigned next = 0;
+  for (unsigned i = 0; i < kGenerations; ++i) {
+    generations_[i].turn = parts[i] == 0 ? 0 : generations_[i].turn + parts[i] / sum;
+    if (generations_[i].turn > generations_[next].turn) next = i;
+  }
+  generations_[next].turn -= 1;
+  if (next != 0) {
+    if (const BlockId id = take_oldest(generation(next))) return id;
+  }
+  if (const BlockId id = take_by_clock()) return id;
+  if (const BlockId id = take_oldest(warm_)) return id;
+  return take_oldest(hot_);
+}
 
 void Policy::keep(BlockId id) {
   remove(id);
@@ -145,7 +185,7 @@ BlockId Policy::block_in_extent(PageNumber first) const {
 BlockId Policy::take_latest_needed() {
   // What has no period and was let alone for a while is taken to be needed after as long again: half a round of the
   // list, as its blocks are half a round old in the middle.
-  const std::uint64_t others = main_.pages() - std::min(periodic_pages_, main_.pages());
+  const std::uint64_t others = used_pages() - std::min(periodic_pages_, used_pages());
   while (!ranked_.empty() && ranked_.back().distance > others / 2) {
     if (const BlockId id = block_in_extent(ranked_.back().first)) {
       main_.remove(id);
@@ -156,14 +196,25 @@ BlockId Policy::take_latest_needed() {
   return 0;
 }
 
+// While all victims are foreseen the clock stands, and what was proven once would stay for ever. So each such page is
+// asked once while memory is turned over twice.
+BlockId Policy::take_proven_in_passing(std::uint64_t memory_pages) {
+  if (asked_ < 2 * memory_pages) return 0;
+  asked_ = 0;
+  if (const BlockId id = take_oldest(warm_)) return id;
+  return take_oldest(hot_);
+}
+
 BlockId Policy::take_by_period(std::uint64_t memory_pages) {
   if (left_ - ranked_at_ > memory_pages / kRanking) rank(memory_pages);
+  if (const BlockId id = take_proven_in_passing(memory_pages)) return id;
   if (const BlockId id = take_latest_needed()) {
+    asked_ += table_.block(id).pages * (warm_.pages() + hot_.pages());
     foreseen_pages_ += table_.block(id).pages;
     victim_pages_ += table_.block(id).pages;
     return id;
   }
-  const BlockId id = take_by_clock();
+  const BlockId id = take_by_proofs();
   if (id != 0) victim_pages_ += table_.block(id).pages;
   return id;
 }
@@ -218,6 +269,8 @@ BlockList* Policy::list_of(BlockId id) {
   switch (table_.block(id).queue) {
     case Queue::kSmall: return &small_;
     case Queue::kMain: return &main_;
+    case Queue::kWarm: return &warm_;
+    case Queue::kHot: return &hot_;
     case Queue::kStream: return &stream_;
     case Queue::kKeep: return &keep_;
     default: return nullptr;

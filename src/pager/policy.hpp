@@ -8,6 +8,7 @@
 // Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,13 @@ class BlockList {
 //         what was in view all the time stays, and the rest of a sweep passes by. What is in view is swept unseen: so
 //         the clock's hand, when it spares a block for its period, takes one page of its extent out of view, whose
 //         next touch tells. An extent where nobody came for one and a half periods is like any other, so a pattern
-//         that ended is forgotten after that time. What a loop says of itself (Loops) needs not be found out: when it
+//         that ended is forgotten after that time. The clock has three hands: small blocks that were touched in
+//         probation, by themselves, are a generation of their own, and those to whom that happened more than once
+//         another. Of each it is counted how many of its latest victims were touched again. A page is the less likely
+//         to be taken, the more those were, but never less than a hundredth as likely as where none is: so what is
+//         used all the time is seldom asked, and what is used no more leaves all the same. (A list cannot know how
+//         often what is in view is used; VMS's second segment and the generations of Linux's MGLRU ask by age alone.)
+//         What a loop says of itself (Loops) needs not be found out: when it
 //         will be where, and, the second time, after how long it comes back. Where it has been it is not any more, so
 //         that this need not be waited for either.
 //
@@ -70,13 +77,17 @@ class Policy {
         table_(table),
         small_(table, Queue::kSmall),
         main_(table, Queue::kMain),
+        warm_(table, Queue::kWarm),
+        hot_(table, Queue::kHot),
         stream_(table, Queue::kStream),
         keep_(table, Queue::kKeep) {}
 
   // The block came into memory; `ghost`: it had left not long ago; `stream`: a stream brought it.
   void entered(BlockId id, bool ghost, bool stream);
-  // The block was touched in probation.
-  void proven(BlockId id);
+  // The block was touched in probation, by itself or by a sweep.
+  void proven(BlockId id, bool by_sweep = false);
+  // It has left: nobody touched it in probation.
+  void gone(const Block& block) { note_fate(block.proofs, false); }
   // A sweep was seen here.
   void swept(PageNumber page, std::uint64_t memory_pages);
   // A page was touched out of view, whoever did it: where sweeps come by, it was probably one.
@@ -101,7 +112,7 @@ class Policy {
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);
-  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + main_.pages() + stream_.pages() + keep_.pages(); }
+  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + used_pages() + stream_.pages() + keep_.pages(); }
 
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
   // holds have left after it.
@@ -113,6 +124,12 @@ class Policy {
 
  private:
   [[nodiscard]] BlockList* list_of(BlockId id);
+  [[nodiscard]] std::uint64_t used_pages() const { return main_.pages() + warm_.pages() + hot_.pages(); }
+  static constexpr unsigned kGenerations = 3;
+  [[nodiscard]] BlockList& generation(unsigned proofs) { return proofs == 0 ? main_ : proofs == 1 ? warm_ : hot_; }
+  void note_fate(unsigned proofs, bool proven);
+  [[nodiscard]] BlockId take_by_proofs();
+  [[nodiscard]] BlockId take_proven_in_passing(std::uint64_t memory_pages);
   [[nodiscard]] BlockId take_oldest(BlockList& list);
   [[nodiscard]] BlockId take_by_period(std::uint64_t memory_pages);
 
@@ -132,7 +149,13 @@ class Policy {
 
   PolicyKind kind_;
   PageTable& table_;
-  BlockList small_, main_, stream_, keep_;
+  BlockList small_, main_, warm_, hot_, stream_, keep_;
+  struct Generation {
+    double dies = 1;  // of its victims, so many are not touched in probation; lately
+    double turn = 0;  // whose is the largest gives the next victim
+  };
+  std::array<Generation, kGenerations> generations_;
+  std::uint64_t asked_ = 0;  // pages foreseen times pages proven, since one of those was asked
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 1;                         // never 0: that is "not at all"
   std::vector<PageNumber> periodic_;               // first pages of the extents that have a period

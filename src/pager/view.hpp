@@ -88,6 +88,7 @@ class Backing {
   struct Write {
     PageRun run;
     const std::byte* from;  // aligned to the page size; must not change until the call returns
+    bool soon = false;      // it may well be wanted again soon, and page by page
   };
   // Reads that one thread has in flight and asks after, instead of waiting for each. Thread-safety: one thread at a
   // time; another may go on when nothing is in flight.
@@ -112,10 +113,18 @@ class Backing {
   // Where stored pages lie in memory, one after the other; nullptr: read() them. There until one of them is written or
   // forgotten.
   [[nodiscard]] virtual const std::byte* at_rest(PageRun /*run*/) { return nullptr; }
+  // How near stored pages are.
+  struct Rest {
+    std::uint32_t in_memory = 0;  // so many of them are read without I/O
+    bool stays = true;  // all of them rest there after a read(), too; otherwise, what is read is to be written
+  };
+  [[nodiscard]] virtual Rest where(PageRun /*run*/) const { return {}; }
   // On error some of the pages may have arrived; none may be relied on.
   [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
   // On error the pages' former contents may be gone: keep the bytes and try again.
   [[nodiscard]] virtual Status write(std::span<const Write> runs) = 0;
+  // They rest there as they are, and leave memory now: it may keep them nearer.
+  virtual void offer(std::span<const Write> /*runs*/) {}
   // Of the pages [first, first + 512) that nobody has touched yet: which it holds from an earlier run. All others are
   // fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;

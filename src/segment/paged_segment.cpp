@@ -30,6 +30,8 @@ namespace {
 constexpr std::size_t kDroppedBetweenLooks = 4 * base::kMiB;
 // A process with less is not worth the threads of paging; it may keep as much whatever the budget.
 constexpr std::size_t kForksFreely = 4 * base::kMiB;
+// A process keeps 1,024 pages whatever the budget (TreeBudget): what it had beside them would be too much.
+constexpr std::uint64_t kLeastForTier = 2048;
 constexpr std::size_t kStackPagesInUseByForks = 16;
 // Before a fork, for room: at most so many in vain, and so many while only others have to give way.
 constexpr std::chrono::microseconds kLookForRoom(200);
@@ -208,6 +210,19 @@ Status PagedSegment::prepare_for_cores() {
   return {};
 }
 
+// Not for recordings, in which each use is to be seen, nor for cores, which the tool fills from the store.
+void PagedSegment::make_tier(std::uint64_t pages) {
+  if (!options_.tier || records_pages() || options_.whole_core) return;
+  const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
+  auto made = Tier::make(*map_, budget_, run_page_.counters,
+                         {.capacity_pages = pages, .most_bytes = budget / 2, .least_pages = kLeastForTier});
+  if (made) {
+    tier_ = std::move(*made);
+  } else {
+    base::log(base::LogLevel::kInfo, "{}; pages leave memory as they are", made.error().message());
+  }
+}
+
 Status PagedSegment::start_paging() {
   if (Status opened = open_the_store(); !opened) return opened;
   auto map = BlockMap::make(*store_, range_.size() / kPageBytes);
@@ -225,11 +240,15 @@ Status PagedSegment::start_paging() {
     if (!recorder) return fail(std::move(recorder.error()));
     wanted.recorder = std::move(*recorder);
   }
+  make_tier(range_.size() / kPageBytes);
+  pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
+  pager::Budget& budget = tier_ ? tier_->budget() : budget_;
+  wanted.pager.says_soon = tier_ != nullptr;
   if (options_.whole_core) {
     if (Status prepared = prepare_for_cores(); !prepared) return prepared;
     wanted.pager.core_pages = core_index_->pages();
   }
-  Status started = paging_->start(*map_, budget_, std::move(wanted), [this] { return own_runs(); });
+  Status started = paging_->start(backing, budget, std::move(wanted), [this] { return own_runs(); });
   if (!started) return started;
   adopt_what_is_in_memory();
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
@@ -285,7 +304,8 @@ Status PagedSegment::flush() {
     flush_buffer_ = std::move(*made);
   }
   touch_stack(__builtin_frame_address(0));
-  return paging_->pager().flush(flush_buffer_.data());
+  Status flushed = paging_->pager().flush(flush_buffer_.data());
+  return flushed && tier_ ? tier_->flush() : flushed;
 }
 
 // From here on no signal comes: until the fork is over nothing leaves, and a handler that needs a page could wait for
@@ -347,6 +367,7 @@ void PagedSegment::lock_for_fork() {
   guards_.lock_for_fork();
   if (!is_paging()) return;
   paging_->freeze();
+  if (tier_) tier_->lock_for_fork();
   map_->lock_for_fork();
 }
 
@@ -356,6 +377,7 @@ void PagedSegment::unlock_in_parent() {
   budget_.forked();
   if (is_paging()) {
     map_->unlock_after_fork(true);
+    if (tier_) tier_->unlock_after_fork();
     paging_->thaw();
   }
   guards_.unlock_in_parent();
@@ -371,6 +393,7 @@ void PagedSegment::unlock_in_child() {
   budget_.renew_in_child();
   if (is_paging()) {
     map_->unlock_in_child();
+    if (tier_) tier_->unlock_after_fork();
     Status thawed = paging_->thaw_in_child(&budget_.start_heat(), [this] { return books_.own_runs(); });
     if (!thawed) give_up(thawed.error());
   }

@@ -29,6 +29,7 @@
 #include "segment/guards.hpp"
 #include "segment/page_space.hpp"
 #include "segment/paging.hpp"
+#include "segment/tier.hpp"
 
 namespace farheap::segment {
 
@@ -134,6 +135,7 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
+  void make_tier(std::uint64_t pages);
   [[nodiscard]] AddressBooks::Runs own_runs();
   void drop_what_nobody_has();
   void adopt_what_is_in_memory();
@@ -168,6 +170,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Store> store_;
   std::unique_ptr<pager::CoreIndex> core_index_;  // with whole_core=on; set once, and used under runs_mutex_
   std::unique_ptr<BlockMap> map_;
+  std::unique_ptr<Tier> tier_;      // before it, if there is one
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   Guards guards_;
 };

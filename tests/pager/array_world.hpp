@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -317,6 +318,12 @@ struct WorldOptions {
   std::uint64_t read_ahead_pages = 256;
   bool track_changes = false;
   bool guards = false;
+  // What stands between the pager and its backing, if anything does, and the budget that the pager asks then.
+  struct Near {
+    std::unique_ptr<Backing> backing;
+    Budget* budget = nullptr;
+  };
+  std::function<Near(Backing& below, Budget& budget, base::RunCounters& counters)> near = nullptr;
 };
 
 // The pager with its evictor and reader threads; the test's own threads are the program and the fault handlers.
@@ -335,7 +342,9 @@ class World {
       std::lock_guard lock(lost_mutex);
       lost.push_back(error.message());
     };
-    pager = Pager::make(view, backing, budget, counters, pager_options).value();
+    if (options.near) near = options.near(backing, budget, counters);
+    pager_options.says_soon = near.backing != nullptr;
+    pager = Pager::make(view, rests(), near.budget != nullptr ? *near.budget : budget, counters, pager_options).value();
     if (options.guards) pager->note_away(away.data());
     heat->start(1);
     pager->heat_goes_to(*heat);
@@ -359,6 +368,9 @@ class World {
     for (auto& thread : threads_) thread.join();
     threads_.clear();
   }
+
+  // Where the pager's pages rest.
+  Backing& rests() { return near.backing != nullptr ? *near.backing : backing; }
 
   // One access of the program. `buffer`: the calling thread's, 512 pages.
   template <class Access>
@@ -396,7 +408,7 @@ class World {
       std::shuffle(flights.begin(), flights.end(), random);
       for (Flight& flight : flights) {
         const Incoming::Reads reads(flight.started.incoming, flight.buffer[0].data());
-        const bool arrived = random() % 8 != 0 && backing.read(reads.all()).has_value();
+        const bool arrived = random() % 8 != 0 && rests().read(reads.all()).has_value();
         std::byte* const buffer = flight.buffer[0].data();
         pager->finish_fault(flight.started, arrived ? buffer : nullptr, buffer);
       }
@@ -422,6 +434,7 @@ class World {
   MapBacking backing;
   FixedBudget budget;
   base::RunCounters counters;
+  WorldOptions::Near near;
   std::unique_ptr<base::HeatTable> heat = std::make_unique<base::HeatTable>();
   std::vector<std::atomic<std::uint8_t>> away;  // all 0 without guards
   std::unique_ptr<Pager> pager;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -387,6 +388,54 @@ TEST_P(PagedSegmentTest, AChildHasTheDataOfTheForkAndWritesItsOwn) {
   EXPECT_EQ(wrong_in_all(2000), 0u);
   close(go[0]);
   close(go[1]);
+}
+
+// Single pages, written and read at random, each with one number in all its words: that shrinks.
+class Scattered {
+ public:
+  Scattered(const std::vector<std::byte*>& pieces, std::uint64_t seed)
+      : pieces_(pieces), values_(pieces.size() * kPiecePages, 0), random_(seed) {}
+  void touch(int times) {
+    for (int i = 0; i < times; ++i) {
+      const std::size_t page = random_() % values_.size();
+      if (values_[page] != 0) wrong += !holds(page);
+      std::fill_n(words(page), kPageWords, values_[page] = random_() | 1);
+    }
+  }
+  [[nodiscard]] std::size_t wrong_in_all() const {
+    std::size_t count = wrong;
+    for (std::size_t page = 0; page < values_.size(); ++page) count += values_[page] != 0 && !holds(page);
+    return count;
+  }
+  std::size_t wrong = 0;
+
+ private:
+  static constexpr std::size_t kPiecePages = kPiece / kPageBytes;
+  [[nodiscard]] Word* words(std::size_t page) const {
+    return reinterpret_cast<Word*>(pieces_[page / kPiecePages] + page % kPiecePages * kPageBytes);
+  }
+  [[nodiscard]] bool holds(std::size_t page) const {
+    return std::all_of(words(page), words(page) + kPageWords, [&](Word word) { return word == values_[page]; });
+  }
+  const std::vector<std::byte*>& pieces_;
+  std::vector<Word> values_;
+  std::mt19937_64 random_;
+};
+
+TEST_P(PagedSegmentTest, WhatIsTouchedPageByPageIsRightCompressedToo) {
+  grow_to(kMuch);
+  Scattered program(pieces_, 1);
+  program.touch(40'000);
+  EXPECT_GT(counters().faults_packed, 0u) << "nothing came from the compressed tier: the test tested nothing";
+  const pid_t child = fork_segment([&] {
+    program.touch(5'000);
+    return program.wrong_in_all() == 0 ? 0 : 1;
+  });
+  ASSERT_GT(child, 0);
+  program.touch(10'000);
+  EXPECT_EQ(end_of(child), 0);
+  EXPECT_TRUE(segment().flush().has_value());
+  EXPECT_EQ(program.wrong_in_all(), 0u);
 }
 
 TEST_P(PagedSegmentTest, AForkAfterWhichTwoCouldGoOverTheBudgetStartsPaging) {

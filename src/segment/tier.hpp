@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The compressed tier: pages that left memory not long ago, packed, in memory, before the store. A touch of one is a
+// fault without I/O; two or three have room where one had it. It stands between the pager and the backing whose pages
+// these are. What it takes is a part of the budget, as all that a process has; how much, TierShare decides.
+//
+// The invariant: a page's bytes are where index_ says: in the entry that it names, or else in the backing below. An
+// entry goes only when its page was read, written anew or forgotten, or when the backing has acknowledged it. A page
+// that was read is not here any more (where() says so before).
+//
+// What does not shrink goes past it. So does what a sweep leaves behind (Write::soon is not set): that is read
+// in large pieces, and unpacking would take longer.
+//
+// Packing is LZ4's. zstd's level 1 packs to about half of that size, but takes three times as long, and three to six
+// times for unpacking, for which the program waits (docs/benchmarks/programs.md).
+//
+// Thread-safety: as pager::Backing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/run_page.hpp"
+#include "base/units.hpp"
+#include "os/mapping.hpp"
+#include "pager/budget.hpp"
+#include "pager/view.hpp"
+#include "segment/span_pool.hpp"
+#include "segment/tier_share.hpp"
+
+namespace farheap::segment {
+
+class Tier final : public pager::Backing {
+ public:
+  struct Room {
+    std::uint64_t capacity_pages = 0;  // of the segment
+    std::uint64_t most_bytes = 0;      // of memory that it may ever take
+    std::uint64_t least_pages = 0;     // with no more memory than that for pages, it takes none
+  };
+  // What it stands before outlives it. kUnavailable if the build has no codec for it, kNoSpace without addresses.
+  [[nodiscard]] static Result<std::unique_ptr<Tier>> make(pager::Backing& below, pager::Budget& budget,
+                                                          base::RunCounters& counters, Room room);
+
+  [[nodiscard]] Status read(std::span<const Read> runs) override;
+  [[nodiscard]] Status write(std::span<const Write> runs) override;
+  void offer(std::span<const Write> runs) override;
+  void forget(pager::PageRun run) override;
+  [[nodiscard]] const std::byte* at_rest(pager::PageRun run) override;
+  [[nodiscard]] Rest where(pager::PageRun run) const override;
+  [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
+  [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override { return below_.stored_from(first); }
+
+  // The budget of the pager before it: tells the tier how much memory there is.
+  [[nodiscard]] pager::Budget& budget() { return tier_budget_; }
+  // Writes what the backing does not have. It stays here, too.
+  [[nodiscard]] Status flush();
+
+  // Around fork(): in between nothing is on its way.
+  void lock_for_fork();
+  void unlock_after_fork();  // in parent and child
+
+  struct Facts {
+    std::uint64_t pages;         // packed
+    std::uint64_t held_bytes;    // of memory
+    std::uint64_t wanted_bytes;  // that it may take now
+  };
+  [[nodiscard]] Facts facts() const;
+  // The invariants of the tables; empty if they hold. For tests. Requires: nothing is on its way.
+  [[nodiscard]] std::string check() const;
+
+ private:
+  using EntryId = std::uint32_t;  // 0: none
+  struct Entry {
+    pager::PageNumber page = 0;
+    SpanPool::Place place = 0;
+    std::uint32_t stamp = 0;  // TierShare's, of when it left memory
+    std::uint16_t bytes = 0;
+    bool reading = false;          // it is being unpacked for who wants it: it stays until that is done
+    bool leaving = false;          // it is being written below, and stays until that is done
+    bool dead = false;             // ... and was read or forgotten meanwhile: its word is kBusy
+    bool forgotten = false;        // ... and is to be forgotten below, too
+    EntryId older = 0, newer = 0;  // in the queue; of free ones: the next
+  };
+  // What index_ has of a page: nothing; an entry, with kBelow if the backing has the same; or, with kGone, the stamp of
+  // when it left memory, of pages that are not here any more. kBusy: it was read, or forgotten, while its entry is
+  // being written below, where nothing may be done with it until that has ended.
+  using Word = std::uint32_t;
+  static constexpr Word kGone = Word{1} << 31, kBelow = Word{1} << 30, kBusy = kGone;  // no stamp is 0
+  static constexpr EntryId kMostEntries = kBelow - 1;
+  static constexpr std::size_t kBackPages = 64;  // written below in one go
+
+  class TierBudget final : public pager::Budget {
+   public:
+    TierBudget(Tier& tier, pager::Budget& inner) : tier_(tier), inner_(inner) {}
+    [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
+
+   private:
+    Tier& tier_;
+    pager::Budget& inner_;
+  };
+  class InFlight;
+
+  Tier(pager::Backing& below, pager::Budget& budget, base::RunCounters& counters, std::uint64_t least_pages,
+       SpanPool pool, os::ReservedArray<std::atomic<Word>> index, os::ReservedArray<Entry> entries, os::Mapping buffer);
+
+  [[nodiscard]] static bool is_entry(Word word) { return word != 0 && (word & kGone) == 0; }
+  [[nodiscard]] static EntryId entry_of(Word word) { return word & ~kBelow; }
+  [[nodiscard]] Word word_of(pager::PageNumber page) const { return index_[page].load(std::memory_order_acquire); }
+  void set_word(pager::PageNumber page, Word word) { index_[page].store(word, std::memory_order_release); }
+
+  // ---- with mutex_
+  // Packed bytes become the page's entry. False: there is no room for them.
+  [[nodiscard]] bool put(pager::PageNumber page, std::span<const std::byte> packed, bool is_below);
+  void remove(pager::PageNumber page);
+  // Whether it is being written below; then it is to be forgotten there afterwards.
+  [[nodiscard]] bool is_leaving(pager::PageNumber page);
+  void release(EntryId id);
+  void push_newest(EntryId id);
+  void unlink(EntryId id);
+  // A page is read, alone or as one of few: from here, or from below.
+  void note_touch(Word word);
+  [[nodiscard]] std::uint64_t wanted_bytes() const { return share_.pages() * base::kPageBytes; }
+  void choose_back(bool to_keep);
+  void settle_back(bool written, bool to_keep);
+
+  // ---- with writing_, and not mutex_
+  [[nodiscard]] std::span<const std::byte> pack(const std::byte* page);
+  // Packs the page. False: it is to go past.
+  [[nodiscard]] bool take(pager::PageNumber page, const std::byte* bytes, bool is_below);
+  [[nodiscard]] Status make_room(std::size_t bytes);
+  // The oldest leave, or all are written and stay. `left`: how many entries that were.
+  [[nodiscard]] Status write_back(bool to_keep, std::size_t& left);
+
+  [[nodiscard]] Status unpack(EntryId id, std::byte* into) const;
+  [[nodiscard]] Status read_mixed(std::span<const Read> runs);
+
+  pager::Backing& below_;
+  base::RunCounters& counters_;
+  const std::uint64_t least_pages_;
+  TierBudget tier_budget_;
+
+  // Held by who writes below, from choosing on: of two writes of a page the later one wins.
+  std::mutex writing_;
+  os::Mapping buffer_;                    // guarded by writing_: a page to pack into, and kBackPages to unpack into
+  std::vector<Write> past_;               // guarded by writing_: what goes past
+  std::vector<Write> back_;               // guarded by writing_
+  bool is_open_ = true;                   // guarded by writing_: it may have some memory now
+  std::uint32_t vain_ = 0, skipped_ = 0;  // guarded by writing_: pages that did not shrink, lately
+
+  mutable std::mutex mutex_;                    // after writing_
+  os::ReservedArray<std::atomic<Word>> index_;  // by page; changed with mutex_, read without
+  os::ReservedArray<Entry> entries_;            // guarded by mutex_, as all below
+  EntryId entries_made_ = 0, free_entries_ = 0;
+  EntryId oldest_ = 0, newest_ = 0;
+  std::uint64_t pages_ = 0;  // entries
+  SpanPool pool_;
+  TierShare share_;
+  std::vector<EntryId> leaving_;  // of the write below that is under way
+  std::uint32_t readers_ = 0;     // that unpack: what they read does not move
+};
+
+}  // namespace farheap::segment

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program that reads, writes, sweeps, discards and hints at random, beside a simple model of its memory: each page
+// holds one number in all its words.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "array_world.hpp"
+
+namespace farheap::pager::testing {
+
+inline constexpr std::size_t kWords = kPageBytes / 8;
+
+struct Program {
+  explicit Program(World& its_world, std::uint64_t pages) : world(its_world), model(pages) {}
+  World& world;
+  struct Cell {
+    std::mutex mutex;
+    std::uint64_t value = 0;  // 0: fresh or discarded
+  };
+  std::vector<Cell> model;
+  std::atomic<std::uint64_t> wrong{0};
+
+  void read(PageNumber page, std::byte* buffer) {
+    std::lock_guard lock(model[page].mutex);
+    world.touch(page, false, buffer, [&](PageBytes& bytes) {
+      std::uint64_t words[kWords];
+      std::memcpy(words, bytes.data(), kPageBytes);
+      for (const auto word : words) wrong += word != model[page].value;
+    });
+  }
+  void write(PageNumber page, std::uint64_t value, std::byte* buffer) {
+    std::lock_guard lock(model[page].mutex);
+    model[page].value = value;
+    // Word by word, as a program does: between two words the page may have left.
+    for (std::size_t half = 0; half < 2; ++half) {
+      world.touch(page, true, buffer, [&](PageBytes& bytes) {
+        for (std::size_t i = half * kWords / 2; i < (half + 1) * kWords / 2; ++i) {
+          std::memcpy(bytes.data() + i * 8, &value, 8);
+        }
+      });
+    }
+  }
+  void discard(PageNumber first, std::uint64_t count) {
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (std::uint64_t i = 0; i < count; ++i) locks.emplace_back(model[first + i].mutex);
+    world.pager->discard(first, count);
+    for (std::uint64_t i = 0; i < count; ++i) model[first + i].value = 0;
+  }
+};
+
+inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed, int steps) {
+  std::mt19937_64 random(seed);
+  std::vector<PageBytes> buffer(512);
+  for (int step = 0; step < steps; ++step) {
+    const auto dice = random() % 100;
+    const PageNumber page = random() % pages;
+    if (dice < 5) {
+      std::vector<PageNumber> several(12);
+      for (auto& one : several) one = random() % pages;
+      program.world.fault_together(several, random);
+    } else if (dice < 40) {
+      program.read(page, buffer[0].data());
+    } else if (dice < 75) {
+      program.write(page, random() % 5 == 0 ? 0 : random(), buffer[0].data());
+    } else if (dice < 85) {  // a sweep, either way
+      const std::uint64_t length = random() % 200;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        const PageNumber at = dice < 82 ? (page + i) % pages : (page + pages - i) % pages;
+        dice % 2 == 0 ? program.read(at, buffer[0].data()) : program.write(at, random(), buffer[0].data());
+      }
+    } else if (dice < 90) {
+      const std::uint64_t count = 1 + random() % 40;
+      if (page + count <= pages) program.discard(page, count);
+    } else if (dice < 97) {
+      const auto kind = static_cast<HintKind>(random() % 8);
+      const std::uint64_t count = std::min<std::uint64_t>(1 + random() % 300, pages - page);
+      // A loop comes or does not, and some are larger than memory.
+      const bool is_long = kind >= HintKind::kLoopForward && random() % 2 == 0;
+      program.world.pager->hint({kind, page, is_long ? 20 * count : count});
+    } else if (dice < 98) {
+      program.world.view.refuse(page, random() % 2 == 0);
+    } else {
+      program.world.budget.pages = 300 + random() % 600;
+    }
+  }
+}
+
+}  // namespace farheap::pager::testing

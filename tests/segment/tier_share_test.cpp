@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How the share of the compressed tier follows what it saves, in a model of a program: `packed` pages leave, and some
+// are touched again.
+#include "segment/tier_share.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace farheap::segment {
+namespace {
+
+constexpr std::uint64_t kMemory = 16'384;
+constexpr double kRatio = 3;
+
+// A program that touches each of `pages` pages equally often: of those that are not in view, the tier has the latest.
+std::uint64_t share_under_uniform_touches(std::uint64_t pages, double read_us) {
+  TierShare share;
+  share.memory_is(kMemory);
+  for (int i = 0; i < 200; ++i) share.read_took(read_us);
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 400'000; ++round) {
+    const std::uint64_t in_view = kMemory - share.pages();
+    const auto in_tier = static_cast<std::uint64_t>(static_cast<double>(share.pages()) * kRatio);
+    const std::uint64_t out = pages - in_view;
+    const auto age = static_cast<std::uint32_t>(random() % out);  // how many left after it
+    (void)share.stamp();
+    if (share.pages() != 0) share.packed();
+    age < in_tier ? share.touched(age) : share.missed(age);
+    share.look(in_tier, share.pages(), static_cast<std::uint32_t>(in_tier));
+  }
+  return share.pages();
+}
+
+TEST(TierShare, ItGrowsWhereReadsOfTheStoreAreWhatItSaves) {
+  EXPECT_GT(share_under_uniform_touches(2 * kMemory, 80), kMemory / 3);
+}
+
+TEST(TierShare, BesideAFastStoreItTakesNothing) {
+  EXPECT_LE(share_under_uniform_touches(2 * kMemory, 4), kMemory / 16);
+}
+
+TEST(TierShare, WhereNothingComesBackItTakesNothing) {
+  TierShare share;
+  share.memory_is(kMemory);
+  std::uint64_t held = 0, looks = 0;
+  for (int i = 0; i < 400'000; ++i) {
+    (void)share.stamp();
+    if (share.pages() != 0) share.packed();
+    share.missed(kMemory * 8);
+    share.look(share.pages() * 3, share.pages(), 3000);
+    held += share.pages(), ++looks;
+  }
+  EXPECT_LT(held / looks, kMemory / 32) << "it is tried now and then, and no more";
+}
+
+TEST(TierShare, AgesGoRoundWithTheirStamps) {
+  TierShare share;
+  const std::uint32_t first = share.stamp();
+  EXPECT_EQ(first, 1u);
+  for (int i = 0; i < 10; ++i) (void)share.stamp();
+  EXPECT_EQ(share.age_of(first), 10u);
+  EXPECT_EQ(share.age_of((std::uint32_t{1} << 31) - 5), 16u);  // from before the clock went round
+}
+
+}  // namespace
+}  // namespace farheap::segment

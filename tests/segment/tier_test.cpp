@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The compressed tier against a map of what each page holds, over a backing that stumbles; and the whole pager before
+// it.
+#include "segment/tier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "../pager/random_program.hpp"
+
+namespace farheap::segment {
+namespace {
+
+using base::kPageBytes;
+using pager::Backing;
+using pager::PageNumber;
+using pager::testing::FixedBudget;
+using pager::testing::MapBacking;
+using pager::testing::PageBytes;
+
+struct TierWorld {
+  explicit TierWorld(pager::testing::Faults faults = {}, std::uint64_t memory_pages = 4096, std::uint64_t seed = 1)
+      : below(faults, seed), inner(memory_pages) {
+    tier = Tier::make(below, inner, counters, {.capacity_pages = kPages, .most_bytes = memory_pages * kPageBytes / 2})
+               .value();
+    (void)tier->budget().page_limit(0, 0);
+  }
+  static constexpr std::uint64_t kPages = 8192;
+  MapBacking below;
+  FixedBudget inner;
+  base::RunCounters counters;
+  std::unique_ptr<Tier> tier;
+
+  [[nodiscard]] Status write(PageNumber page, const PageBytes& bytes, bool soon = true) {
+    const Backing::Write one{{page, 1}, bytes.data(), soon};
+    return tier->write({&one, 1});
+  }
+  [[nodiscard]] Status read(PageNumber page, PageBytes& bytes) {
+    const Backing::Read one{{page, 1}, bytes.data()};
+    return tier->read({&one, 1});
+  }
+  [[nodiscard]] bool has(PageNumber page) const { return tier->where({page, 1}).in_memory == 1; }
+};
+
+// A page of which two thirds are the same number in all words shrinks; one of noise does not.
+PageBytes page_of(std::uint64_t value, bool noise = false) {
+  PageBytes bytes;
+  std::mt19937_64 random(value);
+  for (std::size_t at = 0; at < kPageBytes; at += 8) {
+    const std::uint64_t word = noise || at < kPageBytes / 3 ? random() : value;
+    std::memcpy(bytes.data() + at, &word, 8);
+  }
+  return bytes;
+}
+
+TEST(Tier, APageComesBackWithoutTheBackingAndIsNotKept) {
+  TierWorld world;
+  ASSERT_TRUE(world.write(7, page_of(70)));
+  EXPECT_TRUE(world.has(7));
+  EXPECT_FALSE(world.tier->where({7, 1}).stays);
+  EXPECT_EQ(world.below.pages(), 0u);
+  PageBytes bytes;
+  ASSERT_TRUE(world.read(7, bytes));
+  EXPECT_EQ(bytes, page_of(70));
+  EXPECT_FALSE(world.has(7));
+  EXPECT_EQ(world.tier->check(), "");
+  EXPECT_EQ(world.tier->facts().pages, 0u);
+}
+
+TEST(Tier, WhatDoesNotShrinkOrIsNotWantedSoonGoesPast) {
+  TierWorld world;
+  ASSERT_TRUE(world.write(1, page_of(1, true)));
+  ASSERT_TRUE(world.write(2, page_of(2), false));
+  EXPECT_FALSE(world.has(1));
+  EXPECT_FALSE(world.has(2));
+  EXPECT_EQ(world.below.page(1), page_of(1, true));
+  EXPECT_EQ(world.below.page(2), page_of(2));
+}
+
+TEST(Tier, AnOfferedPageStaysBelow) {
+  TierWorld world;
+  ASSERT_TRUE(world.write(3, page_of(3), false));
+  const PageBytes bytes = page_of(3);
+  const Backing::Write one{{3, 1}, bytes.data(), true};
+  world.tier->offer({&one, 1});
+  EXPECT_TRUE(world.has(3));
+  EXPECT_TRUE(world.tier->where({3, 1}).stays);
+  EXPECT_EQ(world.tier->at_rest({3, 1}), nullptr);
+  PageBytes read;
+  ASSERT_TRUE(world.read(3, read));
+  EXPECT_EQ(read, bytes);
+  EXPECT_EQ(world.below.page(3), bytes);
+}
+
+TEST(Tier, AFlushWritesWhatIsOnlyHereAndKeepsIt) {
+  TierWorld world;
+  for (PageNumber page = 0; page < 200; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));
+  ASSERT_TRUE(world.tier->flush());
+  for (PageNumber page = 0; page < 200; ++page) {
+    ASSERT_EQ(world.below.page(page), page_of(page + 1));
+    ASSERT_TRUE(world.has(page));
+    ASSERT_TRUE(world.tier->where({page, 1}).stays);
+  }
+  EXPECT_EQ(world.tier->check(), "");
+}
+
+TEST(Tier, TheOldestMakeRoomForTheNewest) {
+  TierWorld world({}, 4096);
+  for (PageNumber page = 0; page < 6000; ++page) {
+    ASSERT_TRUE(world.write(page, page_of(page + 1)));
+    const auto facts = world.tier->facts();
+    ASSERT_LE(facts.held_bytes, facts.wanted_bytes + facts.wanted_bytes / 4 + SpanPool::kSpanBytes * 8) << page;
+    if (page == 1000) {
+      EXPECT_FALSE(world.has(0));
+      EXPECT_TRUE(world.has(1000));
+    }
+  }
+  PageBytes bytes;
+  for (PageNumber page = 0; page < 6000; ++page) {
+    ASSERT_TRUE(world.read(page, bytes));
+    ASSERT_EQ(bytes, page_of(page + 1)) << page;
+  }
+}
+
+// The program waits for a full disk: nothing that was taken may be lost meanwhile.
+TEST(Tier, AFullStoreIsToldAndNothingIsLost) {
+  TierWorld world({.full = 1.0}, 4096);
+  PageNumber told = 0;
+  for (PageNumber page = 0; page < 6000 && told == 0; ++page) {
+    if (!world.write(page, page_of(page + 1))) told = page;
+  }
+  ASSERT_NE(told, 0u) << "it took more than it may";
+  PageBytes bytes;
+  for (PageNumber page = 0; page < told; ++page) {
+    ASSERT_TRUE(world.read(page, bytes));
+    ASSERT_EQ(bytes, page_of(page + 1)) << page;
+  }
+}
+
+// A read of several pages, one of which the store cannot give, is tried again: those from here must still be there.
+TEST(Tier, AReadThatFailedHalfWayCanBeTriedAgain) {
+  TierWorld world({.read_error = 0.5}, 4096);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(world.write(10, page_of(10)));
+    ASSERT_TRUE(world.write(11, page_of(11), false));
+    std::array<PageBytes, 2> bytes;
+    const Backing::Read both{{10, 2}, bytes[0].data()};
+    int tries = 1;
+    while (!world.tier->read({&both, 1}) && tries < 100) ++tries;
+    ASSERT_LT(tries, 100);
+    ASSERT_EQ(bytes[0], page_of(10));
+    ASSERT_EQ(bytes[1], page_of(11));
+  }
+}
+
+// Each thread has pages of its own, as the pager deals with one page at a time; one more flushes.
+TEST(Tier, EveryPageIsWhatWasWrittenLast) {
+  TierWorld world({.read_error = 0.02, .write_error = 0.02, .full = 0.02, .delay_us = 20}, 1500);
+  constexpr std::uint64_t kThreads = 3, kEach = 1200;
+  std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> wrong = 0, near = 0;
+  std::thread flusher([&] {
+    while (!stop) (void)world.tier->flush();
+  });
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937_64 random(thread);
+      std::vector<std::uint64_t> stored(kEach, 0);  // 0: not there
+      for (int step = 0; step < 12'000; ++step) {
+        const std::uint64_t at = random() % kEach;
+        const PageNumber page = thread * kEach + at;
+        if (random() % 16 == 0) {
+          world.tier->forget({page, 1});
+          stored[at] = 0;
+        } else if (stored[at] == 0) {
+          const std::uint64_t value = random() | 1;
+          const bool noise = value % 8 == 1;
+          const PageBytes bytes = page_of(value, noise);
+          while (!world.write(page, bytes, random() % 8 != 0)) continue;
+          stored[at] = value;
+        } else {
+          near += world.has(page);
+          PageBytes bytes;
+          while (!world.read(page, bytes)) continue;
+          wrong += bytes != page_of(stored[at], stored[at] % 8 == 1);
+          if (world.tier->where({page, 1}).in_memory != 0) ++wrong;  // it was read
+          // It is written again, or dropped, before anybody reads it.
+          world.tier->forget({page, 1});
+          stored[at] = 0;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  stop = true;
+  flusher.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(near, 1000u);
+  EXPECT_EQ(world.tier->check(), "");
+}
+
+using pager::testing::Program;
+using pager::testing::World;
+using pager::testing::WorldOptions;
+
+struct Case {
+  const char* name;
+  WorldOptions options;
+};
+class TierModelTest : public testing::TestWithParam<Case> {};
+
+WorldOptions::Near tier_before(Backing& below, pager::Budget& budget, base::RunCounters& counters) {
+  auto tier = Tier::make(below, budget, counters, {.capacity_pages = 4096, .most_bytes = 4096 * kPageBytes}).value();
+  pager::Budget* const its_budget = &tier->budget();
+  return {std::move(tier), its_budget};
+}
+
+TEST_P(TierModelTest, EveryByteIsWhatWasWritten) {
+  WorldOptions options = GetParam().options;
+  options.near = tier_before;
+  World world(options);
+  Program program(world, options.pages);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, 3000); });
+  }
+  for (auto& worker : workers) worker.join();
+  std::vector<PageBytes> buffer(512);
+  for (PageNumber page = 0; page < options.pages; ++page) program.read(page, buffer[0].data());
+  EXPECT_EQ(program.wrong, 0u);
+  EXPECT_EQ(world.view.broken_rules, 0);
+  EXPECT_TRUE(world.lost.empty()) << world.lost[0];
+  EXPECT_GT(world.counters.faults_packed, 0u) << "nothing came from the tier: the test tested nothing";
+  EXPECT_GT(world.counters.faults_store, 0u);
+  world.stop();
+  world.pager->freeze();
+  world.pager->thaw();
+  EXPECT_EQ(world.pager->check(), "");
+  EXPECT_EQ(static_cast<Tier&>(world.rests()).check(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tier, TierModelTest,
+    testing::Values(Case{"period",
+                         {.pages = 4096, .memory_pages = 800, .policy = pager::PolicyKind::kPeriod, .seed = 31}},
+                    Case{"slow_store", {.pages = 2048, .memory_pages = 500, .faults = {.delay_us = 300}, .seed = 32}},
+                    Case{"errors",
+                         {.pages = 2048,
+                          .memory_pages = 500,
+                          .policy = pager::PolicyKind::kPeriod,
+                          .faults = {.read_error = 0.02, .write_error = 0.02, .full = 0.05, .delay_us = 50},
+                          .seed = 33}},
+                    Case{"guards", {.pages = 2048, .memory_pages = 500, .seed = 34, .guards = true}}),
+    [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace farheap::segment
