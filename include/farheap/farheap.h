@@ -2,8 +2,8 @@
  *
  * The C interface: hints for programs that know they run on Farheap, and heaps that outlive their process.
  *
- * Under `farheap run` the hints reach the runtime that was loaded into the program; without it they do nothing and say
- * so, so that one binary serves both.
+ * Hints reach the heap in which they begin, if this process has opened it, and else, under `farheap run`, the runtime
+ * that was loaded into the program. Where there is neither they do nothing and say so, so that one binary serves all.
  *
  * Thread-safety: all calls may be made from any thread.
  */
@@ -25,7 +25,9 @@ typedef enum farheap_hint_kind {
 } farheap_hint_kind;
 
 /* Says how [address, address + bytes) will be used. Advice only: whatever is said, the contents stay right.
- * Returns 0 if it was taken, 1 if there is no runtime or the range is not paged, -1 for an unknown kind. */
+ * What lies beyond the heap that `address` is in is left out.
+ * Returns 0 if it was taken, 1 if `address` is in no heap, and there is no runtime or it does not page it, -1 for an
+ * unknown kind. */
 int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind);
 
 /* 1 if this process runs on Farheap and pages leave its memory, 0 if not (yet). */

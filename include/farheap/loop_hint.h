@@ -5,7 +5,7 @@
  *
  *   if (&__farheap_loop != NULL && bytes >= 1 << 20) __farheap_loop(begin, bytes, stride, FARHEAP_LOOP_READS);
  *
- * The function is there under `farheap run`, and nowhere else.
+ * The function is there under `farheap run`, and in a program that opens heaps (farheap/heap.hpp), for those.
  *
  * Thread-safety: any thread, at any time, in a signal handler too. */
 #ifndef FARHEAP_LOOP_HINT_H_

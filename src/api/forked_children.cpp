@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/open_heaps.hpp"
 #include "base/mutex.hpp"
 #include "os/own_descriptors.hpp"
 
@@ -38,6 +39,7 @@ class ForkWatchers {
                      const std::vector<ForkWatcher*> told = all().watchers_;
                      all().mutex_.unlock();  // who is told may want to be told no more
                      os::leave_parents_descriptors();
+                     OpenHeaps::all().forget_parents();  // before one of them is opened here
                      for (ForkWatcher* const one : told) one->is_forked_child();
                    });
   }

@@ -22,6 +22,7 @@
 #include "api/forked_children.hpp"
 #include "api/heap_lock.hpp"
 #include "api/heap_place.hpp"
+#include "api/open_heaps.hpp"
 #include "base/mutex.hpp"
 #include "segment/kept_segment.hpp"
 
@@ -81,6 +82,7 @@ struct Heap::State final : api::ForkWatcher {
       if (lock != nullptr) lock->leave_to_parent();
       return;
     }
+    if (segment) api::OpenHeaps::all().remove(*segment);
     if (attached) root().books.detach();
   }
   [[nodiscard]] Status commit(segment::KeptSegment::Kind kind, std::string_view name);

@@ -143,6 +143,7 @@ Result<Heap> Heap::State::start(std::unique_ptr<State> state, std::unique_ptr<St
   if (state->attached) state->binding = state->root().books.binding();
   state->options = options;
   state->watch_forks(options.in_children);
+  api::OpenHeaps::all().add(segment);
   return Heap(std::move(state));
 }
 
@@ -182,6 +183,7 @@ Status Heap::State::read_in_child() {
   owner = getpid();
   if (Status ready = ready_to_read(); !ready) return ready;
   segment->seal();
+  api::OpenHeaps::all().add(*segment);
   return {};
 }
 

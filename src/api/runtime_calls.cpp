@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The C interface as a program links it. The runtime that `farheap run` loads exports functions of the same names:
-// they are found through the dynamic linker at the first call. Without it the answer is that there is no runtime.
+// The C interface as a program links it: hints are for the heap in which they begin, if it is open in this process, and
+// else for the runtime. That one, which `farheap run` loads, exports functions of the same names: they are found
+// through the dynamic linker. Without it the answer is that there is no runtime.
 //
 // Thread-safety: any thread; the looked-up address is kept in an atomic.
+#include "api/runtime_calls.hpp"
+
 #include <dlfcn.h>
 #include <farheap/farheap.h>
+#include <farheap/loop_hint.h>
 
-#include <atomic>
+#include "pager/public_hints.hpp"
+
+namespace farheap::api {
+
+constinit std::atomic<HeapHint> g_heap_hint{nullptr};
 
 namespace {
 
+bool said_to_a_heap(pager::HintKind kind, const void* at, std::size_t bytes) {
+  const HeapHint hint = g_heap_hint.load(std::memory_order_acquire);
+  return hint != nullptr && hint(kind, at, bytes);
+}
+
+using LoopCall = decltype(&__farheap_loop);
 using HintCall = int (*)(const void*, size_t, farheap_hint_kind);
 using ActiveCall = int (*)();
 
@@ -40,19 +54,32 @@ Call runtime_call(std::atomic<Call>& kept, const char* name, Call own) {
 std::atomic<HintCall> g_hint{nullptr};
 std::atomic<ActiveCall> g_active{nullptr};
 
-bool is_known(farheap_hint_kind kind) {
-  return kind == FARHEAP_WILL_NEED || kind == FARHEAP_DONE_WITH || kind == FARHEAP_STREAM || kind == FARHEAP_KEEP;
-}
+// Early, because a signal handler may say a hint, and must not look anything up. Until then, and where there is no
+// runtime: nullptr.
+const LoopCall g_loop = find_in_runtime("__farheap_loop", &__farheap_loop);  // NOLINT(cert-err58-cpp): throws nothing
 
 }  // namespace
+}  // namespace farheap::api
+
+using namespace farheap;
 
 extern "C" int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind) {
-  if (!is_known(kind)) return -1;
-  const HintCall call = runtime_call(g_hint, "farheap_hint", &farheap_hint);
+  const auto said = pager::hint_kind(kind);
+  if (!said) return -1;
+  if (api::said_to_a_heap(*said, address, bytes)) return 0;
+  const api::HintCall call = api::runtime_call(api::g_hint, "farheap_hint", &farheap_hint);
   return call != nullptr ? call(address, bytes, kind) : 1;
 }
 
 extern "C" int farheap_active(void) {
-  const ActiveCall call = runtime_call(g_active, "farheap_active", &farheap_active);
+  const api::ActiveCall call = api::runtime_call(api::g_active, "farheap_active", &farheap_active);
   return call != nullptr ? call() : 0;
+}
+
+// A program that opens heaps has it without a runtime, too.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): a name that no program has
+extern "C" void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
+  const auto said = pager::loop_hint_kind(bytes, stride, flags);
+  if (!said || api::said_to_a_heap(*said, begin, bytes)) return;
+  if (api::g_loop != nullptr) api::g_loop(begin, bytes, stride, flags);
 }

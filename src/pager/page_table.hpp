@@ -30,6 +30,7 @@
 #include "pager/contents.hpp"
 #include "pager/core_index.hpp"
 #include "pager/flush_list.hpp"
+#include "pager/hint.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -95,7 +96,7 @@ struct Extent {
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
   std::uint8_t dirty_bias = 0;        // 0..3; from 2 on its pages are taken as written without asking
   std::uint8_t sample = 0;            // ... except for one fetch in sixteen
-  std::uint8_t hint = 0;              // farheap_hint_kind of the last hint about all of it
+  HintKind hint = HintKind::kNone;    // the last that stays with it: stream, keep, done with
 };
 
 class PageTable {

@@ -155,24 +155,46 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
   freed_.notify_all();
 }
 
-void Pager::hint(HintKind kind, PageNumber first, std::uint64_t count) {
+void Pager::hint(const Hint& said) {
   const Still still(*this);
   Lock lock(mutex_);
-  const PageNumber end = std::min(first + count, table_.capacity_pages());
-  if (kind == HintKind::kWillNeed) {
-    if (count == 0) return;
-    // In pieces: each makes room for itself.
-    const PageNumber stop = std::min(end, first + limit_ / 2);
-    for (PageNumber at = first; at < stop; at += kExtentPages) {
-      request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(stop - at, kExtentPages))}});
-    }
-    return;
+  const PageNumber first = std::min<PageNumber>(said.first, table_.capacity_pages());
+  const PageNumber end = first + std::min<PageNumber>(said.count, table_.capacity_pages() - first);
+  if (first == end) return;
+  switch (said.kind) {
+    case HintKind::kNone: return;
+    case HintKind::kWillNeed: return will_need(first, end);
+    case HintKind::kExpect: return expect(first, end);
+    case HintKind::kLoopForward: return loop_begins(first, end, false);
+    case HintKind::kLoopBackward: return loop_begins(first, end, true);
+    case HintKind::kStream:
+    case HintKind::kKeep:
+    case HintKind::kDoneWith: note_hint(said.kind, first, end);
   }
+  if (said.kind == HintKind::kKeep) keep(first, end);
+  if (said.kind == HintKind::kDoneWith) put_out(first, end);
+}
+
+// In pieces: each makes room for itself.
+void Pager::will_need(PageNumber first, PageNumber end) {
+  end = std::min(end, first + limit_ / 2);
+  for (PageNumber at = first; at < end; at += kExtentPages) {
+    request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
+  }
+}
+
+// What is in the store from an earlier run has to be known before it can be noted that it will be streamed.
+void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
+  constexpr std::uint64_t kMostLearned = 1 << 14;  // extents: the map is asked for each
+  std::uint64_t learned = 0;
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
-    if (Extent* extent = table_.find(page)) extent->hint = static_cast<std::uint8_t>(kind);
+    if (kind == HintKind::kStream && changes_.tracked() && table_.find(page) == nullptr && learned < kMostLearned) {
+      ++learned;
+      learn_extent(page);
+      let_faults_through();
+    }
+    if (Extent* extent = table_.find(page)) extent->hint = kind;
   }
-  if (kind == HintKind::kKeep) keep(first, end);
-  if (kind == HintKind::kDoneWith) put_out(first, end);
 }
 
 void Pager::keep(PageNumber first, PageNumber end) {

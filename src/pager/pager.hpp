@@ -34,6 +34,7 @@
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
 #include "pager/loops.hpp"
@@ -56,7 +57,7 @@ struct PagerOptions {
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
-  // From this page on expect() brings huge pages, while memory is plentiful. The default: nowhere.
+  // From this page on HintKind::kExpect brings huge pages, while memory is plentiful. The default: nowhere.
   PageNumber huge_from = UINT64_MAX;
   std::uint64_t pages_before_huge = 2048;  // in memory; who has fewer is not known to grow
   // What differs from the store is known (Changes), so that it can be committed.
@@ -66,8 +67,6 @@ struct PagerOptions {
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };
-
-enum class HintKind : int { kWillNeed = 1, kDoneWith = 2, kStream = 3, kKeep = 4 };
 
 class Pager {
  public:
@@ -81,11 +80,8 @@ class Pager {
   // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
   // that nobody touches them meanwhile (as with munmap).
   void discard(PageNumber first, std::uint64_t count);
-  // They will be written soon, and their neighbours: all may come into view now. Nothing is promised.
-  void expect(PageRun run);
-  void hint(HintKind kind, PageNumber first, std::uint64_t count);
-  // A loop is about to touch these pages, in order: `backward` from the last to the first. Nothing is promised.
-  void loop_begins(PageNumber first, std::uint64_t count, bool backward);
+  // The one door for what is said about pages to come (hint.hpp). Nothing is promised.
+  void hint(const Hint& said);
 
   // ---- guards (farheap/residency.h)
   // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives
@@ -239,7 +235,8 @@ class Pager {
 
   // pager_fresh.cpp
   void fill_fresh(PageNumber page) FARHEAP_REQUIRES(mutex_);
-  void expect_in(PageRun extent, PageRun part, std::uint32_t of_pages) FARHEAP_REQUIRES(mutex_);
+  void expect(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  void expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) FARHEAP_REQUIRES(mutex_);
   void fill_expected(PageRun run) FARHEAP_REQUIRES(mutex_);
   static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
@@ -332,6 +329,7 @@ class Pager {
   void request(const ReadAhead& wanted) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const FARHEAP_REQUIRES(mutex_);
   void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) FARHEAP_REQUIRES(mutex_);
+  void loop_begins(PageNumber first, PageNumber end, bool backward) FARHEAP_REQUIRES(mutex_);
   void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) FARHEAP_REQUIRES(mutex_);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
   // one only takes the processor from the first, and from who makes room.
@@ -344,6 +342,8 @@ class Pager {
   // pager.cpp
   void discard_in_extent(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void drop_from_memory(PageRun run, PageState state) FARHEAP_REQUIRES(mutex_);
+  void will_need(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  void note_hint(HintKind kind, PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);

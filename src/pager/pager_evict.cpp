@@ -278,8 +278,8 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
 // Sweeps bring large pieces, and come by again for such; what is done with does not come back.
 bool Pager::may_return(const Block& block) const {
   const Extent* extent = table_.find(block.first);
-  return options_.says_soon && !block.leave_first && block.count <= kSmallPiece &&
-         extent->hint != static_cast<int>(HintKind::kStream) && extent->hint != static_cast<int>(HintKind::kDoneWith);
+  return options_.says_soon && !block.leave_first && block.count <= kSmallPiece && extent->hint != HintKind::kStream &&
+         extent->hint != HintKind::kDoneWith;
 }
 
 // Outside the mutex: the pages are kWriting, so their staging places do not change (a page touched meanwhile is

@@ -326,7 +326,7 @@ std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advi
 
 // What is fetched around a page without being a guess.
 std::uint32_t Pager::sure_pages(const Extent& extent) const {
-  const std::uint32_t hinted = extent.hint == static_cast<int>(HintKind::kStream) ? 64u : 1u;
+  const std::uint32_t hinted = extent.hint == HintKind::kStream ? 64u : 1u;
   return std::max({1u << extent.swept_order, hinted, options_.block_min_pages});
 }
 

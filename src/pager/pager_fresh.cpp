@@ -47,21 +47,20 @@ void Pager::fill_fresh(PageNumber page) {
 // before anybody touches it: a fault leaves a table of small pages behind, even before it is answered. To take a part
 // of it out, or to guard one, the kernel has to split it: where memory is half full already, that is going to happen
 // soon.
-void Pager::expect(PageRun run) {
-  if (run.first < options_.huge_from) return;
-  const Still still(*this);
-  Lock lock(mutex_);
-  for (const PageNumber end = run.first + run.count; run.first < end;) {
-    const PageRun extent{run.first / kExtentPages * kExtentPages, kExtentPages};
+void Pager::expect(PageNumber first, PageNumber end) {
+  if (first < options_.huge_from) return;
+  const std::uint64_t of_pages = end - first;
+  while (first < end) {
+    const PageRun extent{first / kExtentPages * kExtentPages, kExtentPages};
     const PageNumber stop = std::min<PageNumber>(end, extent.first + extent.count);
-    expect_in(extent, {run.first, static_cast<std::uint32_t>(stop - run.first)}, run.count);
-    run.first = stop;
+    expect_in(extent, {first, static_cast<std::uint32_t>(stop - first)}, of_pages);
+    first = stop;
   }
 }
 
 // A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
 // fault less, and it waits for nobody.
-void Pager::expect_in(PageRun extent, PageRun part, std::uint32_t of_pages) {
+void Pager::expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) {
   while (frozen_) room_.wait(mutex_);
   learn(part.first);
   if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;

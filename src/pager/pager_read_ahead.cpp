@@ -66,12 +66,7 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
 
 // A loop will come by: what it begins with is on its way before it is touched, and what leaves meanwhile is what it
 // needs last.
-void Pager::loop_begins(PageNumber first, std::uint64_t count, bool backward) {
-  const Still still(*this);
-  Lock lock(mutex_);
-  first = std::min<PageNumber>(first, table_.capacity_pages());
-  const PageNumber end = first + std::min<PageNumber>(count, table_.capacity_pages() - first);
-  if (first == end) return;
+void Pager::loop_begins(PageNumber first, PageNumber end, bool backward) {
   std::uint32_t gap = 0;
   const bool is_new = loops_.begin(first, end, backward, policy_.left(), limit_ / kMostAhead, gap);
   if (is_new) foresee_loop(first, end, backward, gap);

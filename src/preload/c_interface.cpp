@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The C interface of farheap.h, where there is a runtime. Loaded first, these take the place of libfarheap's. And
-// what loop_hint.h and residency.h say, which only the runtime has.
+// The C interface of farheap.h and loop_hint.h, where there is a runtime: for programs without libfarheap, whose own
+// functions of these names come first and hand on what is not about a heap of theirs. And what residency.h says, which
+// only the runtime has.
 #include "farheap/farheap.h"
 
 #include <type_traits>
@@ -10,24 +11,18 @@
 #include "base/format_into.hpp"
 #include "farheap/loop_hint.h"
 #include "farheap/residency.h"
+#include "pager/public_hints.hpp"
 #include "preload/program_segment.hpp"
 #include "preload/runtime.hpp"
 
 using namespace farheap;
 
-namespace {
-
-// Below it a hint costs more than the faults that it saves.
-constexpr std::size_t kShortest = 64 * base::kKiB;
-
-}  // namespace
-
 extern "C" __attribute__((visibility("default"))) int farheap_hint(const void* address, size_t bytes,
                                                                    farheap_hint_kind kind) {
-  if (kind < FARHEAP_WILL_NEED || kind > FARHEAP_KEEP) return -1;
+  const auto said = pager::hint_kind(kind);
+  if (!said) return -1;
   preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
-  if (made == nullptr) return 1;
-  return made->segment->hint(static_cast<pager::HintKind>(kind), address, bytes) ? 0 : 1;
+  return made != nullptr && made->segment->hint(*said, address, bytes) ? 0 : 1;
 }
 
 extern "C" __attribute__((visibility("default"))) int farheap_active(void) {
@@ -49,14 +44,9 @@ FARHEAP_EXPORT bool __farheap_flush_pages(char* why, size_t why_bytes) {
 static_assert(std::is_same_v<decltype(__farheap_flush_pages), base::FlushHook>);
 
 FARHEAP_EXPORT void __farheap_loop(const void* begin, size_t bytes, ptrdiff_t stride, unsigned flags) {
-  if (bytes < kShortest) return;
-  segment::PagedSegment* segment = preload::segment_of(begin, bytes);
-  if (segment == nullptr || !segment->is_paging()) return;
-  // Sparser than pages, a sweep is as good as random: what lies between is not wanted. No limit of the type's: -stride
-  // may not be one.
-  constexpr auto kDense = static_cast<ptrdiff_t>(base::kPageBytes);
-  if (stride > kDense || stride < -kDense) return;
-  segment->loop_begins(begin, bytes, (flags & FARHEAP_LOOP_BACKWARD) != 0 || stride < 0);
+  const auto said = pager::loop_hint_kind(bytes, stride, flags);
+  if (!said) return;
+  if (segment::PagedSegment* segment = preload::segment_of(begin, bytes)) segment->hint(*said, begin, bytes);
 }
 
 FARHEAP_EXPORT void __farheap_residency(farheap_residency* view) {

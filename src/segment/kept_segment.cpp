@@ -66,10 +66,6 @@ Result<os::Mapping> reserve_slot(std::uint64_t capacity) {
 KeptSegment::KeptSegment(std::unique_ptr<Store> store, std::unique_ptr<Versions> versions, const Settings& settings)
     : store_(std::move(store)), versions_(std::move(versions)), limit_(settings.memory_bytes) {}
 
-KeptSegment::~KeptSegment() {
-  if (looping_) loop_->stop();
-}
-
 // The allocator's tables take 1.9 % at the most, when every page is in use.
 std::size_t KeptSegment::table_bytes(std::size_t capacity) {
   return base::round_up(capacity / 32 + 64 * base::kMiB, base::kHugePageBytes);
@@ -225,37 +221,27 @@ Status KeptSegment::take_addresses() {
 }
 
 Status KeptSegment::start_paging() {
-  syscall(SYS_madvise, range_.data(), range_.size(), MADV_NOHUGEPAGE);
   syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTDUMP);
-  // A child has none of it: it would read zeros where pages have left.
-  syscall(SYS_madvise, range_.data(), range_.size(), MADV_DONTFORK);
   auto memory = os::Mapping::reserve(base::round_up(sizeof(base::RunPage), kPageBytes), os::Access::kReadWrite);
   if (!memory) return fail(std::move(memory.error()));
   run_page_memory_ = std::move(*memory);
   run_page_ = ::new (run_page_memory_.data()) base::RunPage;
   backing_ = std::make_unique<KeptBacking>(*versions_, snapshot_ ? &*snapshot_ : nullptr);
-  auto view = pager::KernelView::make(range_.data(), range_.size(), {});
-  if (!view) return fail(std::move(view.error()));
-  view_ = std::move(*view);
-  view_->keep_guards();
-  pager::PagerOptions options;
-  options.capacity_pages = range_.size() / kPageBytes;
-  options.block_max_pages = kBlockPages;
-  options.track_changes = true;
-  options.readers = kReaders;
-  options.keep_changes = read_only_;
-  options.huge_from = table_bytes(range_.size()) / kPageBytes;  // what the tables reserve, they touch here and there
-  options.lost = give_up;
-  auto made = pager::Pager::make(*view_, *backing_, limit_, run_page_->counters, std::move(options));
+  auto made = Paging::make(range_, {}, *run_page_);
   if (!made) return fail(std::move(made.error()));
-  pager_ = std::move(*made);
-  loop_ = std::make_unique<pager::FaultLoop>(
-      *pager_, *backing_, *view_, *run_page_,
-      pager::FaultLoopOptions{
-          .most_handlers = kHandlers, .buffer_pages = kBlockPages, .readers = kReaders, .can_stop = true});
-  looping_ = true;
-  if (Status started = loop_->start(); !started) return started;
-  return view_->watch({{range_.data(), range_.size()}});
+  paging_ = std::move(*made);
+  PagingSettings wanted;
+  wanted.handlers = kHandlers;
+  wanted.ends = true;
+  wanted.pager.block_max_pages = kBlockPages;
+  wanted.pager.track_changes = true;
+  wanted.pager.readers = kReaders;
+  wanted.pager.keep_changes = read_only_;
+  // Not in the tables: what they reserve, they touch here and there.
+  wanted.pager.huge_from = table_bytes(range_.size()) / kPageBytes;
+  wanted.pager.lost = give_up;
+  return paging_->start(*backing_, limit_, std::move(wanted),
+                        [this] { return pager::KernelView::Runs{{range_.data(), range_.size()}}; });
 }
 
 void* KeptSegment::reserve(std::size_t bytes) noexcept {
@@ -276,9 +262,7 @@ std::byte* KeptSegment::obtain(std::size_t bytes, std::size_t alignment) {
     at = books().runs.obtain(bytes, alignment);
   }
   if (at == nullptr || bytes > base::kHugePageBytes) return at;  // of what is larger not all may be touched
-  AtTheTables working;
-  pager_->expect(
-      {static_cast<pager::PageNumber>(at - base()) / kPageBytes, static_cast<std::uint32_t>(bytes / kPageBytes)});
+  (void)hint(pager::HintKind::kExpect, at, bytes);
   return at;
 }
 
@@ -287,10 +271,7 @@ bool KeptSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_bytes
   return books().runs.extend(at, bytes, new_bytes);
 }
 
-void KeptSegment::discard(std::byte* at, std::size_t bytes) {
-  AtTheTables working;
-  pager_->discard(static_cast<pager::PageNumber>(at - base()) / kPageBytes, bytes / kPageBytes);
-}
+void KeptSegment::discard(std::byte* at, std::size_t bytes) { paging_->discard(at, bytes); }
 
 void KeptSegment::give_back(std::byte* at, std::size_t bytes) {
   discard(at, bytes);
@@ -306,9 +287,10 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
   const store::AlignedBuffer buffer(pager::Pager::kCommitPages * kPageBytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, "cannot commit", store_->describe(), "no memory");
   if (cleaner_) cleaner_->begin_commit();
-  pager_->begin_commit([&] { backing_->hold(); });
+  pager::Pager& pager = paging_->pager();
+  pager.begin_commit([&] { backing_->hold(); });
   at_cut();
-  Status status = pager_->take_commit(
+  Status status = pager.take_commit(
       buffer.part(0, pager::Pager::kCommitPages * kPageBytes).data(),
       [&](std::span<const pager::PageRun> runs, const std::byte* bytes) { return backing_->take(runs, bytes); });
   if (status) {
@@ -319,7 +301,7 @@ Status KeptSegment::commit(Kind kind, std::string_view name, const std::function
     }
   }
   backing_->go_on(status.has_value());
-  pager_->end_commit(status.has_value());
+  pager.end_commit(status.has_value());
   if (cleaner_) cleaner_->end_commit();
   return status;
 }
@@ -328,7 +310,7 @@ void KeptSegment::keep_changed(std::vector<std::uint64_t>& pages) const {
   AtTheTables working;
   std::vector<pager::PageNumber> written = pages;
   backing_->keep_written(written);
-  pager_->keep_changed(pages);
+  paging_->pager().keep_changed(pages);
   pages.insert(pages.end(), written.begin(), written.end());
 }
 
@@ -376,7 +358,7 @@ Status KeptSegment::gather(const Progress& progress) {
   return {};
 }
 
-std::uint64_t KeptSegment::resident_bytes() const { return pager_->resident_pages() * kPageBytes; }
+std::uint64_t KeptSegment::resident_bytes() const { return paging_->pager().resident_pages() * kPageBytes; }
 
 std::uint64_t KeptSegment::handed_out_bytes() {
   base::LockGuard lock(runs_mutex_);

@@ -19,12 +19,10 @@
 #include "base/run_page.hpp"
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
-#include "pager/fault_loop.hpp"
-#include "pager/kernel_view.hpp"
-#include "pager/pager.hpp"
 #include "segment/idle_cleaner.hpp"
 #include "segment/kept_backing.hpp"
 #include "segment/page_space.hpp"
+#include "segment/paging.hpp"
 #include "segment/run_allocator.hpp"
 #include "segment/versions.hpp"
 
@@ -77,7 +75,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
                                                                            std::string_view snapshot,
                                                                            const Settings& settings);
   // What was not committed is lost. Requires: nobody touches it any more.
-  ~KeptSegment() override;
+  ~KeptSegment() override = default;
 
   [[nodiscard]] std::byte* base() const override { return range_.data(); }
   [[nodiscard]] std::size_t capacity_bytes() const override { return range_.size(); }
@@ -85,6 +83,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   void give_back(std::byte* at, std::size_t bytes) override;
   void discard(std::byte* at, std::size_t bytes) override;
   [[nodiscard]] bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override;
+
+  // Paging::hint().
+  bool hint(pager::HintKind kind, const void* at, std::size_t bytes) { return paging_->hint(kind, at, bytes); }
 
   [[nodiscard]] bool read_only() const { return read_only_; }
   [[nodiscard]] bool relocatable() const { return relocatable_; }
@@ -98,7 +99,7 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   [[nodiscard]] Result<pager::Backing::Stored> stored_from(std::uint64_t first) const {
     return backing_->stored_from(first);
   }
-  void seal() { pager_->forbid_writes(true); }
+  void seal() { paging_->pager().forbid_writes(true); }
   [[nodiscard]] std::byte* root() const { return base() + KeptBooks::kBytes; }
   [[nodiscard]] base::MetadataSource& tables() { return *this; }
 
@@ -168,12 +169,9 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
   base::RunPage* run_page_ = nullptr;
   std::optional<IdleCleaner> cleaner_;
   std::unique_ptr<KeptBacking> backing_;
-  std::unique_ptr<pager::KernelView> view_;
-  std::unique_ptr<pager::Pager> pager_;
-  std::unique_ptr<pager::FaultLoop> loop_;
-  bool looping_ = false;
-  base::Mutex runs_mutex_;    // guards the books
-  base::Mutex commit_mutex_;  // held by the one who commits
+  base::Mutex runs_mutex_;          // guards the books
+  base::Mutex commit_mutex_;        // held by the one who commits
+  std::unique_ptr<Paging> paging_;  // ends first: its threads use all of the above
 };
 
 }  // namespace farheap::segment

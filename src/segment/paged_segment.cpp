@@ -17,7 +17,6 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "os/drop_memory.hpp"
-#include "os/page_map.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
 #include "store/uri.hpp"
@@ -41,9 +40,14 @@ constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
-pager::PagerOptions pager_options(const base::Options& options, std::uint64_t capacity_pages) {
-  pager::PagerOptions result;
-  result.capacity_pages = capacity_pages;
+std::uint64_t recorded_window_pages(const base::Options& options) {
+  return std::max<std::uint64_t>(options.record_window / kPageBytes, 1);
+}
+
+PagingSettings paging_settings(const base::Options& options) {
+  PagingSettings settings;
+  settings.handlers = options.handlers;
+  pager::PagerOptions& result = settings.pager;
   result.policy = options.policy;
   result.block_min_pages = static_cast<std::uint32_t>(options.block_min / kPageBytes);
   result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
@@ -54,8 +58,9 @@ pager::PagerOptions pager_options(const base::Options& options, std::uint64_t ca
   if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
     result.block_min_pages = result.block_max_pages = 1;
     result.read_ahead_pages = 0;
+    settings.recorded_window_pages = recorded_window_pages(options);
   }
-  return result;
+  return settings;
 }
 
 os::UserfaultFeatures wanted_features(const base::Options& options) {
@@ -129,15 +134,12 @@ bool PagedSegment::extend(std::byte* at, std::size_t bytes, std::size_t new_byte
 }
 
 void PagedSegment::discard(std::byte* at, std::size_t bytes) {
-  AtTheTables working;
   if (!is_paging()) {
+    AtTheTables working;
     base::SharedGuard life(life_);
-    if (!is_paging()) {
-      drop_plain(at, bytes);
-      return;
-    }
+    if (!is_paging()) return drop_plain(at, bytes);
   }
-  pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+  paging_->discard(at, bytes);
 }
 
 // Plain memory only grows between two drops: seen before them, and at the end, no peak is missed by much.
@@ -158,7 +160,7 @@ void PagedSegment::give_back(std::byte* at, std::size_t bytes) {
 
 void PagedSegment::unlock_range() {
   syscall(SYS_munlock, range_.data(), range_.size());
-  if (is_paging()) view_->unlock_staging();
+  if (is_paging()) paging_->view().unlock_staging();
 }
 
 void PagedSegment::make_sure_of_budget(std::size_t more) {
@@ -172,14 +174,10 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (Status started = start_paging(); !started) give_up(started.error());
 }
 
-Status PagedSegment::start_recording() {
-  const std::uint64_t window_pages = std::max<std::uint64_t>(options_.record_window / kPageBytes, 1);
-  auto recorder = pager::PageRecorder::make(options_.record_pages + "." + std::to_string(getpid()),
-                                            {reinterpret_cast<std::uintptr_t>(range_.data()), window_pages},
-                                            range_.size() / kPageBytes);
-  if (!recorder) return fail(std::move(recorder.error()));
-  recording_ = std::make_unique<pager::PageRecording>(std::move(*recorder), *view_, *map_, budget_, window_pages);
-  return {};
+Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const {
+  return pager::PageRecorder::make(options_.record_pages + "." + std::to_string(getpid()),
+                                   {reinterpret_cast<std::uintptr_t>(range_.data()), recorded_window_pages(options_)},
+                                   range_.size() / kPageBytes);
 }
 
 // For the sake of cores it has a name, which the tool takes away when all has ended well.
@@ -203,7 +201,7 @@ Status PagedSegment::open_the_store() {
 }
 
 Status PagedSegment::prepare_for_cores() {
-  auto* const staging = const_cast<std::byte*>(view_->staging(0));
+  auto* const staging = const_cast<std::byte*>(paging_->view().staging(0));
   auto index = pager::CoreIndex::make(range_.data(), staging, range_.size() / kPageBytes, store_uri_);
   if (!index) return fail(std::move(index.error()));
   base::LockGuard lock(runs_mutex_);
@@ -215,7 +213,7 @@ Status PagedSegment::prepare_for_cores() {
 
 // Not for recordings, in which each use is to be seen, nor for cores, which the tool fills from the store.
 void PagedSegment::make_tier(std::uint64_t pages) {
-  if (!options_.tier || recording_ || options_.whole_core) return;
+  if (!options_.tier || records_pages() || options_.whole_core) return;
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
   auto made = Tier::make(*map_, budget_, run_page_.counters,
                          {.capacity_pages = pages, .most_bytes = budget / 2, .least_pages = kLeastForTier});
@@ -228,60 +226,40 @@ void PagedSegment::make_tier(std::uint64_t pages) {
 
 Status PagedSegment::start_paging() {
   if (Status opened = open_the_store(); !opened) return opened;
-  const std::uint64_t pages = range_.size() / kPageBytes;
-  auto map = BlockMap::make(*store_, pages);
+  auto map = BlockMap::make(*store_, range_.size() / kPageBytes);
   if (!map) return fail(std::move(map.error()));
   map_ = std::move(*map);
-  syscall(SYS_madvise, range_.data(), range_.size(), MADV_NOHUGEPAGE);
+  auto made = Paging::make(range_, wanted_features(options_), run_page_);
+  if (!made) return fail(std::move(made.error()));
+  paging_ = std::move(*made);
   drop_what_nobody_has();
-  auto view = pager::KernelView::make(range_.data(), range_.size(), wanted_features(options_));
-  if (!view) return fail(std::move(view.error()));
-  view_ = std::move(*view);
+  PagingSettings wanted = paging_settings(options_);
+  wanted.pager.lost = give_up;
+  wanted.heat = &budget_.start_heat();
   if (records_pages()) {
-    if (Status started = start_recording(); !started) return started;
+    auto recorder = make_recorder();
+    if (!recorder) return fail(std::move(recorder.error()));
+    wanted.recorder = std::move(*recorder);
   }
-  make_tier(pages);
-  pager::View& view_of_pager = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
-  pager::Backing& near = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
-  pager::Budget& room = tier_ ? tier_->budget() : budget_;
-  pager::Backing& backing = recording_ ? static_cast<pager::Backing&>(recording_->backing) : near;
-  pager::Budget& budget = recording_ ? static_cast<pager::Budget&>(recording_->budget) : room;
-  auto wanted = pager_options(options_, pages);
-  wanted.lost = give_up;
-  wanted.says_soon = tier_ != nullptr;
+  make_tier(range_.size() / kPageBytes);
+  pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
+  pager::Budget& budget = tier_ ? tier_->budget() : budget_;
+  wanted.pager.says_soon = tier_ != nullptr;
   if (options_.whole_core) {
     if (Status prepared = prepare_for_cores(); !prepared) return prepared;
-    wanted.core_pages = core_index_->pages();
+    wanted.pager.core_pages = core_index_->pages();
   }
-  auto pager = pager::Pager::make(view_of_pager, backing, budget, run_page_.counters, std::move(wanted));
-  if (!pager) return fail(std::move(pager.error()));
-  pager_ = std::move(*pager);
-  pager_->heat_goes_to(budget_.start_heat());
-  loop_ = std::make_unique<pager::FaultLoop>(
-      *pager_, backing, *view_, run_page_,
-      pager::FaultLoopOptions{.most_handlers = options_.handlers,
-                              .buffer_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes),
-                              .readers = kReaders});
-  // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
-  // so touch what is watched.
-  if (Status started = loop_->start(); !started) return started;
-  if (Status watched = view_->watch(own_runs()); !watched) return watched;
+  Status started = paging_->start(backing, budget, std::move(wanted), [this] { return own_runs(); });
+  if (!started) return started;
   adopt_what_is_in_memory();
-  run_page_.counters.paging_processes.fetch_add(1);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
-  paging_.store(true, std::memory_order_release);
+  is_paging_.store(true, std::memory_order_release);
   // Of what is recorded only the faults are known.
-  if (!recording_) {
-    guards_.begin(range_.data(), pages, static_cast<std::uint32_t>(options_.block_max / kPageBytes), *pager_);
+  if (!records_pages()) {
+    guards_.begin(range_.data(), range_.size() / kPageBytes,
+                  static_cast<std::uint32_t>(options_.block_max / kPageBytes), paging_->pager());
   }
-  inherit(false);
   return {};
-}
-
-// A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
-// not have the range at all. Those that are seen get it.
-void PagedSegment::inherit(bool on) {
-  syscall(SYS_madvise, range_.data(), range_.size(), on ? MADV_DOFORK : MADV_DONTFORK);
 }
 
 AddressBooks::Runs PagedSegment::own_runs() {
@@ -305,27 +283,7 @@ void PagedSegment::adopt_what_is_in_memory() {
     base::LockGuard lock(runs_mutex_);
     runs = books_.counted_runs();
   }
-  for (const auto& [at, bytes] : runs)
-    knows_all_ &= adopt(static_cast<std::size_t>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
-}
-
-bool PagedSegment::adopt(pager::PageNumber first, std::uint64_t pages) {
-  constexpr std::size_t kAtOnce = 512;
-  os::PageEntry entries[kAtOnce];
-  for (const pager::PageNumber end = first + pages; first < end; first += kAtOnce) {
-    const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - first);
-    const std::byte* const at = range_.data() + first * kPageBytes;
-    if (!os::read_page_map(at, {entries, count}) && !os::find_in_memory(at, {entries, count})) return false;
-    for (std::size_t i = 0; i < count;) {
-      std::size_t stop = i;
-      while (stop < count && entries[stop].present) ++stop;
-      const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
-      if (run.count != 0 && recording_) recording_->recorder->came(run);
-      if (run.count != 0) pager_->adopt(run);
-      i = stop + 1;
-    }
-  }
-  return true;
+  for (const auto& [at, bytes] : runs) knows_all_ &= paging_->adopt(at, bytes);
 }
 
 Status PagedSegment::flush() {
@@ -347,29 +305,7 @@ Status PagedSegment::flush() {
     flush_buffer_ = std::move(*made);
   }
   touch_stack(__builtin_frame_address(0));
-  return pager_->flush(flush_buffer_.data());
-}
-
-template <class Say>
-bool PagedSegment::say_of_range(const void* at, std::size_t bytes, Say say) {
-  if (!is_paging() || !contains(at) || bytes == 0) return false;
-  if (recording_) return true;  // pages come when they are used, and not before
-  AtTheTables working;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
-  const std::size_t end = offset + std::min(bytes, range_.size() - offset);
-  const std::size_t first = offset / kPageBytes;
-  say(first, base::pages_for(end) - first);
-  return true;
-}
-
-bool PagedSegment::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
-  return say_of_range(at, bytes,
-                      [&](pager::PageNumber first, std::uint64_t count) { pager_->hint(kind, first, count); });
-}
-
-bool PagedSegment::loop_begins(const void* at, std::size_t bytes, bool backward) {
-  return say_of_range(
-      at, bytes, [&](pager::PageNumber first, std::uint64_t count) { pager_->loop_begins(first, count, backward); });
+  return paging_->pager().flush(flush_buffer_.data());
 }
 
 // From here on no signal comes: until the fork is over nothing leaves, and a handler that needs a page could wait for
@@ -384,7 +320,7 @@ void PagedSegment::pause_eviction() {
   if (!is_paging()) make_sure_of_fork();
   if (!is_paging()) return;
   if (budget_.next_child_may_stay()) make_room_for_child();
-  pager_->pause_eviction(true);
+  paging_->pause_eviction();
   touch_stack(__builtin_frame_address(0));
 }
 
@@ -414,10 +350,10 @@ void PagedSegment::make_room_for_child() {
   std::uint64_t least = ~std::uint64_t{0};
   std::uint64_t others = 0;
   for (int in_vain = 0, for_others = 0; in_vain < kLooksForRoom && for_others < kLooksForOthers; ++in_vain) {
-    const bool fits = pager_->is_within_limit();
+    const bool fits = paging_->pager().is_within_limit();
     if (fits && !budget_.others_give_way(others)) return;
     for_others += fits;
-    const std::uint64_t held = pager_->resident_pages() * kPageBytes + others;
+    const std::uint64_t held = paging_->pager().resident_pages() * kPageBytes + others;
     if (held < least) least = held, in_vain = 0;
     base::sleep_for(kLookForRoom);
   }
@@ -430,10 +366,9 @@ void PagedSegment::lock_for_fork() {
   budget_.expect_child();
   guards_.lock_for_fork();
   if (!is_paging()) return;
-  pager_->freeze();
+  paging_->freeze();
   if (tier_) tier_->lock_for_fork();
   map_->lock_for_fork();
-  inherit(true);
 }
 
 void PagedSegment::unlock_in_parent() {
@@ -441,10 +376,9 @@ void PagedSegment::unlock_in_parent() {
   budget_.make_room_for_child(false);
   budget_.forked();
   if (is_paging()) {
-    inherit(false);
     map_->unlock_after_fork(true);
     if (tier_) tier_->unlock_after_fork();
-    pager_->thaw();
+    paging_->thaw();
   }
   guards_.unlock_in_parent();
   runs_mutex_.unlock();
@@ -458,15 +392,14 @@ void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
   budget_.renew_in_child();
   if (is_paging()) {
-    inherit(false);
     map_->unlock_in_child();
     if (tier_) tier_->unlock_after_fork();
-    pager_->heat_goes_to(budget_.start_heat());
-    if (recording_) recording_->recorder->stop_in_child();
-    pager_->thaw_in_child();
-    if (Status renewed = view_->renew_in_child(books_.own_runs()); !renewed) give_up(renewed.error());
-    if (Status started = loop_->start_in_child(); !started) give_up(started.error());
-    run_page_.counters.paging_processes.fetch_add(1);
+    const auto own_runs = [this] {
+      runs_mutex_.assume_held();
+      return books_.own_runs();
+    };
+    Status thawed = paging_->thaw_in_child(&budget_.start_heat(), own_runs);
+    if (!thawed) give_up(thawed.error());
   }
   guards_.unlock_in_child();
   runs_mutex_.unlock();

@@ -22,15 +22,12 @@
 #include "farheap/store.hpp"
 #include "os/mapping.hpp"
 #include "pager/core_index.hpp"
-#include "pager/fault_loop.hpp"
-#include "pager/kernel_view.hpp"
-#include "pager/page_recorder.hpp"
-#include "pager/pager.hpp"
 #include "pager/tree_budget.hpp"
 #include "segment/address_books.hpp"
 #include "segment/block_map.hpp"
 #include "segment/guards.hpp"
 #include "segment/page_space.hpp"
+#include "segment/paging.hpp"
 #include "segment/tier.hpp"
 
 namespace farheap::segment {
@@ -82,14 +79,15 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool contains(const void* at) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data()) < range_.size();
   }
-  [[nodiscard]] bool is_paging() const { return paging_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_paging() const { return is_paging_.load(std::memory_order_acquire); }
   // Pages leave by being copied: the kernel has no UFFDIO_MOVE, or it is masked.
-  [[nodiscard]] bool copies_pages() const { return is_paging() && !view_->userfault().features().move; }
+  [[nodiscard]] bool copies_pages() const { return is_paging() && !paging_->view().userfault().features().move; }
   // Takes what the run holds now into its peak (TreeBudget::note_use).
   void note_use() { budget_.note_use(); }
-  // False if the range is not paged (yet).
-  bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
-  bool loop_begins(const void* at, std::size_t bytes, bool backward);
+  // False if it is not paged (yet), or begins elsewhere (Paging::hint).
+  bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
+    return is_paging() && paging_->hint(kind, at, bytes);
+  }
 
   // For the guards of the program's modules.
   [[nodiscard]] Guards& guards() { return guards_; }
@@ -115,9 +113,6 @@ class PagedSegment final : public PageSpace {
 
  private:
   PagedSegment(const base::Options& options, base::RunPage& run_page, base::Secret secret_store, os::Mapping range);
-  // Calls say(first page, pages) for the part of it that is in the range; false as for hint().
-  template <class Say>
-  bool say_of_range(const void* at, std::size_t bytes, Say say);
   void advise_plain_life();
   // What was handed out is in a core dump; the rest of the range would make one a terabyte long.
   void note_handed_out_until(const std::byte* end) FARHEAP_REQUIRES(runs_mutex_);
@@ -137,17 +132,14 @@ class PagedSegment final : public PageSpace {
   void make_sure_of_fork();
   void make_room_for_child();
   [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
-  [[nodiscard]] Status start_recording();
+  [[nodiscard]] Result<std::unique_ptr<pager::PageRecorder>> make_recorder() const;
   [[nodiscard]] Status start_paging();
   [[nodiscard]] Status open_the_store();
   [[nodiscard]] Status prepare_for_cores();
   void make_tier(std::uint64_t pages);
   [[nodiscard]] AddressBooks::Runs own_runs();
-  void inherit(bool on);
   void drop_what_nobody_has();
   void adopt_what_is_in_memory();
-  // False where the kernel does not say what is in memory: that stays in view, outside of the budget.
-  bool adopt(pager::PageNumber first, std::uint64_t pages);
   void drop_plain(std::byte* at, std::size_t bytes);
   // Data can no longer be kept.
   [[noreturn]] static void give_up(const Error& error);
@@ -170,20 +162,17 @@ class PagedSegment final : public PageSpace {
   base::SharedMutex life_;
   base::Mutex flush_;
   os::Mapping flush_buffer_ FARHEAP_GUARDED_BY(flush_);
-  bool knows_all_ = true;  // set once, before paging_: the pager knows of every page in memory
+  bool knows_all_ = true;  // set once, before is_paging_: the pager knows of every page in memory
   base::Mutex fork_;
   sigset_t before_fork_ FARHEAP_GUARDED_BY(fork_){};  // the forking thread's signal mask
-  std::atomic<bool> paging_{false};
+  std::atomic<bool> is_paging_{false};
   pager::TreeBudget budget_;
   std::string store_uri_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<pager::CoreIndex> core_index_;  // with whole_core=on; set once, and used under runs_mutex_
   std::unique_ptr<BlockMap> map_;
-  std::unique_ptr<Tier> tier_;  // before it, if there is one
-  std::unique_ptr<pager::KernelView> view_;
-  std::unique_ptr<pager::PageRecording> recording_;  // around the two, if asked for
-  std::unique_ptr<pager::Pager> pager_;
-  std::unique_ptr<pager::FaultLoop> loop_;
+  std::unique_ptr<Tier> tier_;      // before it, if there is one
+  std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   Guards guards_;
 };
 

@@ -83,10 +83,7 @@ bool PagedSegment::renew(std::byte* at, std::size_t bytes, int protection) {
   }
   syscall(SYS_madvise, at, bytes, MADV_NOHUGEPAGE);
   if (!is_paging()) return true;
-  syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range (inherit())
-  if (Status watched = view_->userfault().register_range(at, bytes); !watched) give_up(watched.error());
-  // What a neighbour's fault filled in while nobody watched is not there.
-  pager_->discard(static_cast<pager::PageNumber>(at - range_.data()) / kPageBytes, bytes / kPageBytes);
+  if (Status watched = paging_->watch_again(at, bytes); !watched) give_up(watched.error());
   return true;
 }
 

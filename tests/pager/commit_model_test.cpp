@@ -25,7 +25,8 @@ class Writer {
 
   // Before anything is touched, or beside the first touches of another thread.
   void expect_all() {
-    for (PageNumber page = first_; page < first_ + pages_; page += kExtentPages) world_.pager->expect({page, 1});
+    for (PageNumber page = first_; page < first_ + pages_; page += kExtentPages)
+      world_.pager->hint({HintKind::kExpect, page, 1});
   }
 
   void step() {
@@ -35,8 +36,11 @@ class Writer {
       note({page, 0, true});
       world_.pager->discard(page, 1);
     } else if (dice < 10) {
-      world_.pager->expect({page, static_cast<std::uint32_t>(std::min<PageNumber>(40, first_ + pages_ - page))});
-    } else if (dice < 60) {
+      world_.pager->hint({HintKind::kExpect, page, std::min<PageNumber>(40, first_ + pages_ - page)});
+    } else if (dice < 16) {
+      const auto kind = static_cast<HintKind>(random_() % 8);
+      world_.pager->hint({kind, page, std::min<PageNumber>(1 + random_() % 300, first_ + pages_ - page)});
+    } else if (dice < 62) {
       write(page);
     } else if (dice < 70) {
       for (PageNumber at = page; at < std::min(page + 40, first_ + pages_); ++at) write(at);

@@ -31,8 +31,8 @@ class Writer {
       world_.pager->discard(first_ + index, count);
       std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(index), count, 0);
     } else if (dice < 15) {
-      world_.pager->hint(static_cast<HintKind>(1 + random_() % 4), first_ + index,
-                         std::min<std::uint64_t>(60, values_.size() - index));
+      world_.pager->hint({static_cast<HintKind>(1 + random_() % 4), first_ + index,
+                          std::min<std::uint64_t>(60, values_.size() - index)});
     } else if (dice < 55) {
       write(index, random_() % 6 == 0 ? 0 : random_());
     } else if (dice < 60) {

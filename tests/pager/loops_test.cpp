@@ -132,7 +132,9 @@ class LoopsInThePager : public ::testing::TestWithParam<bool> {
   void walk(PageNumber first, PageNumber end) {
     for (PageNumber i = first; i < end; ++i) touch(backward() ? first + end - 1 - i : i);
   }
-  void say(PageNumber first, PageNumber end) { world_.pager->loop_begins(first, end - first, backward()); }
+  void say(PageNumber first, PageNumber end) {
+    world_.pager->hint({backward() ? HintKind::kLoopBackward : HintKind::kLoopForward, first, end - first});
+  }
   [[nodiscard]] bool backward() const { return GetParam(); }
   [[nodiscard]] std::uint64_t pages_read() const { return world_.counters.bytes_read / base::kPageBytes; }
   // As far as can be seen: what comes still later is missed, and fails no test.
@@ -188,7 +190,7 @@ TEST(LoopsInUse, WhatIsLookedUpAtRandomIsReadPageByPage) {
       world.touch(page, true, buffer[0].data(), [&](testing::PageBytes& bytes) { std::memset(bytes.data(), 1, 8); });
     };
     for (PageNumber page = 0; page < kPages; ++page) touch(page);
-    if (said) world.pager->loop_begins(0, kPages, false);
+    if (said) world.pager->hint({HintKind::kLoopForward, 0, kPages});
     const std::uint64_t before = world.counters.bytes_read;
     std::mt19937_64 random(3);
     for (int i = 0; i < 2000; ++i) touch(random() % kPages);

@@ -79,13 +79,11 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       const std::uint64_t count = 1 + random() % 40;
       if (page + count <= pages) program.discard(page, count);
     } else if (dice < 97) {
-      const auto kind = static_cast<HintKind>(random() % 6);
+      const auto kind = static_cast<HintKind>(random() % 8);
       const std::uint64_t count = std::min<std::uint64_t>(1 + random() % 300, pages - page);
-      if (kind >= HintKind::kWillNeed && kind <= HintKind::kKeep) {
-        program.world.pager->hint(kind, page, count);
-      } else {  // a loop, which comes or does not; some are larger than memory
-        program.world.pager->loop_begins(page, random() % 2 == 0 ? count : 20 * count, random() % 2 == 0);
-      }
+      // A loop comes or does not, and some are larger than memory.
+      const bool is_long = kind >= HintKind::kLoopForward && random() % 2 == 0;
+      program.world.pager->hint({kind, page, is_long ? 20 * count : count});
     } else if (dice < 98) {
       program.world.view.refuse(page, random() % 2 == 0);
     } else {

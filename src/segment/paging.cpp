@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment/paging.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "os/page_map.hpp"
+#include "segment/at_the_tables.hpp"
+
+namespace farheap::segment {
+
+using base::kPageBytes;
+
+Result<std::unique_ptr<Paging>> Paging::make(const os::Mapping& range, os::UserfaultFeatures wanted,
+                                             base::RunPage& run_page) {
+  syscall(SYS_madvise, range.data(), range.size(), MADV_NOHUGEPAGE);
+  auto view = pager::KernelView::make(range.data(), range.size(), wanted);
+  if (!view) return fail(std::move(view.error()));
+  return std::unique_ptr<Paging>(new Paging(range, std::move(*view), run_page));
+}
+
+Paging::Paging(const os::Mapping& range, std::unique_ptr<pager::KernelView> view, base::RunPage& run_page)
+    : range_(range), run_page_(run_page), view_(std::move(view)) {}
+
+Paging::~Paging() {
+  if (loop_ && ends_) loop_->stop();
+}
+
+Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSettings settings, const OwnRuns& own) {
+  if (settings.recorder) {
+    recording_ = std::make_unique<pager::PageRecording>(std::move(settings.recorder), *view_, backing, budget,
+                                                        settings.recorded_window_pages);
+  }
+  pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
+  pager::Backing& rests = recording_ ? static_cast<pager::Backing&>(recording_->backing) : backing;
+  pager::Budget& room = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget;
+  if (settings.pager.track_changes) view_->keep_guards();
+  settings.pager.capacity_pages = range_.size() / kPageBytes;
+  const pager::FaultLoopOptions threads{.most_handlers = settings.handlers,
+                                        .buffer_pages = settings.pager.block_max_pages,
+                                        .readers = settings.pager.readers,
+                                        .can_stop = settings.ends};
+  auto pager = pager::Pager::make(seen, rests, room, run_page_.counters, std::move(settings.pager));
+  if (!pager) return fail(std::move(pager.error()));
+  pager_ = std::move(*pager);
+  if (settings.heat != nullptr) pager_->heat_goes_to(*settings.heat);
+  loop_ = std::make_unique<pager::FaultLoop>(*pager_, rests, *view_, run_page_, threads);
+  ends_ = settings.ends;
+  // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
+  // so touch what is watched.
+  if (Status started = loop_->start(); !started) return started;
+  if (Status watched = view_->watch(own()); !watched) return watched;
+  inherit(false);
+  run_page_.counters.paging_processes.fetch_add(1);
+  return {};
+}
+
+void Paging::inherit(bool on) const {
+  syscall(SYS_madvise, range_.data(), range_.size(), on ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+pager::PageNumber Paging::page_at(const void* at) const {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data()) / kPageBytes;
+}
+
+bool Paging::adopt(const std::byte* at, std::size_t bytes) {
+  constexpr std::size_t kAtOnce = 512;
+  os::PageEntry entries[kAtOnce];
+  const pager::PageNumber end = page_at(at) + bytes / kPageBytes;
+  for (pager::PageNumber first = page_at(at); first < end; first += kAtOnce, at += kAtOnce * kPageBytes) {
+    const std::size_t count = std::min<std::uint64_t>(kAtOnce, end - first);
+    if (!os::read_page_map(at, {entries, count}) && !os::find_in_memory(at, {entries, count})) return false;
+    for (std::size_t i = 0; i < count;) {
+      std::size_t stop = i;
+      while (stop < count && entries[stop].present) ++stop;
+      const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
+      if (run.count != 0 && recording_) recording_->recorder->came(run);
+      if (run.count != 0) pager_->adopt(run);
+      i = stop + 1;
+    }
+  }
+  return true;
+}
+
+// What a neighbour's fault filled in while nobody watched is not there.
+Status Paging::watch_again(std::byte* at, std::size_t bytes) {
+  syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range
+  if (Status watched = view_->userfault().register_range(at, bytes); !watched) return watched;
+  pager_->discard(page_at(at), bytes / kPageBytes);
+  return {};
+}
+
+void Paging::discard(const std::byte* at, std::size_t bytes) {
+  AtTheTables working;
+  pager_->discard(page_at(at), bytes / kPageBytes);
+}
+
+bool Paging::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
+  if (offset >= range_.size() || bytes == 0) return false;
+  if (recording_) return true;  // pages come when they are used, and not before
+  AtTheTables working;
+  const std::size_t end = offset + std::min(bytes, range_.size() - offset);
+  const pager::PageNumber first = offset / kPageBytes;
+  pager_->hint({kind, first, base::pages_for(end) - first});
+  return true;
+}
+
+void Paging::freeze() {
+  pager_->freeze();
+  inherit(true);
+}
+
+void Paging::thaw() {
+  inherit(false);
+  pager_->thaw();
+}
+
+Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
+  inherit(false);
+  if (heat != nullptr) pager_->heat_goes_to(*heat);
+  if (recording_) recording_->recorder->stop_in_child();
+  pager_->thaw_in_child();
+  if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
+  if (Status started = loop_->start_in_child(); !started) return started;
+  run_page_.counters.paging_processes.fetch_add(1);
+  return {};
+}
+
+}  // namespace farheap::segment

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The paging of a range of addresses: the view of it, the pager over that, the threads that serve its faults, and the
+// door for hints. A segment says where the pages rest (Backing) and how much may stay (Budget), either of which may be
+// a chain of decorators, and what else it is about; the order in which all is made, and what happens at a fork, is
+// here.
+//
+// Thread-safety: any thread, once start() has returned; what is said around a fork, the thread that forks.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "base/run_page.hpp"
+#include "os/mapping.hpp"
+#include "pager/fault_loop.hpp"
+#include "pager/kernel_view.hpp"
+#include "pager/page_recorder.hpp"
+#include "pager/pager.hpp"
+
+namespace farheap::segment {
+
+struct PagingSettings {
+  pager::PagerOptions pager;  // its capacity is the range's; `lost` ends the process
+  unsigned handlers = 2;
+  bool ends = false;  // with the object, as of a heap that is closed; a program's never does
+  base::HeatTable* heat = nullptr;
+  // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
+  std::unique_ptr<pager::PageRecorder> recorder;
+  std::uint64_t recorded_window_pages = 0;
+};
+
+class Paging {
+ public:
+  // The range has no huge pages from here on; nothing else changes. `range` and `run_page` outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<Paging>> make(const os::Mapping& range, os::UserfaultFeatures wanted,
+                                                            base::RunPage& run_page);
+  ~Paging();
+  Paging(const Paging&) = delete;
+  Paging& operator=(const Paging&) = delete;
+
+  // From now on the range is paged; `own` tells, when it is asked, which parts of it are private and anonymous memory.
+  // What is in memory already is brought by adopt(). The backing and the budget outlive it.
+  using OwnRuns = std::function<pager::KernelView::Runs()>;
+  [[nodiscard]] Status start(pager::Backing& backing, pager::Budget& budget, PagingSettings settings,
+                             const OwnRuns& own);
+  // False where the kernel does not say what of it is in memory: that stays in view, outside of the budget.
+  [[nodiscard]] bool adopt(const std::byte* at, std::size_t bytes);
+  // A part of the range that was mapped to something else is private and anonymous memory again.
+  [[nodiscard]] Status watch_again(std::byte* at, std::size_t bytes);
+
+  [[nodiscard]] pager::KernelView& view() { return *view_; }
+  // Requires: started; AtTheTables, for all that is called in threads of the program.
+  [[nodiscard]] pager::Pager& pager() const { return *pager_; }
+
+  // ---- by address
+  // All of it is in the range, in whole pages (Pager::discard).
+  void discard(const std::byte* at, std::size_t bytes);
+  // What is said of the part of [at, at + bytes) that lies in the range: the first byte has to, or it is refused. The
+  // one door for hints by address, whoever says them.
+  bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+
+  // ---- fork. In this order, with what the segment and its backing have to do in between; `heat`: the child's.
+  void pause_eviction() { pager_->pause_eviction(true); }
+  void freeze();
+  void thaw();
+  [[nodiscard]] Status thaw_in_child(base::HeatTable* heat, const OwnRuns& own);
+
+ private:
+  Paging(const os::Mapping& range, std::unique_ptr<pager::KernelView> view, base::RunPage& run_page);
+  [[nodiscard]] pager::PageNumber page_at(const void* at) const;
+  // A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
+  // not have the range at all. Those that are seen get it.
+  void inherit(bool on) const;
+
+  const os::Mapping& range_;
+  base::RunPage& run_page_;
+  std::unique_ptr<pager::KernelView> view_;
+  std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
+  std::unique_ptr<pager::Pager> pager_;
+  std::unique_ptr<pager::FaultLoop> loop_;
+  bool ends_ = false;
+};
+
+}  // namespace farheap::segment
