@@ -263,6 +263,10 @@ Status Pager::read_patiently(std::span<const Backing::Read> reads) {
   return patiently([&] { return backing_.read(reads); });
 }
 
+Status Pager::flush_patiently(std::uint64_t& from) {
+  return patiently([&] { return backing_.flush_some(from); });
+}
+
 Status Pager::write_patiently(std::span<const Backing::Write> writes) {
   return patiently([&] { return backing_.write(writes); });
 }

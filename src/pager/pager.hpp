@@ -300,6 +300,7 @@ class Pager {
 
   // pager_evict.cpp
   void take_out_in_passing();
+  void offer_nothing() FARHEAP_REQUIRES(mutex_);
   void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(leaving_view_, mutex_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
   void take_out(BlockId id) FARHEAP_REQUIRES(leaving_view_, mutex_);
@@ -353,6 +354,7 @@ class Pager {
   // written.
   [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(std::span<const Backing::Read> reads);
+  Status flush_patiently(std::uint64_t& from);
   Status write_patiently(std::span<const Backing::Write> writes);
   void wake_evictor() FARHEAP_REQUIRES(mutex_);
 

@@ -97,6 +97,8 @@ Pager::Evicted Pager::evict_once() {
   if (staying <= high) {
     stuck_rounds_ = 0;
     if (limit_ > resident_) room_.notify_all(), freed_.notify_all();
+    leaving_view.unlock();
+    if (options_.says_soon) offer_nothing();
     return Evicted::kIdle;
   }
   const std::uint64_t low = high - std::min(high, reserve_pages());
@@ -124,6 +126,7 @@ Pager::Evicted Pager::evict_once() {
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
   if (written && !leaving.offers.empty()) backing_.offer(leaving.offers);
   lock_awake(mutex_);
+  refresh_limit();  // what was packed is beside the pages now
   settle(leaving, written.has_value());
   end_io();
   room_.notify_all();
@@ -145,6 +148,15 @@ Pager::Evicted Pager::evict_once() {
   }
   options_.lost(written.error());
   return Evicted::kStoreFull;
+}
+
+// What the backing has near may be too much by now.
+void Pager::offer_nothing() {
+  begin_io();
+  mutex_.unlock();
+  backing_.offer({});
+  lock_awake(mutex_);
+  end_io();
 }
 
 void Pager::fill_probation(std::uint64_t wanted_pages) {

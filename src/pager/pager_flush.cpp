@@ -36,11 +36,12 @@ PageHash hash_of_zeros() {
 
 Status Pager::flush(std::byte* buffer) {
   assert(!options_.track_changes);
+  backing_.begin_flush();
   const auto end = [](Backing* backing) { backing->end_flush(); };
   const std::unique_ptr<Backing, decltype(end)> flushing(&backing_, end);
-  {
+  for (std::uint64_t from = 0; from != Backing::kFlushed;) {
     const Still still(*this);
-    if (Status begun = backing_.begin_flush(); !begun) return begun;
+    if (Status flushed = flush_patiently(from); !flushed) return flushed;
   }
   for (PageNumber from = 0; from != kNoMore;) {
     const Still still(*this);

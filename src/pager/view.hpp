@@ -123,12 +123,19 @@ class Backing {
   [[nodiscard]] virtual Status read(std::span<const Read> runs) = 0;
   // On error the pages' former contents may be gone: keep the bytes and try again.
   [[nodiscard]] virtual Status write(std::span<const Write> runs) = 0;
-  // They rest there as they are, and leave memory now: it may keep them nearer.
+  // They rest there as they are, and leave memory now: it may keep them nearer. Called with none now and then: what it
+  // has near may have become too much.
   virtual void offer(std::span<const Write> /*runs*/) {}
-  // Between the two, which may overlap, what is written rests where it is to last, and so does all that was written
-  // before; what was nearer may stay there, too.
-  [[nodiscard]] virtual Status begin_flush() { return {}; }
+  // Between the two, which may overlap, what is written rests where it is to last.
+  virtual void begin_flush() {}
   virtual void end_flush() {}
+  // Of what was written before, and is nearer, some comes to rest there; it may stay near, too. `from` is 0 at first,
+  // and kFlushed when all has.
+  static constexpr std::uint64_t kFlushed = UINT64_MAX;
+  [[nodiscard]] virtual Status flush_some(std::uint64_t& from) {
+    from = kFlushed;
+    return {};
+  }
   // Of the pages [first, first + 512) that nobody has touched yet: which it holds from an earlier run. All others are
   // fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;

@@ -215,8 +215,12 @@ Status PagedSegment::prepare_for_cores() {
 void PagedSegment::make_tier(std::uint64_t pages) {
   if (!options_.tier || records_pages() || options_.whole_core) return;
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
-  auto made = Tier::make(*map_, budget_, run_page_.counters,
-                         {.capacity_pages = pages, .most_bytes = budget / 2, .least_pages = kLeastForTier});
+  const auto written = [this](pager::PageRun run) {
+    run_page_.counters.bytes_written.fetch_add(run.count * kPageBytes, std::memory_order_relaxed);
+    paging_->pager().heat(run.first, base::Heat::kBytesWritten, run.count * kPageBytes);
+  };
+  auto made = Tier::make(*map_, budget_,
+                         {.capacity_pages = pages, .most_bytes = budget / 2, .least_pages = kLeastForTier}, written);
   if (made) {
     tier_ = std::move(*made);
   } else {
@@ -353,7 +357,8 @@ void PagedSegment::make_room_for_child() {
     const bool fits = paging_->pager().is_within_limit();
     if (fits && !budget_.others_give_way(others)) return;
     for_others += fits;
-    const std::uint64_t held = paging_->pager().resident_pages() * kPageBytes + others;
+    const std::uint64_t packed = tier_ ? tier_->facts().held_bytes : 0;
+    const std::uint64_t held = paging_->pager().resident_pages() * kPageBytes + packed + others;
     if (held < least) least = held, in_vain = 0;
     base::sleep_for(kLookForRoom);
   }
@@ -377,7 +382,7 @@ void PagedSegment::unlock_in_parent() {
   budget_.forked();
   if (is_paging()) {
     map_->unlock_after_fork(true);
-    if (tier_) tier_->unlock_after_fork();
+    if (tier_) tier_->unlock_in_parent();
     paging_->thaw();
   }
   guards_.unlock_in_parent();
@@ -393,7 +398,7 @@ void PagedSegment::unlock_in_child() {
   budget_.renew_in_child();
   if (is_paging()) {
     map_->unlock_in_child();
-    if (tier_) tier_->unlock_after_fork();
+    if (tier_) tier_->unlock_in_child();
     const auto own_runs = [this] {
       runs_mutex_.assume_held();
       return books_.own_runs();

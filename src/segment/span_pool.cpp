@@ -19,6 +19,7 @@ Result<SpanPool> SpanPool::make(std::size_t capacity_bytes) {
   if (!empty) return fail(std::move(empty.error()));
   auto bare = os::ReservedArray<SpanNumber>::make(spans);
   if (!bare) return fail(std::move(bare.error()));
+  syscall(SYS_madvise, memory->data(), memory->size(), MADV_NOHUGEPAGE);  // a span is given back by itself
   pool.memory_ = std::move(*memory);
   pool.spans_ = std::move(*table);
   pool.empty_ = std::move(*empty);

@@ -24,7 +24,9 @@ constexpr std::uint32_t kAlone = 8;        // pages of one read; more are a swee
 constexpr std::size_t kUsualBytes = 1536;  // of a packed page
 constexpr std::uint32_t kVain = 64;        // so many pages in a row did not shrink: most of the next are not tried
 constexpr std::uint32_t kSkips = 15;       // ... of so many and one, one is
+constexpr std::size_t kSlack = 8 * SpanPool::kSpanBytes;  // spans that are begun
 constexpr std::uint32_t kMostTogether = 512;
+constexpr int kRounds = 16, kMoves = 32;  // of kBackPages pages, and of spans, in one call
 constexpr std::size_t kWaste = 8;  // where more than this part of the memory is in no slot, slots are moved together
 
 double microseconds_since(base::Clock::time_point since) {
@@ -39,8 +41,7 @@ std::uint32_t pages_of(std::span<const pager::Backing::Read> runs) {
 
 }  // namespace
 
-Result<std::unique_ptr<Tier>> Tier::make(pager::Backing& below, pager::Budget& budget, base::RunCounters& counters,
-                                         Room room) {
+Result<std::unique_ptr<Tier>> Tier::make(pager::Backing& below, pager::Budget& budget, Room room, Written written) {
   if (auto codec = store::find_codec("lz4"); !codec) return fail(std::move(codec.error()));
   const std::uint64_t most_bytes = std::min<std::uint64_t>(room.most_bytes, SpanPool::kMostCapacity / 2);
   auto pool = SpanPool::make(most_bytes);
@@ -52,15 +53,14 @@ Result<std::unique_ptr<Tier>> Tier::make(pager::Backing& below, pager::Budget& b
   if (!entries) return fail(std::move(entries.error()));
   auto buffer = os::Mapping::reserve((1 + kBackPages) * kPageBytes, os::Access::kReadWrite);
   if (!buffer) return fail(std::move(buffer.error()));
-  return std::unique_ptr<Tier>(new Tier(below, budget, counters, room.least_pages, std::move(*pool), std::move(*index),
-                                        std::move(*entries), std::move(*buffer)));
+  return std::unique_ptr<Tier>(new Tier(below, budget, std::move(written), room.least_pages, std::move(*pool),
+                                        std::move(*index), std::move(*entries), std::move(*buffer)));
 }
 
-Tier::Tier(pager::Backing& below, pager::Budget& budget, base::RunCounters& counters, std::uint64_t least_pages,
-           SpanPool pool, os::ReservedArray<std::atomic<Word>> index, os::ReservedArray<Entry> entries,
-           os::Mapping buffer)
+Tier::Tier(pager::Backing& below, pager::Budget& budget, Written written, std::uint64_t least_pages, SpanPool pool,
+           os::ReservedArray<std::atomic<Word>> index, os::ReservedArray<Entry> entries, os::Mapping buffer)
     : below_(below),
-      counters_(counters),
+      written_(std::move(written)),
       least_pages_(least_pages),
       tier_budget_(*this, budget),
       buffer_(std::move(buffer)),
@@ -71,7 +71,8 @@ Tier::Tier(pager::Backing& below, pager::Budget& budget, base::RunCounters& coun
 std::uint64_t Tier::TierBudget::page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) {
   const std::uint64_t limit = inner_.page_limit(resident_pages, coming_pages);
   base::LockGuard lock(tier_.mutex_);
-  tier_.share_.memory_is(limit > tier_.least_pages_ ? limit + tier_.pool_.held_bytes() / kPageBytes : 0);
+  const bool has_room = limit > tier_.least_pages_;
+  tier_.share_.memory_is(has_room ? limit + tier_.pool_.held_bytes() / kPageBytes : 0, tier_.least_pages_);
   return limit;
 }
 
@@ -92,6 +93,7 @@ void Tier::unlink(EntryId id) {
 }
 
 bool Tier::put(PageNumber page, std::span<const std::byte> packed, bool is_below) {
+  if (pool_.held_bytes() > wanted_bytes() + wanted_bytes() / 4 + kSlack) return false;
   EntryId id = free_entries_;
   if (id == 0 && entries_made_ + 1 >= entries_.capacity()) return false;
   if (id == 0) id = entries_made_ + 1;
@@ -139,6 +141,16 @@ Status Tier::unpack(EntryId id, std::byte* into) const {
               "its packed bytes in memory have changed", "check the machine's memory; --set tier=off goes without");
 }
 
+bool Tier::renew(PageNumber page) {
+  base::LockGuard lock(mutex_);
+  const Word word = word_of(page);
+  if (!is_entry(word)) return false;
+  unlink(entry_of(word));
+  entries_[entry_of(word)].stamp = share_.stamp();
+  push_newest(entry_of(word));
+  return true;
+}
+
 // ---- the way out
 
 std::span<const std::byte> Tier::pack(const std::byte* page) {
@@ -164,11 +176,8 @@ Status Tier::write(std::span<const Write> runs) {
   const bool takes = flushes_ == 0;
   std::size_t soon = 0;
   for (const Write& one : runs) soon += takes && one.soon ? one.run.count : 0;
-  if (soon != 0) {
-    if (Status made = make_room(soon * kUsualBytes); !made) return made;
-  }
+  if (Status made = make_room(soon * kUsualBytes); !made) return made;
   past_.clear();
-  std::size_t unpacked = 0;
   for (const Write& one : runs) {
     if (!takes || !one.soon) {
       base::LockGuard lock(mutex_);
@@ -177,18 +186,18 @@ Status Tier::write(std::span<const Write> runs) {
         set_word(one.run.first + i, kGone | share_.stamp());
       }
       past_.push_back(one);
-      if (one.soon) unpacked += one.run.count;
       continue;
     }
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
       const std::byte* const bytes = one.from + i * kPageBytes;
       if (take(one.run.first + i, bytes, false)) continue;
-      pager::add_page(past_, one.run.first + i, bytes, kMostTogether);
-      ++unpacked;
+      pager::add_page(past_, one.run.first + i, bytes, kMostTogether, true);
     }
   }
   Status written = past_.empty() ? Status{} : below_.write(past_);
-  if (written) counters_.bytes_written.fetch_add(unpacked * kPageBytes, std::memory_order_relaxed);
+  for (const Write& one : past_) {
+    if (written && one.soon) written_(one.run);
+  }
   return written;
 }
 
@@ -200,13 +209,15 @@ void Tier::offer(std::span<const Write> runs) {
   for (const Write& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
       // Where it is packed already, it was touched while it was written, and has not changed since.
-      if (!is_entry(word_of(one.run.first + i))) (void)take(one.run.first + i, one.from + i * kPageBytes, true);
+      if (!renew(one.run.first + i)) (void)take(one.run.first + i, one.from + i * kPageBytes, true);
     }
   }
 }
 
+// Not all at once where much is to go: faults wait for who is here, and so do forks.
 Status Tier::make_room(std::size_t bytes) {
-  for (;;) {
+  for (int round = 0; round < kRounds; ++round) {
+    std::size_t chosen = 0;
     {
       base::LockGuard lock(mutex_);
       const std::uint32_t oldest_age = oldest_ == 0 ? 0 : share_.age_of(entries_[oldest_].stamp);
@@ -214,31 +225,33 @@ Status Tier::make_room(std::size_t bytes) {
       const std::size_t wanted = wanted_bytes();
       is_open_ = wanted != 0;
       const std::size_t room = std::min(bytes, wanted / 4);
+      // Free slots may be of other sizes than what comes.
       const auto is_wasteful = [&] {
         const std::size_t held = pool_.held_bytes();
         return held + room > wanted && held - pool_.taken_bytes() > held / kWaste;
       };
       const auto moved = [&](EntryId id, SpanPool::Place place) { entries_[id].place = place; };
-      while (readers_ == 0 && is_wasteful() && pool_.move_together(moved)) pool_.drop_empty();
+      for (int moves = 0; moves < kMoves && readers_ == 0 && is_wasteful(); ++moves) {
+        if (!pool_.move_together(moved)) break;
+      }
       pool_.drop_empty(wanted == 0 ? 0 : SpanPool::kSpare);
       if (pool_.taken_bytes() + room <= wanted - wanted / kWaste && pool_.held_bytes() <= wanted + wanted / kWaste) {
         return {};
       }
-      if (pages_ == 0) return {};
+      leaving_.clear();
+      chosen = choose_oldest();
     }
-    std::size_t left = 0;
-    if (Status written = write_back(false, left); !written) return written;
-    if (left == 0) return {};
+    if (chosen == 0) return {};
+    if (leaving_.empty()) continue;
+    if (Status written = write_chosen(false); !written) return written;
   }
+  return {};
 }
 
-Status Tier::write_back(bool to_keep, std::size_t& left) {
-  {
-    base::LockGuard lock(mutex_);
-    const std::uint64_t before = pages_;
-    choose_back(to_keep);
-    left = before - pages_ + leaving_.size();
-  }
+// In the order of pages, so that what lies together is written together.
+Status Tier::write_chosen(bool to_keep) {
+  std::sort(leaving_.begin(), leaving_.end(),
+            [&](EntryId a, EntryId b) { return entries_[a].page < entries_[b].page; });
   back_.clear();
   std::byte* into = buffer_.data() + kPageBytes;
   Status status;
@@ -248,7 +261,9 @@ Status Tier::write_back(bool to_keep, std::size_t& left) {
     into += kPageBytes;
   }
   if (status && !back_.empty()) status = below_.write(back_);
-  if (status) counters_.bytes_written.fetch_add(leaving_.size() * kPageBytes, std::memory_order_relaxed);
+  for (const Write& one : back_) {
+    if (status) written_(one.run);
+  }
   // Until it is forgotten there, it counts as being written.
   base::UniqueLock lock(mutex_);
   for (std::size_t i = 0; i < leaving_.size();) {
@@ -267,27 +282,37 @@ Status Tier::write_back(bool to_keep, std::size_t& left) {
   return status;
 }
 
-// In the order of pages, so that what lies together is written together.
-void Tier::choose_back(bool to_keep) {
-  leaving_.clear();
-  for (EntryId id = oldest_; id != 0 && leaving_.size() < kBackPages;) {
-    Entry& entry = entries_[id];
+// The oldest, those that rest below too among them: these go at once. Returns how many that were.
+std::size_t Tier::choose_oldest() {
+  std::size_t chosen = 0;
+  for (EntryId id = oldest_; id != 0 && chosen < kBackPages;) {
+    const Entry& entry = entries_[id];
     const EntryId next = entry.newer;
-    const Word word = word_of(entry.page);
-    const bool is_below = (word & kBelow) != 0;
-    if (!entry.reading && !(to_keep && is_below)) {
-      if (is_below) {
+    if (!entry.reading) {
+      ++chosen;
+      if ((word_of(entry.page) & kBelow) != 0) {
         set_word(entry.page, kGone | entry.stamp);
         release(id);
       } else {
-        entry.leaving = true;
-        leaving_.push_back(id);
+        choose(id);
       }
     }
     id = next;
   }
-  std::sort(leaving_.begin(), leaving_.end(),
-            [&](EntryId a, EntryId b) { return entries_[a].page < entries_[b].page; });
+  return chosen;
+}
+
+// What is only here, from this entry on; also what is being read, for a read may fail and leave it here.
+void Tier::choose_to_keep(EntryId& from) {
+  for (; from <= entries_made_ && leaving_.size() < kBackPages; ++from) {
+    const Entry& entry = entries_[from];
+    if (entry.bytes != 0 && (word_of(entry.page) & kBelow) == 0) choose(from);
+  }
+}
+
+void Tier::choose(EntryId id) {
+  entries_[id].leaving = true;
+  leaving_.push_back(id);
 }
 
 void Tier::settle_back(bool written, bool to_keep) {
@@ -307,12 +332,20 @@ void Tier::settle_back(bool written, bool to_keep) {
   leaving_.clear();
 }
 
-Status Tier::begin_flush() {
-  ++flushes_;  // first: what is written after the look goes past
+Status Tier::flush_some(std::uint64_t& from) {
   base::LockGuard turn(writing_);
-  for (std::size_t left = 1; left != 0;) {
-    if (Status written = write_back(true, left); !written) return written;
+  EntryId next = static_cast<EntryId>(from) + 1;  // there is no entry 0
+  {
+    base::LockGuard lock(mutex_);
+    leaving_.clear();
+    choose_to_keep(next);
   }
+  if (leaving_.empty()) {
+    from = kFlushed;
+    return {};
+  }
+  if (Status written = write_chosen(true); !written) return written;
+  from = next - 1;
   return {};
 }
 
@@ -375,12 +408,16 @@ Status Tier::read_mixed(std::span<const Read> runs) {
       follows ? void(++below.back().run.count) : below.push_back({{one.run.first + i, 1}, into});
     }
   }
-  Status status = below.empty() ? Status{} : below_.read(below);
+  Status status;
   each_here([&](PageNumber, EntryId id, std::byte* into) {
     if (status) status = unpack(id, into);
   });
+  {
+    base::LockGuard lock(mutex_);
+    --readers_;  // the store may take its time
+  }
+  if (status && !below.empty()) status = below_.read(below);
   base::LockGuard lock(mutex_);
-  --readers_;
   each_here([&](PageNumber page, EntryId id, std::byte*) {
     mutex_.assume_held();
     entries_[id].reading = false;
@@ -447,8 +484,9 @@ class Tier::InFlight final : public Reads {
   bool begin(unsigned number, const Read& read) override {
     if (tier_.where(read.run).in_memory != 0) return false;
     if (!below_->begin(number, read)) return false;
-    began_[number] = base::Clock::now();
+    began_[number] = {};
     if (read.run.count > kAlone) return true;
+    began_[number] = base::Clock::now();
     base::LockGuard lock(tier_.mutex_);
     for (std::uint32_t i = 0; i < read.run.count; ++i) {
       const Word word = tier_.word_of(read.run.first + i);
@@ -459,7 +497,7 @@ class Tier::InFlight final : public Reads {
   }
   std::optional<Answer> take() override {
     const auto answer = below_->take();
-    if (answer) {
+    if (answer && began_[answer->number] != base::Clock::time_point{}) {
       base::LockGuard lock(tier_.mutex_);
       tier_.share_.read_took(microseconds_since(began_[answer->number]));
     }
@@ -485,9 +523,15 @@ void Tier::lock_for_fork() {
   mutex_.lock();
 }
 
-void Tier::unlock_after_fork() {
+void Tier::unlock_in_parent() {
   mutex_.unlock();
   writing_.unlock();
+}
+
+// Who flushed is not here.
+void Tier::unlock_in_child() {
+  flushes_ = 0;
+  unlock_in_parent();
 }
 
 Tier::Facts Tier::facts() const {

@@ -19,11 +19,11 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "base/run_page.hpp"
 #include "base/thread_safety.hpp"
 #include "base/units.hpp"
 #include "os/mapping.hpp"
@@ -41,9 +41,11 @@ class Tier final : public pager::Backing {
     std::uint64_t most_bytes = 0;      // of memory that it may ever take
     std::uint64_t least_pages = 0;     // with no more memory than that for pages, it takes none
   };
+  // Called with runs that were written below of what came with Write::soon; the pager counts the rest.
+  using Written = std::function<void(pager::PageRun)>;
   // What it stands before outlives it. kUnavailable if the build has no codec for it, kNoSpace without addresses.
-  [[nodiscard]] static Result<std::unique_ptr<Tier>> make(pager::Backing& below, pager::Budget& budget,
-                                                          base::RunCounters& counters, Room room);
+  [[nodiscard]] static Result<std::unique_ptr<Tier>> make(pager::Backing& below, pager::Budget& budget, Room room,
+                                                          Written written);
 
   [[nodiscard]] Status read(std::span<const Read> runs) override;
   [[nodiscard]] Status write(std::span<const Write> runs) override;
@@ -52,8 +54,9 @@ class Tier final : public pager::Backing {
   [[nodiscard]] const std::byte* at_rest(pager::PageRun run) override;
   [[nodiscard]] Rest where(pager::PageRun run) const override;
   [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
-  // Writes what the backing does not have; it stays here, too. Until the end all that comes goes past.
-  [[nodiscard]] Status begin_flush() override;
+  // What only it has is written, and stays here, too. Until the end all that comes goes past.
+  void begin_flush() override { ++flushes_; }
+  [[nodiscard]] Status flush_some(std::uint64_t& from) override;
   void end_flush() override { --flushes_; }
   [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override { return below_.stored_from(first); }
 
@@ -61,7 +64,8 @@ class Tier final : public pager::Backing {
   [[nodiscard]] pager::Budget& budget() { return tier_budget_; }
   // Around fork(): in between nothing is on its way.
   void lock_for_fork() FARHEAP_ACQUIRE(writing_, mutex_);
-  void unlock_after_fork() FARHEAP_RELEASE(writing_, mutex_);  // in parent and child
+  void unlock_in_parent() FARHEAP_RELEASE(writing_, mutex_);
+  void unlock_in_child() FARHEAP_RELEASE(writing_, mutex_);
 
   struct Facts {
     std::uint64_t pages;         // packed
@@ -104,8 +108,8 @@ class Tier final : public pager::Backing {
   };
   class InFlight;
 
-  Tier(pager::Backing& below, pager::Budget& budget, base::RunCounters& counters, std::uint64_t least_pages,
-       SpanPool pool, os::ReservedArray<std::atomic<Word>> index, os::ReservedArray<Entry> entries, os::Mapping buffer);
+  Tier(pager::Backing& below, pager::Budget& budget, Written written, std::uint64_t least_pages, SpanPool pool,
+       os::ReservedArray<std::atomic<Word>> index, os::ReservedArray<Entry> entries, os::Mapping buffer);
 
   [[nodiscard]] static bool is_entry(Word word) { return word != 0 && (word & kGone) == 0; }
   [[nodiscard]] static EntryId entry_of(Word word) { return word & ~kBelow; }
@@ -118,6 +122,8 @@ class Tier final : public pager::Backing {
   void remove(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
   // Whether it is being written below; then it is to be forgotten there afterwards.
   [[nodiscard]] bool is_leaving(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
+  // The page, if it is here, is the newest again.
+  [[nodiscard]] bool renew(pager::PageNumber page) FARHEAP_EXCLUDES(mutex_);
   void release(EntryId id) FARHEAP_REQUIRES(mutex_);
   void push_newest(EntryId id) FARHEAP_REQUIRES(mutex_);
   void unlink(EntryId id) FARHEAP_REQUIRES(mutex_);
@@ -126,7 +132,9 @@ class Tier final : public pager::Backing {
   [[nodiscard]] std::uint64_t wanted_bytes() const FARHEAP_REQUIRES(mutex_) {
     return share_.pages() * base::kPageBytes;
   }
-  void choose_back(bool to_keep) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t choose_oldest() FARHEAP_REQUIRES(writing_, mutex_);
+  void choose_to_keep(EntryId& from) FARHEAP_REQUIRES(writing_, mutex_);
+  void choose(EntryId id) FARHEAP_REQUIRES(writing_, mutex_);
   void settle_back(bool written, bool to_keep) FARHEAP_REQUIRES(mutex_);
 
   [[nodiscard]] std::span<const std::byte> pack(const std::byte* page) FARHEAP_REQUIRES(writing_)
@@ -135,14 +143,14 @@ class Tier final : public pager::Backing {
   [[nodiscard]] bool take(pager::PageNumber page, const std::byte* bytes, bool is_below) FARHEAP_REQUIRES(writing_)
       FARHEAP_EXCLUDES(mutex_);
   [[nodiscard]] Status make_room(std::size_t bytes) FARHEAP_REQUIRES(writing_) FARHEAP_EXCLUDES(mutex_);
-  // The oldest leave, or all are written and stay. `left`: how many entries that were.
-  [[nodiscard]] Status write_back(bool to_keep, std::size_t& left) FARHEAP_REQUIRES(writing_) FARHEAP_EXCLUDES(mutex_);
+  // They leave when they are written, or stay, too.
+  [[nodiscard]] Status write_chosen(bool to_keep) FARHEAP_REQUIRES(writing_) FARHEAP_EXCLUDES(mutex_);
 
   [[nodiscard]] Status unpack(EntryId id, std::byte* into) const;
   [[nodiscard]] Status read_mixed(std::span<const Read> runs);
 
   pager::Backing& below_;
-  base::RunCounters& counters_;
+  const Written written_;
   const std::uint64_t least_pages_;
   TierBudget tier_budget_;
 

@@ -31,13 +31,14 @@ class TierShare {
   }
   [[nodiscard]] std::uint32_t age_of(std::uint32_t stamp) const { return (clock_ - stamp) & kMostStamp; }
 
-  // All the memory there is for pages, packed or not.
-  void memory_is(std::uint64_t pages) {
-    if (memory_pages_ == 0) pages_ = step_of(pages), filling_ = kFilling;
+  // All the memory there is for pages, packed or not; `least` of it is never the tier's.
+  void memory_is(std::uint64_t pages, std::uint64_t least) {
     memory_pages_ = pages;
+    most_pages_ = std::min(pages / kMostPart, pages - std::min(pages, least + least / 4));
+    if (pages != 0 && !began_) pages_ = step_pages(), filling_ = kFilling, began_ = true;
   }
   // So many pages of memory the tier may take now.
-  [[nodiscard]] std::uint64_t pages() const { return std::min(pages_, memory_pages_ / kMostPart); }
+  [[nodiscard]] std::uint64_t pages() const { return std::min(pages_, most_pages_); }
 
   void packed() { ++packed_; }
   // A page in the tier was touched, or one that had left it, alone.
@@ -56,18 +57,18 @@ class TierShare {
   // Now and then: how many pages the tier has, how many pages of memory they take, and the age of the oldest.
   void look(std::uint64_t tier_pages, std::uint64_t memory_pages, std::uint32_t oldest_age) {
     const std::uint64_t step = step_pages();
-    if (packed_ + touches_ + misses_ < std::max<std::uint64_t>(kLeastWindow, memory_pages_ / 16)) return;
-    const std::uint64_t most = memory_pages_ / kMostPart;
+    const std::uint64_t seen = std::max<std::uint64_t>(packed_ + touches_ + misses_, age_of(began_at_));
+    if (seen < std::max<std::uint64_t>(kLeastWindow, memory_pages_ / 16)) return;
     const double saved = std::max(read_us_ - kUnpackUs, 0.0);
     const double young = static_cast<double>(young_) * kTouchUs;
     if (pages_ == 0) {
       if (++rested_ >= rest_) pages_ = 2 * step, filling_ = kFilling;
     } else if (filling_ != 0) {
       --filling_;
-    } else if (static_cast<double>(touches_) * saved < static_cast<double>(packed_) * kPackUs) {
+    } else if (static_cast<double>(touches_) * saved <= static_cast<double>(packed_) * kPackUs) {
       shrink(2 * step);
     } else if (static_cast<double>(gone_) * saved > kClearly * young) {
-      pages_ = std::min(pages_ + step, most);
+      pages_ = std::min(pages_ + step, most_pages_);
       if (pages_ > 4 * step) rest_ = 1;
     } else if (young > kClearly * static_cast<double>(old_) * saved) {
       shrink(step);
@@ -90,8 +91,7 @@ class TierShare {
     rested_ = 0;
     rest_ = std::min(2 * rest_, kLongestRest);
   }
-  [[nodiscard]] static std::uint64_t step_of(std::uint64_t pages) { return std::max<std::uint64_t>(pages / 32, 64); }
-  [[nodiscard]] std::uint64_t step_pages() const { return step_of(memory_pages_); }
+  [[nodiscard]] std::uint64_t step_pages() const { return std::max<std::uint64_t>(memory_pages_ / 32, 64); }
 
   // Ages are counted in pages that left, many of which have come back: so that the tier's pages are `oldest_age` of
   // them, and a part of it as large a part of that.
@@ -105,11 +105,14 @@ class TierShare {
     young_before_ = static_cast<std::uint32_t>(step * age / pages);
     old_after_ = static_cast<std::uint32_t>(std::max(age - edge, 0.0));
     gone_before_ = static_cast<std::uint32_t>(std::min(age + edge, static_cast<double>(kMostStamp)));
+    began_at_ = clock_;
     packed_ = touches_ = misses_ = young_ = old_ = gone_ = 0;
   }
 
   std::uint32_t clock_ = 0;
-  std::uint64_t memory_pages_ = 0;
+  std::uint32_t began_at_ = 0;  // the window
+  std::uint64_t memory_pages_ = 0, most_pages_ = 0;
+  bool began_ = false;
   std::uint64_t pages_ = 0;
   std::uint32_t rest_ = 1, rested_ = 0, filling_ = kFilling;
   double read_us_ = 60;

@@ -425,14 +425,14 @@ class Scattered {
 TEST_P(PagedSegmentTest, WhatIsTouchedPageByPageIsRightCompressedToo) {
   grow_to(kMuch);
   Scattered program(pieces_, 1);
-  program.touch(40'000);
+  program.touch(12'000);
   EXPECT_GT(counters().faults_packed, 0u) << "nothing came from the compressed tier: the test tested nothing";
   const pid_t child = fork_segment([&] {
-    program.touch(5'000);
+    program.touch(2'000);
     return program.wrong_in_all() == 0 ? 0 : 1;
   });
   ASSERT_GT(child, 0);
-  program.touch(10'000);
+  program.touch(4'000);
   EXPECT_EQ(end_of(child), 0);
   EXPECT_TRUE(segment().flush().has_value());
   EXPECT_EQ(program.wrong_in_all(), 0u);

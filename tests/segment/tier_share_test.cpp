@@ -17,7 +17,7 @@ constexpr double kRatio = 3;
 // A program that touches each of `pages` pages equally often: of those that are not in view, the tier has the latest.
 std::uint64_t share_under_uniform_touches(std::uint64_t pages, double read_us) {
   TierShare share;
-  share.memory_is(kMemory);
+  share.memory_is(kMemory, 0);
   for (int i = 0; i < 200; ++i) share.read_took(read_us);
   std::mt19937_64 random(1);
   for (int round = 0; round < 400'000; ++round) {
@@ -43,7 +43,7 @@ TEST(TierShare, BesideAFastStoreItTakesNothing) {
 
 TEST(TierShare, WhereNothingComesBackItTakesNothing) {
   TierShare share;
-  share.memory_is(kMemory);
+  share.memory_is(kMemory, 0);
   std::uint64_t held = 0, looks = 0;
   for (int i = 0; i < 400'000; ++i) {
     (void)share.stamp();
@@ -53,6 +53,27 @@ TEST(TierShare, WhereNothingComesBackItTakesNothing) {
     held += share.pages(), ++looks;
   }
   EXPECT_LT(held / looks, kMemory / 32) << "it is tried now and then, and no more";
+}
+
+// By its own growth it had less than the least left, gave all back, and began anew, again and again.
+TEST(TierShare, ItNeverGrowsIntoWhatIsNotItsOwn) {
+  constexpr std::uint64_t kLeast = 2048, kAll = 3600;
+  TierShare share;
+  share.memory_is(kAll, kLeast);
+  for (int i = 0; i < 200'000; ++i) {
+    (void)share.stamp();
+    share.packed();
+    share.missed(1);
+    share.touched(kMemory);
+    share.look(share.pages() * 3, share.pages(), static_cast<std::uint32_t>(share.pages() * 3));
+    ASSERT_GT(kAll - share.pages(), kLeast);
+  }
+  EXPECT_GT(share.pages(), 512u);
+  const std::uint64_t grown = share.pages();
+  share.memory_is(0, kLeast);
+  EXPECT_EQ(share.pages(), 0u);
+  share.memory_is(kAll, kLeast);
+  EXPECT_EQ(share.pages(), grown) << "what it has learnt it knows again";
 }
 
 TEST(TierShare, AgesGoRoundWithTheirStamps) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -26,14 +27,15 @@ using pager::testing::PageBytes;
 struct TierWorld {
   explicit TierWorld(pager::testing::Faults faults = {}, std::uint64_t memory_pages = 4096, std::uint64_t seed = 1)
       : below(faults, seed), inner(memory_pages) {
-    tier = Tier::make(below, inner, counters, {.capacity_pages = kPages, .most_bytes = memory_pages * kPageBytes / 2})
+    tier = Tier::make(below, inner, {.capacity_pages = kPages, .most_bytes = memory_pages * kPageBytes / 2}, written)
                .value();
     (void)tier->budget().page_limit(0, 0);
   }
   static constexpr std::uint64_t kPages = 8192;
   MapBacking below;
   FixedBudget inner;
-  base::RunCounters counters;
+  const Tier::Written written = [this](pager::PageRun run) { pages_written += run.count; };
+  std::atomic<std::uint64_t> pages_written = 0;
   std::unique_ptr<Tier> tier;
 
   [[nodiscard]] Status write(PageNumber page, const PageBytes& bytes, bool soon = true) {
@@ -43,6 +45,12 @@ struct TierWorld {
   [[nodiscard]] Status read(PageNumber page, PageBytes& bytes) {
     const Backing::Read one{{page, 1}, bytes.data()};
     return tier->read({&one, 1});
+  }
+  [[nodiscard]] bool flush() {
+    for (std::uint64_t from = 0; from != Backing::kFlushed;) {
+      if (!tier->flush_some(from)) return false;
+    }
+    return true;
   }
   [[nodiscard]] bool has(PageNumber page) const { return tier->where({page, 1}).in_memory == 1; }
 };
@@ -79,6 +87,7 @@ TEST(Tier, WhatDoesNotShrinkOrIsNotWantedSoonGoesPast) {
   EXPECT_FALSE(world.has(1));
   EXPECT_FALSE(world.has(2));
   EXPECT_EQ(world.below.page(1), page_of(1, true));
+  EXPECT_EQ(world.pages_written, 1u) << "the other is the pager's to count";
   EXPECT_EQ(world.below.page(2), page_of(2));
 }
 
@@ -100,7 +109,8 @@ TEST(Tier, AnOfferedPageStaysBelow) {
 TEST(Tier, AFlushWritesWhatIsOnlyHereAndKeepsIt) {
   TierWorld world;
   for (PageNumber page = 0; page < 200; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));
-  ASSERT_TRUE(world.tier->begin_flush());
+  world.tier->begin_flush();
+  ASSERT_TRUE(world.flush());
   ASSERT_TRUE(world.write(300, page_of(300)));
   EXPECT_FALSE(world.has(300)) << "read back before the flush ends, it would be nowhere below";
   world.tier->end_flush();
@@ -161,6 +171,87 @@ TEST(Tier, AReadThatFailedHalfWayCanBeTriedAgain) {
   }
 }
 
+// All that rested below, too, went at once when there was a page too much.
+TEST(Tier, WhatRestsBelowTooGoesFromTheOldestOnAsAllElse) {
+  TierWorld world;
+  std::uint64_t before = 0;
+  for (PageNumber page = 0; page < 1500; ++page) {
+    const PageBytes bytes = page_of(page + 1);
+    const Backing::Write one{{page, 1}, bytes.data(), true};
+    world.tier->offer({&one, 1});
+    const std::uint64_t pages = world.tier->facts().pages;
+    ASSERT_GE(pages + 100, before) << page;
+    before = pages;
+  }
+  EXPECT_GT(before, 100u);
+}
+
+// Memory became scarce in the middle of sweeps, and the tier kept what it had.
+TEST(Tier, ItGivesBackWhatIsTooMuchWhateverIsWritten) {
+  for (const bool idle : {false, true}) {
+    TierWorld world;
+    for (PageNumber page = 0; page < 500; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));
+    ASSERT_GT(world.tier->facts().held_bytes, 64 * kPageBytes);
+    world.inner.pages = 16;
+    const PageBytes bytes = page_of(7);
+    for (PageNumber page = 1000; page < 1200; ++page) {
+      (void)world.tier->budget().page_limit(0, 0);
+      if (idle) {
+        world.tier->offer({});
+      } else {
+        ASSERT_TRUE(world.write(page, bytes, false));
+      }
+    }
+    EXPECT_LE(world.tier->facts().held_bytes, 32 * kPageBytes);
+    EXPECT_EQ(world.tier->check(), "");
+  }
+}
+
+TEST(Tier, AForkedChildHasNoFlushOfItsParents) {
+  TierWorld world;
+  world.tier->begin_flush();
+  world.tier->lock_for_fork();
+  world.tier->unlock_in_child();  // as if this were the child
+  ASSERT_TRUE(world.write(1, page_of(1)));
+  EXPECT_TRUE(world.has(1));
+}
+
+// Calls back in the middle of a read, which then fails.
+class InterruptedBacking final : public Backing {
+ public:
+  explicit InterruptedBacking(Backing& below) : below_(below) {}
+  Status read(std::span<const Read> /*runs*/) override {
+    in_the_middle();
+    return fail(ErrorCode::kIo, "cannot read", "test", "interrupted");
+  }
+  Status write(std::span<const Write> runs) override { return below_.write(runs); }
+  void forget(pager::PageRun run) override { below_.forget(run); }
+  std::function<void()> in_the_middle;
+
+ private:
+  Backing& below_;
+};
+
+// A read that had begun, and failed later, left its page here alone behind the flush.
+TEST(Tier, AFlushWritesAlsoWhatIsBeingRead) {
+  TierWorld world;
+  InterruptedBacking below(world.below);
+  world.tier = Tier::make(below, world.inner, {.capacity_pages = 64, .most_bytes = 1 << 20}, world.written).value();
+  (void)world.tier->budget().page_limit(0, 0);
+  ASSERT_TRUE(world.write(10, page_of(10)));
+  below.in_the_middle = [&] {
+    world.tier->begin_flush();
+    EXPECT_TRUE(world.flush());
+    world.tier->end_flush();
+  };
+  std::array<PageBytes, 2> bytes;
+  const Backing::Read both{{10, 2}, bytes[0].data()};
+  EXPECT_FALSE(world.tier->read({&both, 1}));
+  EXPECT_TRUE(world.has(10));
+  EXPECT_EQ(world.below.page(10), page_of(10));
+  EXPECT_EQ(world.tier->check(), "");
+}
+
 // Each thread has pages of its own, as the pager deals with one page at a time; one more flushes.
 TEST(Tier, EveryPageIsWhatWasWrittenLast) {
   TierWorld world({.read_error = 0.02, .write_error = 0.02, .full = 0.02, .delay_us = 20}, 1500);
@@ -175,7 +266,8 @@ TEST(Tier, EveryPageIsWhatWasWrittenLast) {
         continue;
       }
       flushed_at = steps;
-      (void)world.tier->begin_flush();
+      world.tier->begin_flush();
+      (void)world.flush();
       world.tier->end_flush();
     }
   });
@@ -228,7 +320,8 @@ struct Case {
 class TierModelTest : public testing::TestWithParam<Case> {};
 
 WorldOptions::Near tier_before(Backing& below, pager::Budget& budget, base::RunCounters& counters) {
-  auto tier = Tier::make(below, budget, counters, {.capacity_pages = 4096, .most_bytes = 4096 * kPageBytes}).value();
+  const auto written = [&counters](pager::PageRun run) { counters.bytes_written += run.count * kPageBytes; };
+  auto tier = Tier::make(below, budget, {.capacity_pages = 4096, .most_bytes = 4096 * kPageBytes}, written).value();
   pager::Budget* const its_budget = &tier->budget();
   return {std::move(tier), its_budget};
 }
