@@ -234,10 +234,12 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
                               format_size(summary.budget_bytes), counted(summary.processes, "process", "processes"),
                               summary.paging_processes));
   if (summary.paging_processes != 0) {
-    lines.push_back(fmt::format(
-        "{}: {} first touches, {} still in memory ({} of them compressed), {} from the store, {} already on their way",
-        counted(summary.faults, "fault", "faults"), summary.faults_fresh, summary.faults_probation,
-        summary.faults_packed, summary.faults_store, summary.faults_waited));
+    const std::string packed =
+        summary.faults_packed == 0 ? "" : fmt::format(" ({} of them compressed)", summary.faults_packed);
+    lines.push_back(
+        fmt::format("{}: {} first touches, {} still in memory{}, {} from the store, {} already on their way",
+                    counted(summary.faults, "fault", "faults"), summary.faults_fresh, summary.faults_probation, packed,
+                    summary.faults_store, summary.faults_waited));
     if (summary.guard_fetches != 0) {
       lines.push_back(fmt::format("guards found {} of the faults, and fetched in the program's own threads",
                                   summary.guard_fetches));

@@ -138,12 +138,13 @@ std::string picture_text(const RunPicture& run) {
   if (run.now.counters.paging_processes == 0) {
     return text + "  plain memory so far: it has not come near its budget\n" + process_table(run, rates);
   }
-  text += fmt::format(
-      "  faults  {}/s: {} first touches, {} still in memory ({} of them compressed), {} from the store, "
-      "{} on their way\n",
-      number(&CounterValues::faults), number(&CounterValues::faults_fresh), number(&CounterValues::faults_probation),
-      number(&CounterValues::faults_packed), number(&CounterValues::faults_store),
-      number(&CounterValues::faults_waited));
+  const std::string packed = run.now.counters.faults_packed == 0
+                                 ? ""
+                                 : fmt::format(" ({} of them compressed)", number(&CounterValues::faults_packed));
+  text += fmt::format("  faults  {}/s: {} first touches, {} still in memory{}, {} from the store, {} on their way\n",
+                      number(&CounterValues::faults), number(&CounterValues::faults_fresh),
+                      number(&CounterValues::faults_probation), packed, number(&CounterValues::faults_store),
+                      number(&CounterValues::faults_waited));
   text += fmt::format("  bytes   in {}/s ({}/s of it ahead), out {}/s\n", bytes(&CounterValues::bytes_read),
                       bytes(&CounterValues::bytes_read_ahead), bytes(&CounterValues::bytes_written));
   text += fmt::format("  stalled {} of the time, {} for want of room\n",

@@ -54,6 +54,14 @@ TEST(RunReport, SaysWhatGuardsFoundIfThereAreAny) {
   EXPECT_THAT(text_of(run), HasSubstr("guards found 900 of the faults"));
 }
 
+TEST(RunReport, SaysWhatWasCompressedIfAnythingWas) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("compressed")));
+  run.faults_probation = 300;
+  run.faults_packed = 200;
+  EXPECT_THAT(text_of(run), HasSubstr("300 still in memory (200 of them compressed), 600 from the store"));
+}
+
 TEST(RunReport, SaysHowItEnded) {
   RunSummary run = paged_run();
   run.exit_status = 137;
@@ -216,10 +224,11 @@ TEST(RunReport, FiguresThatCannotBeAreDoubtedAndNotShown) {
   EXPECT_THAT(doubt([&](RunSummary& run) { run.peak_bytes = 9 * base::kGiB; }), HasSubstr("the machine has 8.0 GiB"));
   EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_read = wild; }), HasSubstr("read in 10.0 s"));
   EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_written = wild; }), HasSubstr("written in 10.0 s"));
-  for (auto figure : {&RunSummary::faults, &RunSummary::faults_fresh, &RunSummary::faults_probation,
-                      &RunSummary::faults_store, &RunSummary::faults_waited, &RunSummary::guard_fetches,
-                      &RunSummary::processes, &RunSummary::paging_processes, &RunSummary::failed_starts,
-                      &RunSummary::bytes_read_ahead, &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
+  for (auto figure :
+       {&RunSummary::faults, &RunSummary::faults_fresh, &RunSummary::faults_probation, &RunSummary::faults_store,
+        &RunSummary::faults_waited, &RunSummary::guard_fetches, &RunSummary::faults_packed, &RunSummary::processes,
+        &RunSummary::paging_processes, &RunSummary::failed_starts, &RunSummary::bytes_read_ahead,
+        &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
     EXPECT_NE(doubt([&](RunSummary& run) { run.*figure = wild; }), "");
   }
   EXPECT_NE(doubt([&](RunSummary& run) { run.stall_seconds = static_cast<double>(wild) * 1e-9; }), "");
