@@ -52,9 +52,14 @@ void begin() {
   __farheap_far.bytes = static_cast<std::uintptr_t>(g_heap->end() - g_heap->begin());
 }
 
+bool has_begun() {
+  g_use.assume_shared();  // it is set once, before there are far addresses
+  return g_heap != nullptr;
+}
+
 // When the program's own last functions have run: the library that it needs ends after it.
 __attribute__((destructor)) void end() {
-  if (__farheap_far.bytes == 0 || g_is_child) return;
+  if (!has_begun() || g_is_child) return;  // a program may say itself what is far
   g_ended_by = pthread_self();
   g_has_ended = true;  // nobody new comes in, so that the lock comes free
   base::LockGuard use(g_use);

@@ -248,10 +248,7 @@ Status Tier::make_room(std::size_t bytes) {
   return {};
 }
 
-// In the order of pages, so that what lies together is written together.
 Status Tier::write_chosen(bool to_keep) {
-  std::sort(leaving_.begin(), leaving_.end(),
-            [&](EntryId a, EntryId b) { return entries_[a].page < entries_[b].page; });
   back_.clear();
   std::byte* into = buffer_.data() + kPageBytes;
   Status status;
@@ -310,9 +307,11 @@ void Tier::choose_to_keep(EntryId& from) {
   }
 }
 
+// In the order of pages, so that what lies together is written together.
 void Tier::choose(EntryId id) {
   entries_[id].leaving = true;
-  leaving_.push_back(id);
+  const auto by_page = [&](EntryId a, EntryId b) { return entries_[a].page < entries_[b].page; };
+  leaving_.insert(std::upper_bound(leaving_.begin(), leaving_.end(), id, by_page), id);
 }
 
 void Tier::settle_back(bool written, bool to_keep) {
