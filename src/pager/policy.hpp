@@ -155,7 +155,7 @@ class Policy {
     double turn = 0;  // whose is the largest gives the next victim
   };
   std::array<Generation, kGenerations> generations_;
-  std::uint64_t asked_ = 0;  // pages foreseen times pages proven, since one of those was asked
+  std::uint64_t asked_ = 0;                        // pages foreseen times pages proven, since one of those was asked
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 1;                         // never 0: that is "not at all"
   std::vector<PageNumber> periodic_;               // first pages of the extents that have a period

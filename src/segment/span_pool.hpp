@@ -23,7 +23,7 @@ class SpanPool {
   using Owner = std::uint32_t;  // not 0
   static constexpr std::size_t kSpanBytes = 32 << 10;
   static constexpr std::size_t kStep = 128;
-  static constexpr std::size_t kSpare = 4;  // empty spans that it keeps
+  static constexpr std::size_t kSpare = 4;                            // empty spans that it keeps
   static constexpr std::size_t kHeader = sizeof(Owner);               // of a slot
   static constexpr std::size_t kMostBytes = 21 * kStep - kHeader;     // of a piece: two thirds of a page
   static constexpr std::size_t kMostCapacity = std::size_t{1} << 38;  // that a place can name
