@@ -33,8 +33,8 @@ class Condition {
   void wait_for(Mutex& mutex, Clock::duration at_most) FARHEAP_REQUIRES(mutex) {
     wait_until(mutex, Clock::now() + at_most);
   }
-  // What the predicate says in the end; it is asked with the mutex held. Not analysed, because clang would look for the
-  // lock that the predicate names by the predicate's name of it.
+  // Returns what the predicate says in the end. The predicate is asked with the mutex held. Clang does not analyse
+  // this: it cannot see that the lock which the predicate names is this one.
   template <class Predicate>
   bool wait_for(Mutex& mutex, Clock::duration at_most, Predicate is_so)
       FARHEAP_REQUIRES(mutex) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {

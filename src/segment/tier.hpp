@@ -17,7 +17,6 @@
 // Thread-safety: as pager::Backing.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>

@@ -4,6 +4,8 @@
 // holds one number in all its words.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -90,6 +92,26 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       program.world.budget.pages = 300 + random() % 600;
     }
   }
+}
+
+// Threads run at random; then each page is read once more, and nothing may be wrong.
+inline void run_and_compare(World& world, const WorldOptions& options, int threads) {
+  Program program(world, options.pages);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, 3000); });
+  }
+  for (auto& worker : workers) worker.join();
+  std::vector<PageBytes> buffer(512);
+  for (PageNumber page = 0; page < options.pages; ++page) program.read(page, buffer[0].data());
+  EXPECT_EQ(program.wrong, 0u);
+  EXPECT_EQ(world.view.broken_rules, 0);
+  EXPECT_TRUE(world.lost.empty()) << world.lost[0];
+  EXPECT_GT(world.counters.faults_store, 0u);
+  world.stop();
+  world.pager->freeze();
+  world.pager->thaw();
+  EXPECT_EQ(world.pager->check(), "");
 }
 
 }  // namespace farheap::pager::testing

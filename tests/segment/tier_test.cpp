@@ -309,7 +309,6 @@ TEST(Tier, EveryPageIsWhatWasWrittenLast) {
   EXPECT_EQ(world.tier->check(), "");
 }
 
-using pager::testing::Program;
 using pager::testing::World;
 using pager::testing::WorldOptions;
 
@@ -330,23 +329,8 @@ TEST_P(TierModelTest, EveryByteIsWhatWasWritten) {
   WorldOptions options = GetParam().options;
   options.near = tier_before;
   World world(options);
-  Program program(world, options.pages);
-  std::vector<std::thread> workers;
-  for (int i = 0; i < 3; ++i) {
-    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, 3000); });
-  }
-  for (auto& worker : workers) worker.join();
-  std::vector<PageBytes> buffer(512);
-  for (PageNumber page = 0; page < options.pages; ++page) program.read(page, buffer[0].data());
-  EXPECT_EQ(program.wrong, 0u);
-  EXPECT_EQ(world.view.broken_rules, 0);
-  EXPECT_TRUE(world.lost.empty()) << world.lost[0];
+  run_and_compare(world, options, 3);
   EXPECT_GT(world.counters.faults_packed, 0u) << "nothing came from the tier: the test tested nothing";
-  EXPECT_GT(world.counters.faults_store, 0u);
-  world.stop();
-  world.pager->freeze();
-  world.pager->thaw();
-  EXPECT_EQ(world.pager->check(), "");
   EXPECT_EQ(static_cast<Tier&>(world.rests()).check(), "");
 }
 
