@@ -3,9 +3,12 @@
 // Private anonymous mappings of some size become part of the segment, so that programs which bring their own
 // allocator (python3's arenas, jemalloc, V8, a JVM) are paged, too: what is readable and writable from the start, and
 // what is reserved first and opened piece by piece. All other mappings go to the kernel as they are.
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,6 +54,41 @@ void* obtain(PagedSegment& segment, void* wish, size_t bytes, int protection, in
   return protection == PROT_NONE ? segment.reserve(bytes) : segment.obtain(bytes, kPageBytes);
 }
 
+// Whether a private mapping of a file is copied into the segment. Of a large one little may ever be written, and what
+// is not, the kernel drops and reads again better than anyone.
+bool is_copied(size_t bytes, int protection, int flags, int file, off_t offset) {
+  constexpr int kHarmless = MAP_NORESERVE | MAP_POPULATE | MAP_FIXED | MAP_FIXED_NOREPLACE;
+  constexpr size_t kLargest = 64 * farheap::base::kMiB;
+  if ((flags & ~kHarmless) != MAP_PRIVATE || protection != kReadWrite || file < 0 || offset < 0) return false;
+  if (bytes > std::min<size_t>(kLargest, g_runtime.load()->run_page->budget_bytes.load(std::memory_order_relaxed) / 4))
+    return false;
+  struct stat status;
+  struct statfs system;
+  // Beyond its end there is nothing, and touching that is to be a signal.
+  return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+         static_cast<size_t>(offset) + bytes <= round_up(static_cast<size_t>(status.st_size), kPageBytes) &&
+         fstatfs(file, &system) == 0 && system.f_type != HUGETLBFS_MAGIC;
+}
+
+// The pages are there: they become a copy of the file. False: it cannot be read.
+bool fill_from_file(PagedSegment& segment, void* at, size_t bytes, int file, off_t offset) {
+  void* const shown = kernel_mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, offset);
+  if (shown == MAP_FAILED) return false;
+  if (segment.copy_file(static_cast<std::byte*>(at), bytes, static_cast<std::byte*>(shown))) return true;
+  syscall(SYS_munmap, shown, bytes);
+  return false;
+}
+
+// Anywhere. nullptr: it is none of the segment's, or the kernel says better what is wrong.
+void* map_file(PagedSegment& segment, size_t bytes, int protection, int flags, int file, off_t offset) {
+  if (bytes < g_runtime.load()->options.mmap_threshold) return nullptr;
+  if (!is_copied(bytes, protection, flags, file, offset)) return nullptr;
+  std::byte* const at = segment.obtain(bytes, kPageBytes);
+  if (at == nullptr || fill_from_file(segment, at, bytes, file, offset)) return at;
+  segment.unmap(at, bytes);
+  return nullptr;
+}
+
 // Requires: the segment holds all of it, and the flags have MAP_FIXED or MAP_FIXED_NOREPLACE.
 void* map_over(PagedSegment& segment, void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
   auto* at = static_cast<std::byte*>(wish);
@@ -64,6 +102,10 @@ void* map_over(PagedSegment& segment, void* wish, size_t bytes, int protection, 
   if (plain) {
     const int why = segment.map_over(at, bytes, protection);
     return why == 0 ? wish : mapping_fails_with(why);
+  }
+  if (is_copied(bytes, protection, flags, file, offset) && segment.map_over(at, bytes, protection) == 0 &&
+      fill_from_file(segment, at, bytes, file, offset)) {
+    return wish;
   }
   segment.make_way(at, bytes);
   return kernel_mmap(wish, bytes, protection, (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED, file, offset);
@@ -172,6 +214,7 @@ void* program_mmap(void* wish, size_t bytes, int protection, int flags, int file
   const size_t length = round_up(bytes, kPageBytes);
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) {
     if (void* at = obtain(*segment, wish, length, protection, flags)) return at;
+    if (void* at = map_file(*segment, length, protection, flags, file, offset)) return at;
   } else if (is_page(wish) && segment_of(wish, length) != nullptr) {
     return map_over(*segment, wish, length, protection, flags, file, offset);
   }

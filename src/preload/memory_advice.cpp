@@ -27,7 +27,10 @@ bool take_advice(PagedSegment& segment, std::byte* at, size_t bytes, int advice,
   switch (advice) {
     case MADV_DONTNEED:
     case kDontNeedLocked:
-    case MADV_FREE: segment.empty(at, bytes); return true;
+    case MADV_FREE:
+      segment.empty(at, bytes);
+      if (!segment.show_files(at, bytes)) error = EIO;
+      return true;
     case MADV_WILLNEED: segment.hint(HintKind::kWillNeed, at, bytes); return true;
     case MADV_COLD:
     case MADV_PAGEOUT: segment.hint(HintKind::kDoneWith, at, bytes); return true;
@@ -63,6 +66,7 @@ int program_madvise(void* at, size_t bytes, int advice) {
       if (take_advice(*segment, first, length, advice, error)) return error == 0 ? 0 : fails_with(error);
     } else if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked) {
       segment->discard(first, length);  // of the rest; what the program has mapped there is dropped by the kernel
+      if (!segment->show_files(first, length)) return fails_with(EIO);
     }
   }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));

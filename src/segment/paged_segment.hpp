@@ -25,6 +25,7 @@
 #include "pager/tree_budget.hpp"
 #include "segment/address_books.hpp"
 #include "segment/block_map.hpp"
+#include "segment/file_copies.hpp"
 #include "segment/guards.hpp"
 #include "segment/page_space.hpp"
 #include "segment/paging.hpp"
@@ -57,6 +58,12 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool obtain_at(std::byte* at, std::size_t bytes, int protection);
   // As mmap() of anonymous memory over whatever is there: zeros. PROT_NONE makes it a reservation.
   [[nodiscard]] int map_over(std::byte* at, std::size_t bytes, int protection);
+  // Open pages become a private copy of a file, which is mapped at `file` to be read. True: that mapping belongs to the
+  // segment now. False: the file cannot be read, and the pages hold parts of it.
+  [[nodiscard]] bool copy_file(std::byte* at, std::size_t bytes, std::byte* file);
+  // Pages that read as zeros, because the program dropped them, show what their files have. Whoever touches them
+  // meanwhile may see zeros. False: a file cannot be read any more.
+  [[nodiscard]] bool show_files(std::byte* at, std::size_t bytes);
   // As mprotect(), or pkey_mprotect() with a key that is not kNoKey.
   [[nodiscard]] int protect(std::byte* at, std::size_t bytes, int protection, int key = kNoKey);
   // As madvise(MADV_DONTNEED): what is shut and holds nothing does not count any longer.
@@ -126,6 +133,7 @@ class PagedSegment final : public PageSpace {
   void dump_opened(std::byte* at, std::size_t bytes, bool opened) FARHEAP_REQUIRES(runs_mutex_);
   // Zeros, with nothing left of what the program did to these pages. False if the kernel has no mappings left.
   [[nodiscard]] bool renew(std::byte* at, std::size_t bytes, int protection);
+  void forget_files(std::byte* at, std::size_t bytes);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
   // The same for a fork after which both write to all that they share.
@@ -150,11 +158,13 @@ class PagedSegment final : public PageSpace {
   os::Mapping range_;
   base::Mutex runs_mutex_;
   AddressBooks books_ FARHEAP_GUARDED_BY(runs_mutex_);
+  FileCopies file_copies_ FARHEAP_GUARDED_BY(runs_mutex_);
   std::size_t highest_ FARHEAP_GUARDED_BY(runs_mutex_) = 0;  // nothing was handed out beyond
   std::size_t dumped_ FARHEAP_GUARDED_BY(runs_mutex_) = 0;   // core dumps hold the range up to here
   std::atomic<std::size_t> handed_out_{0};                   // books_.counted_bytes()
   std::atomic<std::size_t> dropped_{0};                      // in the plain life, since the peak was looked at
   std::atomic<bool> foreign_{false};
+  std::atomic<bool> copies_files_{false};
   std::atomic<bool> locked_{false};
   std::atomic<bool> undumped_{false};
 

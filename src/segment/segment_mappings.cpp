@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/mutex.hpp"
 #include "segment/at_the_tables.hpp"
@@ -70,6 +71,7 @@ bool PagedSegment::obtain_at(std::byte* at, std::size_t bytes, int protection) {
 
 bool PagedSegment::renew(std::byte* at, std::size_t bytes, int protection) {
   discard(at, bytes);
+  forget_files(at, bytes);
   if (locked_.load(std::memory_order_relaxed)) syscall(SYS_munlock, at, bytes);
   if (undumped_.load(std::memory_order_relaxed)) syscall(SYS_madvise, at, bytes, MADV_DODUMP);
   if (!foreign_.load(std::memory_order_relaxed)) return set_protection(at, bytes, protection);
@@ -103,6 +105,40 @@ int PagedSegment::map_over(std::byte* at, std::size_t bytes, int protection) {
   dump_opened(at, bytes, opens);
   count_anew();
   return 0;
+}
+
+bool PagedSegment::copy_file(std::byte* at, std::size_t bytes, std::byte* file) {
+  if (!FileCopies::copy(at, file, bytes)) return false;
+  copies_files_.store(true, std::memory_order_relaxed);
+  AtTheBooks working(runs_mutex_);
+  file_copies_.note(at, bytes, file);
+  return true;
+}
+
+void PagedSegment::forget_files(std::byte* at, std::size_t bytes) {
+  if (!copies_files_.load(std::memory_order_relaxed)) return;
+  AtTheBooks working(runs_mutex_);
+  file_copies_.forget(at, bytes);
+}
+
+bool PagedSegment::show_files(std::byte* at, std::size_t bytes) {
+  if (!copies_files_.load(std::memory_order_relaxed)) return true;
+  std::byte* const end = at + bytes;
+  while (at < end) {
+    std::optional<FileCopies::Part> part;
+    {
+      AtTheBooks working(runs_mutex_);
+      part = file_copies_.first_within(at, static_cast<std::size_t>(end - at));
+    }
+    if (!part) return true;
+    const bool writable = (part->protection & PROT_WRITE) != 0;
+    if (!writable && !set_protection(part->at, part->bytes, kReadWrite)) return false;
+    const bool copied = FileCopies::copy(part->at, part->file, part->bytes);
+    if (!writable && !set_protection(part->at, part->bytes, part->protection)) return false;
+    if (!copied) return false;
+    at = part->at + part->bytes;
+  }
+  return true;
 }
 
 namespace {
@@ -144,6 +180,7 @@ int PagedSegment::protect_own(std::byte* at, std::size_t bytes, int protection, 
   AtTheBooks working(runs_mutex_);
   if (const int why = kernel_protect(at, bytes, protection, key); why != 0) return why;
   opens ? books_.note_open(at, bytes) : books_.note_shut(at, bytes, false);
+  file_copies_.note_protection(at, bytes, protection);
   if (more != 0) dump_opened(at, bytes, true);
   count_anew();
   return 0;
@@ -178,6 +215,7 @@ void PagedSegment::unmap(std::byte* at, std::size_t bytes) {
 
 void PagedSegment::make_way(std::byte* at, std::size_t bytes) {
   discard(at, bytes);
+  forget_files(at, bytes);
   foreign_.store(true, std::memory_order_relaxed);
   AtTheBooks working(runs_mutex_);
   books_.note_foreign(at, bytes);
