@@ -266,7 +266,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   summary.budget_bytes = options.memory;
   const Sample whole = Sampler(shared->page()).take();
   add_counters(summary, whole.counters);
-  summary.used_again_bytes = used_again(whole);
+  summary.used_again_bytes = used_again(whole, options.memory);
   summary.doubt = doubt_of(summary, Machine::here());
   summary.loaded = loaded_by(path, arguments.command);
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report

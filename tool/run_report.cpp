@@ -123,8 +123,10 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.store_full_waits = counters.store_full_waits;
 }
 
-std::uint64_t used_again(const Sample& whole) {
+std::uint64_t used_again(const Sample& whole, std::uint64_t budget_bytes) {
   if (whole.counters.paging_processes != 1) return 0;
+  const auto is_wide = [&](const RangeSample& range) { return range.bytes > budget_bytes / 4; };
+  if (std::ranges::any_of(whole.ranges, is_wide)) return 0;
   const auto uses = [](const RangeSample& range) {
     return range.counts[base::Heat::kProbation] + range.counts[base::Heat::kBytesRead] / base::kPageBytes;
   };

@@ -63,9 +63,10 @@ struct Machine {
 void add_counters(RunSummary& summary, const CounterValues& counters);
 
 // How much of its heap a run with one paging process used again after it had been put aside: the ranges that 99 % of
-// these uses were in. It is an upper bound, in steps of a range. 0: not known, as for several processes, which share.
+// these uses were in. It is an upper bound, in steps of a range. 0: not known, as for several processes, which share,
+// and where a step says nothing beside the budget (a heap that lies scattered over many addresses has wide ranges).
 // `whole`: of all the run's time.
-[[nodiscard]] std::uint64_t used_again(const Sample& whole);
+[[nodiscard]] std::uint64_t used_again(const Sample& whole, std::uint64_t budget_bytes);
 
 // The program ended before its first line: the runtime could not come up, and said why.
 [[nodiscard]] bool did_not_start(const RunSummary& summary);

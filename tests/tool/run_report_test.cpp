@@ -120,14 +120,23 @@ Sample sample_of(std::initializer_list<std::array<std::uint64_t, 2>> probation_a
   return sample;
 }
 
+constexpr std::uint64_t kBudget = 64 * kMiB;
+
 TEST(UsedAgain, IsWhatWasReadOrTouchedAfterItWasPutAside) {
-  EXPECT_EQ(used_again(sample_of({})), 0U);
-  EXPECT_EQ(used_again(sample_of({{0, 0}, {0, 0}})), 0U) << "written once, and never wanted again";
-  EXPECT_EQ(used_again(sample_of({{0, 500}, {500, 0}, {0, 0}, {300, 400}})), 6 * kMiB);
-  EXPECT_EQ(used_again(sample_of({{0, 1}, {10'000, 0}, {0, 10'000}})), 4 * kMiB) << "what is next to never used";
+  EXPECT_EQ(used_again(sample_of({}), kBudget), 0U);
+  EXPECT_EQ(used_again(sample_of({{0, 0}, {0, 0}}), kBudget), 0U) << "written once, and never wanted again";
+  EXPECT_EQ(used_again(sample_of({{0, 500}, {500, 0}, {0, 0}, {300, 400}}), kBudget), 6 * kMiB);
+  EXPECT_EQ(used_again(sample_of({{0, 1}, {10'000, 0}, {0, 10'000}}), kBudget), 4 * kMiB)
+      << "what is next to never used";
   Sample family = sample_of({{0, 500}});
   family.counters.paging_processes = 2;
-  EXPECT_EQ(used_again(family), 0U) << "they share, and nobody knows what";
+  EXPECT_EQ(used_again(family, kBudget), 0U) << "they share, and nobody knows what";
+}
+
+// A JVM's heap was told to need 17 GiB: its two parts lie so far from each other that a range had 8.
+TEST(UsedAgain, IsNotKnownWhereARangeIsLargeBesideTheBudget) {
+  EXPECT_EQ(used_again(sample_of({{500, 0}, {500, 0}}), 8 * kMiB), 4 * kMiB);
+  EXPECT_EQ(used_again(sample_of({{500, 0}, {500, 0}}), 7 * kMiB), 0U);
 }
 
 TEST(NextStep, AskedForWhatDominates) {
