@@ -91,7 +91,7 @@ using Log = LogLevel;
   X(Switch, tier, "on", false,                                                                                         \
     "Keep pages that may soon be wanted again compressed in memory, as a part of the budget, as long as that pays")    \
   X(Full, on_full, "pause", false, "When the store is full: pause until there is room, or fail")                       \
-  X(Size, mmap_threshold, "128K", false, "Private anonymous mappings from this size up are part of the heap")          \
+  X(Size, mmap_threshold, "32K", false, "Private anonymous mappings from this size up are part of the heap")          \
   X(Size, huge_pages_from, "256M", false,                                                                              \
     "Before paging begins, the heap has huge pages where the budget is at least so large")                             \
   X(Number, heap_id, "0", false, "Which slot of addresses the heap takes")                                             \
