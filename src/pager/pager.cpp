@@ -32,7 +32,6 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
              PageTable table, Changes changes)
     : view_(view),
       backing_(backing),
-      budget_(budget),
       counters_(counters),
       options_(std::move(options)),
       table_(std::move(table)),
@@ -41,9 +40,8 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       probation_(table_, Queue::kProbation),
       probation_share_(options_.probation_percent),
       streams_(options_.block_max_pages * options_.readers),
-      fresh_streams_(options_.block_max_pages) {
-  limit_ = budget_.page_limit(0, 0);
-}
+      fresh_streams_(options_.block_max_pages),
+      room_(budget) {}
 
 void Pager::adopt(PageRun run) {
   const Still still(*this);
@@ -70,7 +68,7 @@ void Pager::leave_block(BlockId id, std::uint32_t pages) {
   block.pages -= pages;
   const bool in_probation = block.queue == Queue::kProbation;
   in_probation ? probation_.shrink(pages) : policy_.shrink(id, pages);
-  resident_ -= pages;
+  room_.went(pages);
   if (block.pages != 0) return;
   in_probation ? probation_.remove(id) : policy_.remove(id);
   table_.free_block(id);
@@ -94,7 +92,7 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
 void Pager::discard_in_extent(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
-      room_.wait(mutex_);
+      rest_.wait(mutex_);
       continue;
     }
     const PageState state = table_.state(page);
@@ -103,12 +101,12 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end) {
       case PageState::kFilling:
       case PageState::kTakingOut:
       case PageState::kDropping:
-      case PageState::kWriting: room_.wait(mutex_); continue;  // on its way: look again when it has come to rest
+      case PageState::kWriting: rest_.wait(mutex_); continue;  // on its way: look again when it has come to rest
       case PageState::kPresent:
       case PageState::kProbation: {
         const auto busy = [&](PageNumber one) { return table_.block(table_.tag(one)).busy; };
         if (busy(page)) {
-          room_.wait(mutex_);
+          rest_.wait(mutex_);
           continue;
         }
         PageRun idle{page, 1};
@@ -138,7 +136,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     {
       const Still still(*this);
       Lock lock(mutex_);
-      while (frozen_) room_.wait(mutex_);
+      while (frozen_) rest_.wait(mutex_);
       learn(from);
       if (table_.find(from) != nullptr) {
         discard_in_extent(from, stop);
@@ -151,7 +149,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     }
     from = stop;
   }
-  room_.notify_all();
+  rest_.notify_all();
   freed_.notify_all();
 }
 
@@ -177,7 +175,7 @@ void Pager::hint(const Hint& said) {
 
 // In pieces: each makes room for itself.
 void Pager::will_need(PageNumber first, PageNumber end) {
-  end = std::min(end, first + limit_ / 2);
+  end = std::min(end, first + room_.limit() / 2);
   for (PageNumber at = first; at < end; at += kExtentPages) {
     request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
   }
@@ -212,7 +210,7 @@ void Pager::keep(PageNumber first, PageNumber end) {
 void Pager::put_out(PageNumber first, PageNumber end) {
   const auto until = [&](auto condition) {
     mutex_.assume_held();
-    while (!frozen_ && !eviction_paused_ && !condition()) room_.wait(mutex_);
+    while (!frozen_ && !eviction_paused_ && !condition()) rest_.wait(mutex_);
     return !frozen_ && !eviction_paused_;
   };
   // What is on its way in is to leave, too.
@@ -273,15 +271,16 @@ Status Pager::write_patiently(std::span<const Backing::Write> writes) {
 
 void Pager::end_io() {
   --in_flight_;
-  room_.notify_all();
+  rest_.notify_all();
 }
 
 bool Pager::is_within_limit() {
   const Still still(*this);
   Lock lock(mutex_);
-  refresh_limit();
-  if (resident_ > limit_) wake_evictor();
-  return resident_ <= limit_;
+  room_.refresh();
+  const bool is_within = !room_.lacks(0);
+  if (!is_within) wake_evictor();
+  return is_within;
 }
 
 void Pager::pause_eviction(bool on) {
@@ -297,13 +296,13 @@ void Pager::freeze() {
   const Still still(*this);
   mutex_.lock();
   frozen_ = true;
-  while (in_flight_ != 0) room_.wait(mutex_);
+  while (in_flight_ != 0) rest_.wait(mutex_);
 }
 
 void Pager::thaw() {
   frozen_ = false;
   eviction_paused_ = false;
-  room_.notify_all();
+  rest_.notify_all();
   freed_.notify_all();
   mutex_.unlock();
 }
@@ -313,14 +312,13 @@ void Pager::thaw_in_child() {
   eviction_paused_ = false;
   // The parent's threads, some of which waited, are not here.
   faults_at_the_door_ = 0;
-  waiting_for_room_ = 0;
+  room_.forget_threads();
   evictor_waits_ = false;
   requests_.clear();
-  announced_ = 0;
   reading_ = 0;
   new (&leaving_view_) base::Mutex;
   new (&mutex_) base::Mutex;
-  new (&room_) base::Condition;
+  new (&rest_) base::Condition;
   new (&freed_) base::Condition;
   new (&work_) base::Condition;
   new (&requests_there_) base::Condition;
@@ -329,13 +327,13 @@ void Pager::thaw_in_child() {
 std::uint64_t Pager::resident_pages() const {
   const Still still(*this);
   Lock lock(mutex_);
-  return resident_;
+  return room_.resident();
 }
 
 std::uint64_t Pager::page_limit() const {
   const Still still(*this);
   Lock lock(mutex_);
-  return limit_;
+  return room_.limit();
 }
 
 PageState Pager::state(PageNumber page) const {
@@ -382,11 +380,11 @@ std::string Pager::check() const {
     }
     probation += in_probation;
   }
-  if (in_memory != resident_) return fmt::format("{} pages in memory, {} counted", in_memory, resident_);
+  if (in_memory != room_.resident()) return fmt::format("{} pages in memory, {} counted", in_memory, room_.resident());
   if (probation != probation_.pages())
     return fmt::format("{} pages in probation, {} counted", probation, probation_.pages());
-  if (policy_.pages() + probation != resident_)
-    return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, resident_);
+  if (policy_.pages() + probation != room_.resident())
+    return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, room_.resident());
   return {};
 }
 

@@ -42,6 +42,7 @@
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/probation_share.hpp"
+#include "pager/room.hpp"
 #include "pager/streams.hpp"
 #include "pager/view.hpp"
 
@@ -313,10 +314,6 @@ class Pager {
   void sort_out(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
   void forget_zeros(const Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
   void let_go(Leaving& leaving) FARHEAP_REQUIRES(mutex_);
-  void refresh_limit() FARHEAP_REQUIRES(mutex_);
-  // What is kept free, so that a fault finds room: as much as bursts of faults have needed lately.
-  [[nodiscard]] std::uint64_t reserve_pages() const FARHEAP_REQUIRES(mutex_);
-  void raise_reserve() FARHEAP_REQUIRES(mutex_);  // somebody had to wait
   [[nodiscard]] std::uint64_t probation_target() const FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
@@ -360,7 +357,6 @@ class Pager {
 
   View& view_;
   Backing& backing_;
-  Budget& budget_;
   base::RunCounters& counters_;
   base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
@@ -369,7 +365,7 @@ class Pager {
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
   mutable std::atomic<unsigned> faults_at_the_door_ = 0;
-  base::Condition room_;   // a page came to rest, or all that moved has
+  base::Condition rest_;   // a page came to rest, or all that moved has
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
   base::Condition work_;   // the evictor has something to do
   base::Condition requests_there_;
@@ -397,26 +393,16 @@ class Pager {
   Streams fresh_streams_ FARHEAP_GUARDED_BY(mutex_);
   Loops loops_ FARHEAP_GUARDED_BY(mutex_);
   std::deque<ReadAhead> requests_ FARHEAP_GUARDED_BY(mutex_);
-  // Pages in memory, wherever: view, staging, on their way in.
-  std::uint64_t resident_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint64_t limit_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  static constexpr std::uint64_t kMostReserve = 2048;
-  std::uint64_t reserve_ FARHEAP_GUARDED_BY(mutex_) = kMostReserve;
+  Room room_ FARHEAP_GUARDED_BY(mutex_);
   std::uint32_t reading_ FARHEAP_GUARDED_BY(mutex_) = 0;  // readers that are at work
   // Of a page that is read ahead, lately.
   std::int64_t reading_ns_ FARHEAP_GUARDED_BY(mutex_) = 0, showing_ns_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  // Pages that requests_ will bring in: the evictor makes room ahead of them.
-  std::uint64_t announced_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint64_t leaving_ FARHEAP_GUARDED_BY(mutex_) = 0;  // pages being written: they will be free soon
   Leaving this_round_;
   std::uint64_t in_flight_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint32_t waiting_for_room_ FARHEAP_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> evictor_waits_ = false;  // changed with the mutex only
   bool eviction_paused_ FARHEAP_GUARDED_BY(mutex_) = false;
   bool store_is_full_ = false;  // and the program was told; the evictor's own
   bool frozen_ FARHEAP_GUARDED_BY(mutex_) = false;
-  // The evictor found nothing that may leave, so many times in a row.
-  std::uint32_t stuck_rounds_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace farheap::pager

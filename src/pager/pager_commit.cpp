@@ -33,7 +33,7 @@ void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   Lock lock = lock_for_fault();
-  while (frozen_) room_.wait(mutex_);
+  while (frozen_) rest_.wait(mutex_);
   let_write(page);
 }
 
@@ -64,7 +64,7 @@ void Pager::save_for_commit(PageNumber page) {
   std::memcpy(bytes.get(), view_.shown(page), base::kPageBytes);
   saved_.push_back({page, std::move(bytes)});
   changes_.note_taken(page);
-  room_.notify_all();
+  rest_.notify_all();
 }
 
 void Pager::forbid_writes(bool on) {
@@ -114,10 +114,10 @@ PageRun Pager::copy_waiting(PageNumber from, PageNumber end, std::uint32_t most,
       changes_.note_taken(page);
     }
     if (copied.count != 0) {
-      room_.notify_all();  // somebody may wait to discard them
+      rest_.notify_all();  // somebody may wait to discard them
       return copied;
     }
-    room_.wait_for(mutex_, std::chrono::milliseconds(1));
+    rest_.wait_for(mutex_, std::chrono::milliseconds(1));
   }
 }
 
@@ -197,7 +197,7 @@ void Pager::end_commit(bool done) {
   changes_.finish_commit(done);
   saved_.clear();
   committing_ = false;
-  room_.notify_all();
+  rest_.notify_all();
   wake_evictor();
 }
 

@@ -18,31 +18,18 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr int kLooks = 400;              // some tens of microseconds
-constexpr unsigned kTakenInPassing = 4;  // more than one, for the times when the evictor is awake
-// Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in
-// bursts.
-constexpr std::uint64_t kReserveDecay = 64;
+constexpr int kLooks = 400;                    // some tens of microseconds
+constexpr unsigned kTakenInPassing = 4;        // more than one, for the times when the evictor is awake
 constexpr std::uint32_t kSmallPiece = 16;      // pages; more are a sweep's
 constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
 }  // namespace
-
-std::uint64_t Pager::reserve_pages() const {
-  return std::min(reserve_, std::clamp<std::uint64_t>(limit_ / 256, 32, kMostReserve));
-}
-
-void Pager::raise_reserve() { reserve_ = std::min(reserve_pages() * 5 / 4, kMostReserve); }
 
 // Probation asks whether a page is in use. Of one that is foreseen to be needed last there is nothing to ask: the more
 // victims are such, the less memory is given to it.
 std::uint64_t Pager::probation_target() const {
   const std::uint64_t most = probation_share_.percent();
   const std::uint64_t least = std::min<std::uint64_t>(most, kForeseenPercent);
-  return limit_ * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
-}
-
-void Pager::refresh_limit() {
-  limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
+  return room_.limit() * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
 }
 
 void Pager::lock_awake(base::Mutex& mutex) {
@@ -57,7 +44,7 @@ void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   since_break += pages;
   if (since_break < kPagesUnderLock && faults_at_the_door_.load(std::memory_order_relaxed) == 0) return;
   since_break = 0;
-  if (waiting_for_room_ != 0) freed_.notify_all();
+  if (room_.waiting() != 0) freed_.notify_all();
   mutex_.unlock();
   wait_for_faults();
   lock_awake(mutex_);
@@ -69,12 +56,12 @@ void Pager::wake_evictor() {
 
 void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
-  if (stuck_rounds_ != 0) {  // not to be woken: only time helps
+  if (room_.is_stuck()) {  // not to be woken: only time helps
     lock.unlock();
     base::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
     return;
   }
-  if (resident_ + reserve_pages() + announced_ > limit_) return;
+  if (room_.lacks_announced()) return;
   if (!quiet_.empty() && !frozen_ && !eviction_paused_) return;
   evictor_waits_ = true;
   work_.wait_for(mutex_, std::chrono::milliseconds(at_most_ms));
@@ -86,24 +73,20 @@ Pager::Evicted Pager::evict_once() {
   Lock leaving_view(leaving_view_, std::adopt_lock);
   lock_awake(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  refresh_limit();
+  room_.refresh();
   if (frozen_ || eviction_paused_) return Evicted::kIdle;
   if (!quiet_.empty()) {
     guard_quiet();
     if (frozen_ || eviction_paused_) return Evicted::kIdle;
   }
-  const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
-  const std::uint64_t staying = resident_ - leaving_;
-  if (staying <= high) {
-    stuck_rounds_ = 0;
-    if (limit_ > resident_) room_.notify_all(), freed_.notify_all();
+  const std::uint64_t excess = std::min(room_.excess(), kBatchPages);
+  if (excess == 0) {
+    room_.note_round(true);
+    if (room_.free() != 0) rest_.notify_all(), freed_.notify_all();
     leaving_view.unlock();
     if (options_.says_soon) offer_nothing();
     return Evicted::kIdle;
   }
-  const std::uint64_t low = high - std::min(high, reserve_pages());
-  const std::uint64_t excess = std::min(staying - low, kBatchPages);
-
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
   const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
@@ -114,22 +97,22 @@ Pager::Evicted Pager::evict_once() {
   Leaving& leaving = this_round_;
   leaving.clear();
   choose_leaving(excess, leaving.blocks);
-  stuck_rounds_ = leaving.blocks.empty() ? stuck_rounds_ + 1 : 0;
-  if (stuck_rounds_ != 0) {
+  room_.note_round(!leaving.blocks.empty());
+  if (room_.is_stuck()) {
     freed_.notify_all();
     return Evicted::kIdle;
   }
-  reserve_ = announced_ != 0 ? kMostReserve : reserve_ - reserve_ / kReserveDecay;
+  room_.lower_reserve();
   begin_io();
   mutex_.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
   if (written && !leaving.offers.empty()) backing_.offer(leaving.offers);
   lock_awake(mutex_);
-  refresh_limit();  // what was packed is beside the pages now
+  room_.refresh();  // what was packed is beside the pages now
   settle(leaving, written.has_value());
   end_io();
-  room_.notify_all();
+  rest_.notify_all();
   freed_.notify_all();
   if (written) {
     if (store_is_full_ && !leaving.writes.empty()) {
@@ -164,7 +147,7 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
   std::uint64_t tried = 0;
   const std::uint64_t all = policy_.pages();  // when each was tried once, the rest is refused by the kernel
   while (probation_.pages() < wanted_pages && tried < all) {
-    const BlockId id = policy_.take_victim(limit_);
+    const BlockId id = policy_.take_victim(room_.limit());
     if (id == 0) break;
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
@@ -220,13 +203,13 @@ void Pager::take_out_in_passing() {
   if (!leaving_view_.try_lock()) return;
   const Lock turn(leaving_view_, std::adopt_lock);
   Lock lock = lock_for_fault();
-  const std::uint64_t reserve = reserve_pages();
+  const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
-    return evictor_waits_ && !frozen_ && !eviction_paused_ && resident_ + 2 * reserve > limit_ &&
+    return evictor_waits_ && !frozen_ && !eviction_paused_ && room_.lacks(2 * reserve) &&
            probation_.pages() < probation_target() + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
-    const BlockId id = policy_.take_victim(limit_);
+    const BlockId id = policy_.take_victim(room_.limit());
     if (id == 0) return;
     take_out(id);
   }
@@ -249,7 +232,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
         table_.set_state(page, PageState::kFresh);
         table_.tag(page) = 0;
         --block.pages;
-        --resident_;
+        room_.went(1);
         break;
       case View::Taken::kRefused: {
         // What the kernel holds on to becomes a block of its own, tried again only when it is old again.
@@ -284,7 +267,7 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     chosen.push_back(id);
   }
   for (const BlockId id : staying) probation_.push_newest(id);
-  leaving_ += sum;
+  room_.will_leave(sum);
 }
 
 // Sweeps bring large pieces, and come by again for such; what is done with does not come back.
@@ -350,7 +333,7 @@ void Pager::settle(Leaving& leaving, bool written) {
   view_.drop_staging(leaving.runs);
   lock_awake(mutex_);
   let_go(leaving);
-  leaving_ = 0;  // one evictor at a time
+  room_.none_leaves();  // one evictor at a time
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
     block.busy = block.wanted = false;
@@ -436,7 +419,7 @@ void Pager::let_go(Leaving& leaving) {
   std::uint64_t zero = 0;
   std::uint32_t since_break = 0;
   for (const auto& [run, from, back] : leaving.parts) {
-    resident_ -= run.count;
+    room_.went(run.count);
     if (back) continue;
     Block& block = table_.block(leaving.pages[from].block);
     if (block.guessed) neighbours_.learn(table_.extent(run.first), false, run.count);

@@ -13,10 +13,9 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr int kLooksAtTheDoor = 400;       // some tens of microseconds: as long as one block's way out takes
-constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
-constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
-constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
+constexpr int kLooksAtTheDoor = 400;      // some tens of microseconds: as long as one block's way out takes
+constexpr int kMostYields = 1000;         // a fault's thread that does not come for so long was put aside
+constexpr std::uint32_t kSurePages = 32;  // a window that large was earned by several hits in a row
 constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 PageRun cut(PageRun run, PageRun within) {
@@ -73,7 +72,7 @@ void Pager::wait_for_faults() const {
 std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
   Lock lock = lock_for_fault();
-  while (frozen_) room_.wait(mutex_);
+  while (frozen_) rest_.wait(mutex_);
   learn(page);
   switch (table_.state(page)) {
     case PageState::kPresent:
@@ -104,7 +103,7 @@ Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   learn(page);
   const PageState state = table_.state(page);
   if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
-  if (state == PageState::kStored && resident_ >= limit_) return Begun::kNotNow;
+  if (state == PageState::kStored && room_.free() == 0) return Begun::kNotNow;
   count(counters_.faults);
   switch (state) {
     case PageState::kPresent: mend(page); return Begun::kDone;
@@ -160,7 +159,7 @@ Streams::Advice Pager::notice(PageNumber page) {
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);
   for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {
-    if (table_.find(at) != nullptr) policy_.touched(at, limit_);  // what lay in memory was passed unseen
+    if (table_.find(at) != nullptr) policy_.touched(at, room_.limit());  // what lay in memory was passed unseen
     const PageNumber behind = loop.way_back ? at + kBehind : at - std::min(at, kBehind);
     if (behind >= loop.first && behind < loop.end) policy_.passed(behind);
   }
@@ -174,9 +173,9 @@ Streams::Advice Pager::notice(PageNumber page) {
     advice = streams_.presume(above && !below, kSurePages * 2);
   }
   if (advice.sequential && advice.pages >= kSurePages) {
-    policy_.swept(page, limit_);
+    policy_.swept(page, room_.limit());
   } else {
-    policy_.touched(page, limit_);
+    policy_.touched(page, room_.limit());
   }
   return advice;
 }
@@ -204,7 +203,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool guessed = table_.block(id).guessed;
   const auto advice = notice(page);
   if (!marker && !guessed && !advice.sequential) {
-    probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
+    probation_share_.touched(true, probation_.pages() + room_.leaving(), table_.stored_pages());
   }
   if (table_.state(page) == PageState::kWriting) {
     if (guessed) neighbours_.learn(table_.extent(page), true, 1);
@@ -260,35 +259,33 @@ void Pager::rescue(BlockId id, bool by_sweep) {
     mutex_.assume_held();
     // The writer still reads the staging place: for a while there are two copies.
     by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
-    resident_ += run.count;
+    room_.came(run.count);
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, by_sweep);
-  room_.notify_all();
-  if (resident_ + reserve_pages() > limit_) wake_evictor();
+  rest_.notify_all();
+  if (room_.lacks_reserve()) wake_evictor();
 }
 
 std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
-  const auto room = [&]() FARHEAP_REQUIRES(mutex_) { return resident_ < limit_ ? limit_ - resident_ : 0; };
-  if (room() == 0) {
+  if (room_.free() == 0) {
     const auto since = Clock::now();
-    ++waiting_for_room_;
-    raise_reserve();
-    while (room() == 0) {
+    room_.begin_wait();
+    while (room_.free() == 0) {
       wake_evictor();
       freed_.wait_for(mutex_, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (eviction_paused_) break;  // a thread that forks may need this page to go on
-      if (stuck_rounds_ >= kStuckRounds && leaving_ == 0 && !committing_) break;
+      if (room_.is_hopeless() && !committing_) break;
     }
-    --waiting_for_room_;
+    room_.end_wait();
     const auto waited = Clock::now() - since;
     count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
-  if (resident_ + reserve_pages() > limit_) wake_evictor();
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room(), 1, wanted));
+  if (room_.lacks_reserve()) wake_evictor();
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room_.free(), 1, wanted));
 }
 
 PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward) const {
@@ -343,12 +340,13 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   heat(page, near ? base::Heat::kProbation : base::Heat::kStore);
   const auto advice = notice(page);
   if (!advice.sequential && !near) {
-    probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
+    probation_share_.touched(false, probation_.pages() + room_.leaving(), table_.stored_pages());
   }
   // Neighbours of what is near cost as much when they are wanted.
   const std::uint32_t wanted =
       near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
-  const std::uint32_t granted = wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
+  const std::uint32_t granted =
+      wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(room_.limit() / 16, 1)));
   if (frozen_ || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return false;
@@ -387,7 +385,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     stays &= rest.stays;
   }
   begin_incoming(incoming);
-  started.ghost = policy_.is_ghost(table_.tag(page), limit_);
+  started.ghost = policy_.is_ghost(table_.tag(page), room_.limit());
   started.sequential = advice.sequential;
   started.page = page;
   if (advice.sequential) {

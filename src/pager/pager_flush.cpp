@@ -92,7 +92,7 @@ PageNumber Pager::choose_for_flush(PageNumber from, std::byte* buffer) {
     // says that it is there.
     const bool rests = state == PageState::kPresent || state == PageState::kProbation;
     if (!rests || table_.block(table_.tag(from)).busy) {
-      room_.wait(mutex_);
+      rest_.wait(mutex_);
       continue;
     }
     const bool in_view = state == PageState::kPresent;
@@ -229,7 +229,7 @@ void Pager::guard_run(PageRun run) {
   Block& block = table_.block(id);
   const PageNumber block_first = block.first;  // `wanted`, in the same word, is written meanwhile
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
-  resident_ += run.count;  // for a moment there are two copies
+  room_.came(run.count);  // for a moment there are two copies
   begin_io();
   mutex_.unlock();
   std::array<View::Taken, kGuardedAtOnce> answers;
@@ -255,7 +255,7 @@ void Pager::guard_run(PageRun run) {
     i += part.count;
   }
   mutex_.lock();
-  resident_ -= run.count;
+  room_.went(run.count);
   if (block.wanted) view_.wake(run);
   block.wanted = false;
   for (std::uint32_t i = 0; i < run.count; ++i) {

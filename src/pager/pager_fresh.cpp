@@ -22,8 +22,9 @@ void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
-  if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, limit_);
-  const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
+  if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, room_.limit());
+  const std::uint32_t most =
+      std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
   const std::uint32_t granted = wait_for_room(std::max(wanted, 1u));
   if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
@@ -61,10 +62,10 @@ void Pager::expect(PageNumber first, PageNumber end) {
 // A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
 // fault less, and it waits for nobody.
 void Pager::expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) {
-  while (frozen_) room_.wait(mutex_);
+  while (frozen_) rest_.wait(mutex_);
   learn(part.first);
   if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;
-  if (resident_ < options_.pages_before_huge || resident_ + extent.count > limit_ / 2) return;
+  if (room_.resident() < options_.pages_before_huge || room_.resident() + extent.count > room_.limit() / 2) return;
   const auto is_fresh = [&](PageRun run) {
     return table_.state(run.first) == PageState::kFresh &&
            table_.run_around(run.first, PageState::kFresh, run).count == run.count;

@@ -13,7 +13,7 @@ void Pager::begin_filling(PageRun run, BlockId id) {
     table_.set_state(run.first + i, PageState::kFilling);
     table_.tag(run.first + i) = id;
   }
-  resident_ += run.count;
+  room_.came(run.count);
   begin_io();
 }
 
@@ -35,7 +35,7 @@ void Pager::undo_filling(PageRun run, BlockId id) {
     table_.set_state(run.first + i, PageState::kStored);
     table_.tag(run.first + i) = 0;
   }
-  resident_ -= run.count;
+  room_.went(run.count);
   table_.free_block(id);
   freed_.notify_all();
   end_io();

@@ -22,13 +22,13 @@ constexpr std::uint64_t kMostForeseen = 1ull << 16;  // extents of one loop: mor
 // What one stream may bring in at once: all of them together must fit into the list that stream blocks wait in, or
 // they would be evicted before they are used.
 std::uint64_t Pager::stream_window() const {
-  const std::uint64_t share = Policy::stream_share(limit_) / 2 / std::max(streams_.active(), 1u);
+  const std::uint64_t share = Policy::stream_share(room_.limit()) / 2 / std::max(streams_.active(), 1u);
   return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
 // A stream was noticed; `from` is the next page it will touch that was not fetched at once.
 void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) {
-  const std::uint64_t reach = std::min(options_.read_ahead_pages, limit_ / kMostAhead);
+  const std::uint64_t reach = std::min(options_.read_ahead_pages, room_.limit() / kMostAhead);
   if (reach < Streams::kFirstPages) return streams_.continues_at(from);
   const std::uint64_t most = std::min(stream_window(), std::max<std::uint64_t>(reach / kWindows, Streams::kFirstPages));
   const std::uint32_t window = static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, most));
@@ -51,7 +51,7 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     if (first == end) return;
     // A small rest costs as many faults and reads as a whole window: the next marker asks for it, if there is one. (Of
     // a loop there is none after its end.)
-    if (end == reached && end - first < window / 2 && announced_ != 0) return;
+    if (end == reached && end - first < window / 2 && room_.announced() != 0) return;
     ahead = {first, static_cast<std::uint32_t>(std::min<PageNumber>(window, end - first))};
   }
   if (backward) return request({ahead, true, true});
@@ -68,10 +68,10 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
 // needs last.
 void Pager::loop_begins(PageNumber first, PageNumber end, bool backward) {
   std::uint32_t gap = 0;
-  const bool is_new = loops_.begin(first, end, backward, policy_.left(), limit_ / kMostAhead, gap);
+  const bool is_new = loops_.begin(first, end, backward, policy_.left(), room_.limit() / kMostAhead, gap);
   if (is_new) foresee_loop(first, end, backward, gap);
 
-  const std::uint64_t reach = std::min({options_.read_ahead_pages, limit_ / kMostAhead, end - first});
+  const std::uint64_t reach = std::min({options_.read_ahead_pages, room_.limit() / kMostAhead, end - first});
   const PageNumber from = backward ? end : first;
   learn_run(backward ? end - reach : first, backward ? end : first + reach);
   // In memory already, it needs no stream: there is room for some hundreds.
@@ -82,9 +82,9 @@ void Pager::loop_begins(PageNumber first, PageNumber end, bool backward) {
   if (is_new) streams_.begin(from - (backward ? 1 : 0), backward, options_.block_max_pages);
   // One after the other, as far ahead as a stream is; of a backward one, as ever, one.
   const std::uint64_t windows = backward ? 1 : kWindows;
-  for (std::uint64_t i = 0, before = ~announced_; i < windows && announced_ != before; ++i) {
-    if (announced_ > limit_ / kMostAnnounced) return;  // many arrays at once
-    before = announced_;
+  for (std::uint64_t i = 0, before = ~room_.announced(); i < windows && room_.announced() != before; ++i) {
+    if (room_.announced() > room_.limit() / kMostAnnounced) return;  // many arrays at once
+    before = room_.announced();
     plan_read_ahead(from, options_.block_max_pages, backward);
   }
 }
@@ -93,7 +93,7 @@ void Pager::loop_begins(PageNumber first, PageNumber end, bool backward) {
 // since it came the last time.
 void Pager::foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) {
   // A small one is soon over, and what it left behind tells more than that it will come.
-  if (gap == 0 ? end - first < limit_ : end - first < limit_ / kMostAhead) return;
+  if (gap == 0 ? end - first < room_.limit() : end - first < room_.limit() / kMostAhead) return;
   const PageNumber extents = (end - 1) / kExtentPages - first / kExtentPages + 1;
   if (extents > kMostForeseen) return;
   const auto for_each = [&](auto visit) {
@@ -108,7 +108,7 @@ void Pager::foresee_loop(PageNumber first, PageNumber end, bool backward, std::u
   std::uint32_t after = 0;
   for_each([&](PageNumber page, const Extent& extent) {
     mutex_.assume_held();
-    policy_.foresee(page, after, gap, all, limit_);
+    policy_.foresee(page, after, gap, all, room_.limit());
     after += extent.stored;
   });
 }
@@ -129,13 +129,13 @@ PageNumber Pager::first_to_request(PageNumber from, PageNumber end) const {
 
 void Pager::request(const ReadAhead& wanted) {
   if (requests_.size() >= kMostRequests) {
-    announced_ -= requests_.front().run.count;
+    room_.no_longer_announced(requests_.front().run.count);
     requests_.pop_front();
   }
   requests_.push_back(wanted);
-  announced_ += wanted.run.count;
+  room_.announce(wanted.run.count);
   requests_there_.notify_one();
-  if (resident_ + reserve_pages() + announced_ > limit_) wake_evictor();
+  if (room_.lacks_announced()) wake_evictor();
 }
 
 std::uint32_t Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
@@ -159,7 +159,7 @@ std::uint32_t Pager::carry_out_next(std::byte* buffer) {
   PageNumber announced_from = from;
   const auto announced_no_longer = [&](PageNumber until) FARHEAP_REQUIRES(mutex_) {
     if (until <= announced_from) return;
-    announced_ -= until - announced_from;
+    room_.no_longer_announced(until - announced_from);
     announced_from = until;
   };
   // A window of a stream fits into what the evictor keeps free. What a hint asks for need not: it stays announced until
@@ -191,9 +191,7 @@ std::uint32_t Pager::carry_out_next(std::byte* buffer) {
 
 // False when there is no room: read-ahead never takes what a fault may need.
 bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) {
-  const auto fits = [&]() FARHEAP_REQUIRES(mutex_) {
-    return !frozen_ && resident_ + run.count + waiting_for_room_ <= limit_;
-  };
+  const auto fits = [&]() FARHEAP_REQUIRES(mutex_) { return !frozen_ && !room_.lacks(run.count + room_.waiting()); };
   if (!fits()) {
     wake_evictor();
     freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
@@ -203,8 +201,8 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
       table_.state(run.first) != PageState::kStored) {
     return true;  // somebody was faster
   }
-  const bool ghost = policy_.is_ghost(table_.tag(run.first), limit_);
-  if (stream) policy_.swept(run.first, limit_);
+  const bool ghost = policy_.is_ghost(table_.tag(run.first), room_.limit());
+  if (stream) policy_.swept(run.first, room_.limit());
   Incoming incoming;
   if (marker.count == 0) {
     incoming.add(run, Incoming::As::kAskedFor);
@@ -214,7 +212,7 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
   const Backing::Rest rest = backing_.where(run);
   begin_incoming(incoming);
   const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
-  if (resident_ + reserve_pages() > limit_) wake_evictor();
+  if (room_.lacks_reserve()) wake_evictor();
   mutex_.unlock();
 
   const auto since = Clock::now();
