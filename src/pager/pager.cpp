@@ -44,7 +44,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       room_(budget) {}
 
 void Pager::adopt(PageRun run) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   constexpr std::uint32_t kPages = 64;  // memory filled before the pager came leaves in pieces of 256 KiB
   Lock lock(mutex_);
   while (run.count != 0) {
@@ -134,7 +134,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
   for (PageNumber from = first; from < end;) {
     const PageNumber stop = std::min<PageNumber>((from / kExtentPages + 1) * kExtentPages, end);
     {
-      const Still still(*this);
+      const Still still(door_, leaving_view_);
       Lock lock(mutex_);
       while (frozen_) rest_.wait(mutex_);
       learn(from);
@@ -154,7 +154,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
 }
 
 void Pager::hint(const Hint& said) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   const PageNumber first = std::min<PageNumber>(said.first, table_.capacity_pages());
   const PageNumber end = first + std::min<PageNumber>(said.count, table_.capacity_pages() - first);
@@ -189,7 +189,7 @@ void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
     if (kind == HintKind::kStream && changes_.tracked() && table_.find(page) == nullptr && learned < kMostLearned) {
       ++learned;
       learn_extent(page);
-      let_faults_through();
+      door_.let_through(mutex_);
     }
     if (Extent* extent = table_.find(page)) extent->hint = kind;
   }
@@ -275,7 +275,7 @@ void Pager::end_io() {
 }
 
 bool Pager::is_within_limit() {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   room_.refresh();
   const bool is_within = !room_.lacks(0);
@@ -284,7 +284,7 @@ bool Pager::is_within_limit() {
 }
 
 void Pager::pause_eviction(bool on) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   eviction_paused_ = on;
   if (on && flush_list_.is_on()) {
@@ -293,7 +293,7 @@ void Pager::pause_eviction(bool on) {
 }
 
 void Pager::freeze() {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   mutex_.lock();
   frozen_ = true;
   while (in_flight_ != 0) rest_.wait(mutex_);
@@ -311,11 +311,11 @@ void Pager::thaw_in_child() {
   frozen_ = false;
   eviction_paused_ = false;
   // The parent's threads, some of which waited, are not here.
-  faults_at_the_door_ = 0;
   room_.forget_threads();
   evictor_waits_ = false;
   requests_.clear();
   reading_ = 0;
+  new (&door_) FaultDoor;
   new (&leaving_view_) base::Mutex;
   new (&mutex_) base::Mutex;
   new (&rest_) base::Condition;
@@ -325,27 +325,26 @@ void Pager::thaw_in_child() {
 }
 
 std::uint64_t Pager::resident_pages() const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   return room_.resident();
 }
 
 std::uint64_t Pager::page_limit() const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   return room_.limit();
 }
 
 PageState Pager::state(PageNumber page) const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   return table_.state(page);
 }
 
 std::string Pager::check() const {
   Lock lock(mutex_);
-  if (faults_at_the_door_ != 0)
-    return fmt::format("{} faults are at the door, though all is quiet", faults_at_the_door_.load());
+  if (door_.is_wanted()) return fmt::format("{} faults are at the door, though all is quiet", door_.waiting());
   std::uint64_t in_memory = 0, probation = 0;
   for (PageNumber page = 0; page < table_.capacity_pages(); ++page) {
     const Extent* extent = table_.find(page);

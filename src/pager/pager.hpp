@@ -34,6 +34,7 @@
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/fault_door.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
@@ -184,34 +185,8 @@ class Pager {
 
  private:
   using Lock = base::UniqueLock<base::Mutex>;
-  // Who faults is never kept waiting for long: others let go of the mutex when a fault wants it, and stay away
-  // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
-  [[nodiscard]] Lock lock_for_fault() const FARHEAP_ACQUIRE(mutex_) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
-    acquire_for_fault();
-    return Lock(mutex_, std::adopt_lock);  // clang does not follow a guard that is returned
-  }
-  void acquire_for_fault() const FARHEAP_ACQUIRE(mutex_);
-  void take_at_the_door() const FARHEAP_ACQUIRE(mutex_);
-  void let_faults_through() FARHEAP_REQUIRES(mutex_);
-  // The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
-  // would have to wake it, a system call and an interrupt to another processor.
-  static void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
   // After so many more pages: lets go of the mutex for a moment if a fault wants it, or it is time.
   void give_way(std::uint32_t& since_break, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
-  void wait_for_faults() const;
-  // What a thread of the program holds while it is here, beside the mutex: nothing leaves the view. Its stack may lie
-  // in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
-  // be brought.
-  class FARHEAP_SCOPED_CAPABILITY Still {
-   public:
-    explicit Still(const Pager& pager) FARHEAP_ACQUIRE(pager.leaving_view_);
-    ~Still() FARHEAP_RELEASE() { lock_.unlock(); }
-    Still(const Still&) = delete;
-    Still& operator=(const Still&) = delete;
-
-   private:
-    base::Mutex& lock_;
-  };
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
         PageTable table, Changes changes);
 
@@ -364,7 +339,7 @@ class Pager {
   // Held by who takes pages out of view, from choosing them on.
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
-  mutable std::atomic<unsigned> faults_at_the_door_ = 0;
+  mutable FaultDoor door_;
   base::Condition rest_;   // a page came to rest, or all that moved has
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
   base::Condition work_;   // the evictor has something to do

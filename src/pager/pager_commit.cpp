@@ -32,14 +32,16 @@ void Pager::learn_extent(PageNumber page) {
 void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   while (frozen_) rest_.wait(mutex_);
   let_write(page);
 }
 
 bool Pager::written_at_once(PageNumber page) {
   if (let_write_for_flush(page)) return true;
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   if (frozen_) return false;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   let_write(page);
@@ -175,7 +177,7 @@ Status Pager::take_commit(std::byte* buffer, const Take& take) {
       }
       if (run.count == 0) break;
       from = run.first + run.count;
-      wait_for_faults();
+      door_.wait();
       if (Status status = batch.add(run); !status) return status;
     }
   }

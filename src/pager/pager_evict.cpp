@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr int kLooks = 400;                    // some tens of microseconds
 constexpr unsigned kTakenInPassing = 4;        // more than one, for the times when the evictor is awake
 constexpr std::uint32_t kSmallPiece = 16;      // pages; more are a sweep's
 constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
@@ -32,21 +31,13 @@ std::uint64_t Pager::probation_target() const {
   return room_.limit() * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
 }
 
-void Pager::lock_awake(base::Mutex& mutex) {
-  for (int i = 0; i < kLooks; ++i) {
-    if (mutex.try_lock()) return;
-    __builtin_ia32_pause();
-  }
-  mutex.lock();
-}
-
 void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   since_break += pages;
-  if (since_break < kPagesUnderLock && faults_at_the_door_.load(std::memory_order_relaxed) == 0) return;
+  if (since_break < kPagesUnderLock && !door_.is_wanted()) return;
   since_break = 0;
   if (room_.waiting() != 0) freed_.notify_all();
   mutex_.unlock();
-  wait_for_faults();
+  door_.wait();
   lock_awake(mutex_);
 }
 
@@ -153,11 +144,11 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
     tried += pages;
     since_break += pages;
     take_out(id);
-    if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
+    if (since_break >= kPagesUnderLock || door_.is_wanted()) {
       since_break = 0;
       mutex_.unlock();
       leaving_view_.unlock();
-      wait_for_faults();
+      door_.wait();
       lock_awake(leaving_view_);
       lock_awake(mutex_);
       if (frozen_ || eviction_paused_) break;
@@ -202,7 +193,8 @@ void Pager::take_out_in_passing() {
   if (!evictor_waits_.load(std::memory_order_relaxed)) return;
   if (!leaving_view_.try_lock()) return;
   const Lock turn(leaving_view_, std::adopt_lock);
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
     return evictor_waits_ && !frozen_ && !eviction_paused_ && room_.lacks(2 * reserve) &&

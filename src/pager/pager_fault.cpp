@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The way in: from a fault to a page in view.
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -13,9 +11,7 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr int kLooksAtTheDoor = 400;      // some tens of microseconds: as long as one block's way out takes
-constexpr int kMostYields = 1000;         // a fault's thread that does not come for so long was put aside
-constexpr std::uint32_t kSurePages = 32;  // a window that large was earned by several hits in a row
+constexpr std::uint32_t kSurePages = 32;                      // a window that large was earned by several hits in a row
 constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 PageRun cut(PageRun run, PageRun within) {
@@ -30,48 +26,10 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 }  // namespace
 
-void Pager::acquire_for_fault() const {
-  faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-  take_at_the_door();
-  faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void Pager::take_at_the_door() const {
-  for (int i = 0; i < kLooksAtTheDoor; ++i) {
-    if (mutex_.try_lock()) return;
-    __builtin_ia32_pause();
-  }
-  mutex_.lock();
-}
-
-// Not asleep on the mutex: whoever is woken with it may find his stack gone. And not always awake: a thread of a
-// real-time priority would keep those from the processor who have it.
-Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_) {
-  constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
-  if (!lock_.try_lock()) {
-    pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-    for (int looks = 0; !lock_.try_lock(); ++looks) {
-      looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
-    }
-    pager.faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  [[maybe_unused]] volatile char stack[kStackInUse];
-  stack[0] = 0;  // what lies between is on the same two pages
-}
-
-void Pager::let_faults_through() {
-  mutex_.unlock();
-  wait_for_faults();
-  mutex_.lock();
-}
-
-void Pager::wait_for_faults() const {
-  for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
-}
-
 std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   while (frozen_) rest_.wait(mutex_);
   learn(page);
   switch (table_.state(page)) {
@@ -99,7 +57,8 @@ void Pager::mend(PageNumber page) {
 }
 
 Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   learn(page);
   const PageState state = table_.state(page);
   if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
@@ -122,7 +81,7 @@ void Pager::note_stall(PageNumber page, Clock::time_point since) {
 }
 
 void Pager::note_away(std::atomic<std::uint8_t>* away) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   table_.note_away(away);
 }
@@ -134,7 +93,8 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   Started started;
   bool begun = false;
   {
-    Lock lock = lock_for_fault();
+    door_.lock(mutex_);
+    Lock lock(mutex_, std::adopt_lock);
     const PageState state = table_.state(page);
     if (frozen_ || !is_away(state)) return;  // it came meanwhile, or is about to
     count(counters_.faults);
@@ -409,7 +369,8 @@ std::uint32_t Pager::finish_fault(const Started& started, const std::byte* arriv
     count(counters_.bytes_read, read);
     heat(started.page, base::Heat::kBytesRead, read);
   }
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   if (status) {
     finish_incoming(incoming, started.ghost, started.sequential);
     return incoming.pages();

@@ -40,11 +40,11 @@ Status Pager::flush(std::byte* buffer) {
   const auto end = [](Backing* backing) { backing->end_flush(); };
   const std::unique_ptr<Backing, decltype(end)> flushing(&backing_, end);
   for (std::uint64_t from = 0; from != Backing::kFlushed;) {
-    const Still still(*this);
+    const Still still(door_, leaving_view_);
     if (Status flushed = flush_patiently(from); !flushed) return flushed;
   }
   for (PageNumber from = 0; from != kNoMore;) {
-    const Still still(*this);
+    const Still still(door_, leaving_view_);
     if (Status listed = list_pages(); !listed) return listed;
     from = choose_for_flush(from, buffer);
     if (flushing_.empty()) return {};
@@ -98,7 +98,7 @@ PageNumber Pager::choose_for_flush(PageNumber from, std::byte* buffer) {
     const bool in_view = state == PageState::kPresent;
     if (!in_view) {
       std::memcpy(buffer + flushing_.size() * base::kPageBytes, view_.staging(from), base::kPageBytes);
-      if (++copies % kCopiesUnderLock == 0) let_faults_through();
+      if (++copies % kCopiesUnderLock == 0) door_.let_through(mutex_);
     }
     flushing_.push_back({from++, in_view, Flushed::kClean, {}});
   }
@@ -193,10 +193,10 @@ void Pager::guard_quiet() {
     const PageRun run = next_quiet(at);
     if (run.count == 0) break;
     guard_run(run);
-    if (faults_at_the_door_.load(std::memory_order_relaxed) == 0) continue;
+    if (!door_.is_wanted()) continue;
     mutex_.unlock();
     leaving_view_.unlock();
-    wait_for_faults();
+    door_.wait();
     leaving_view_.lock();
     mutex_.lock();
   }

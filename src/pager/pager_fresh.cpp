@@ -40,7 +40,7 @@ void Pager::fill_fresh(PageNumber page) {
   const View::Guard guard = guard_of(run.first);
   mutex_.unlock();
   view_.put_in(run, g_zeros, guard);
-  acquire_for_fault();
+  door_.lock(mutex_);
   finish_filling(run, id, false, false);
 }
 
