@@ -35,6 +35,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       counters_(counters),
       options_(std::move(options)),
       table_(std::move(table)),
+      earlier_(table_, backing_, options_.lost, changes.tracked()),
       changes_(std::move(changes)),
       policy_(options_.policy, table_),
       probation_(table_, Queue::kProbation),
@@ -92,7 +93,7 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
 void Pager::discard_in_extent(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
-      rest_.wait(mutex_);
+      moving_.wait(mutex_);
       continue;
     }
     const PageState state = table_.state(page);
@@ -101,12 +102,12 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end) {
       case PageState::kFilling:
       case PageState::kTakingOut:
       case PageState::kDropping:
-      case PageState::kWriting: rest_.wait(mutex_); continue;  // on its way: look again when it has come to rest
+      case PageState::kWriting: moving_.wait(mutex_); continue;  // on its way: look again when it has come to rest
       case PageState::kPresent:
       case PageState::kProbation: {
         const auto busy = [&](PageNumber one) { return table_.block(table_.tag(one)).busy; };
         if (busy(page)) {
-          rest_.wait(mutex_);
+          moving_.wait(mutex_);
           continue;
         }
         PageRun idle{page, 1};
@@ -136,20 +137,19 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
     {
       const Still still(door_, leaving_view_);
       Lock lock(mutex_);
-      while (frozen_) rest_.wait(mutex_);
-      learn(from);
+      moving_.wait_for_thaw(mutex_);
+      earlier_.learn(from);
       if (table_.find(from) != nullptr) {
         discard_in_extent(from, stop);
-        begin_io();  // a fork in between would leave the child's map with slots that no page of it has
+        moving_.begin();  // a fork in between would leave the child's map with slots that no page of it has
         lock.unlock();
         backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
         lock.lock();
-        end_io();
+        moving_.end();
       }
     }
     from = stop;
   }
-  rest_.notify_all();
   freed_.notify_all();
 }
 
@@ -186,9 +186,9 @@ void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
   constexpr std::uint64_t kMostLearned = 1 << 14;  // extents: the map is asked for each
   std::uint64_t learned = 0;
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
-    if (kind == HintKind::kStream && changes_.tracked() && table_.find(page) == nullptr && learned < kMostLearned) {
+    if (kind == HintKind::kStream && earlier_.is_unknown(page) && learned < kMostLearned) {
       ++learned;
-      learn_extent(page);
+      earlier_.learn(page);
       door_.let_through(mutex_);
     }
     if (Extent* extent = table_.find(page)) extent->hint = kind;
@@ -210,8 +210,8 @@ void Pager::keep(PageNumber first, PageNumber end) {
 void Pager::put_out(PageNumber first, PageNumber end) {
   const auto until = [&](auto condition) {
     mutex_.assume_held();
-    while (!frozen_ && !eviction_paused_ && !condition()) rest_.wait(mutex_);
-    return !frozen_ && !eviction_paused_;
+    while (moving_.may_evict() && !condition()) moving_.wait(mutex_);
+    return moving_.may_evict();
   };
   // What is on its way in is to leave, too.
   table_.for_each_run(first, end, PageState::kFilling, 0, [&](PageRun run) {
@@ -235,7 +235,7 @@ void Pager::put_out(PageNumber first, PageNumber end) {
       take_out(id);
     }
   });
-  wake_evictor();
+  evictor_.wake();
 }
 
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
@@ -269,24 +269,19 @@ Status Pager::write_patiently(std::span<const Backing::Write> writes) {
   return patiently([&] { return backing_.write(writes); });
 }
 
-void Pager::end_io() {
-  --in_flight_;
-  rest_.notify_all();
-}
-
 bool Pager::is_within_limit() {
   const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   room_.refresh();
   const bool is_within = !room_.lacks(0);
-  if (!is_within) wake_evictor();
+  if (!is_within) evictor_.wake();
   return is_within;
 }
 
 void Pager::pause_eviction(bool on) {
   const Still still(door_, leaving_view_);
   Lock lock(mutex_);
-  eviction_paused_ = on;
+  moving_.pause_eviction(on);
   if (on && flush_list_.is_on()) {
     flush_list_.give_up_guards(table_.pages_end(), [&](PageRun run) { view_.release(run); });
   }
@@ -295,32 +290,26 @@ void Pager::pause_eviction(bool on) {
 void Pager::freeze() {
   const Still still(door_, leaving_view_);
   mutex_.lock();
-  frozen_ = true;
-  while (in_flight_ != 0) rest_.wait(mutex_);
+  moving_.freeze(mutex_);
 }
 
 void Pager::thaw() {
-  frozen_ = false;
-  eviction_paused_ = false;
-  rest_.notify_all();
+  moving_.thaw();
   freed_.notify_all();
   mutex_.unlock();
 }
 
 void Pager::thaw_in_child() {
-  frozen_ = false;
-  eviction_paused_ = false;
   // The parent's threads, some of which waited, are not here.
   room_.forget_threads();
-  evictor_waits_ = false;
   requests_.clear();
   reading_ = 0;
   new (&door_) FaultDoor;
   new (&leaving_view_) base::Mutex;
   new (&mutex_) base::Mutex;
-  new (&rest_) base::Condition;
+  new (&moving_) Moving;
   new (&freed_) base::Condition;
-  new (&work_) base::Condition;
+  new (&evictor_) Sleeper;
   new (&requests_there_) base::Condition;
 }
 

@@ -34,16 +34,19 @@
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/earlier.hpp"
 #include "pager/fault_door.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
 #include "pager/loops.hpp"
+#include "pager/moving.hpp"
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/probation_share.hpp"
 #include "pager/room.hpp"
+#include "pager/sleeper.hpp"
 #include "pager/streams.hpp"
 #include "pager/view.hpp"
 
@@ -217,14 +220,6 @@ class Pager {
   static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
   // pager_commit.cpp
-  // Before the state of a page is looked at that may be in the store from an earlier run.
-  void learn(PageNumber page) FARHEAP_REQUIRES(mutex_) {
-    if (changes_.tracked() && table_.find(page) == nullptr) learn_extent(page);
-  }
-  void learn_run(PageNumber from, PageNumber end) FARHEAP_REQUIRES(mutex_) {
-    for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
-  }
-  void learn_extent(PageNumber page) FARHEAP_REQUIRES(mutex_);
   void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
   void save_for_commit(PageNumber page) FARHEAP_REQUIRES(mutex_);
@@ -320,15 +315,12 @@ class Pager {
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
-  void begin_io() FARHEAP_REQUIRES(mutex_) { ++in_flight_; }
-  void end_io() FARHEAP_REQUIRES(mutex_);
   // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
   // written.
   [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status flush_patiently(std::uint64_t& from);
   Status write_patiently(std::span<const Backing::Write> writes);
-  void wake_evictor() FARHEAP_REQUIRES(mutex_);
 
   View& view_;
   Backing& backing_;
@@ -340,11 +332,12 @@ class Pager {
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
   mutable FaultDoor door_;
-  base::Condition rest_;   // a page came to rest, or all that moved has
+  Moving moving_ FARHEAP_GUARDED_BY(mutex_);
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
-  base::Condition work_;   // the evictor has something to do
+  Sleeper evictor_;
   base::Condition requests_there_;
   PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
+  Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
   bool committing_ FARHEAP_GUARDED_BY(mutex_) = false;
   bool writes_forbidden_ FARHEAP_GUARDED_BY(mutex_) = false;
@@ -373,11 +366,7 @@ class Pager {
   // Of a page that is read ahead, lately.
   std::int64_t reading_ns_ FARHEAP_GUARDED_BY(mutex_) = 0, showing_ns_ FARHEAP_GUARDED_BY(mutex_) = 0;
   Leaving this_round_;
-  std::uint64_t in_flight_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::atomic<bool> evictor_waits_ = false;  // changed with the mutex only
-  bool eviction_paused_ FARHEAP_GUARDED_BY(mutex_) = false;
   bool store_is_full_ = false;  // and the program was told; the evictor's own
-  bool frozen_ FARHEAP_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace farheap::pager

@@ -15,26 +15,12 @@
 
 namespace farheap::pager {
 
-// The map is asked once for each extent that holds anything, with the mutex: a block of it may have to be read. Where
-// nothing is, nothing is written down: who frees what was never touched leaves no trace.
-void Pager::learn_extent(PageNumber page) {
-  static_assert(kExtentPages == Backing::Stored().size());
-  const PageNumber first = page / kExtentPages * kExtentPages;
-  const auto stored = backing_.stored_from(first);
-  if (!stored) return options_.lost(stored.error());
-  if (stored->none()) return;
-  (void)table_.extent(page);
-  for (std::uint32_t i = 0; i < kExtentPages; ++i) {
-    if (stored->test(i)) table_.set_state(first + i, PageState::kStored);
-  }
-}
-
 void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  while (frozen_) rest_.wait(mutex_);
+  moving_.wait_for_thaw(mutex_);
   let_write(page);
 }
 
@@ -42,7 +28,7 @@ bool Pager::written_at_once(PageNumber page) {
   if (let_write_for_flush(page)) return true;
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  if (frozen_) return false;
+  if (moving_.is_frozen()) return false;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   let_write(page);
   return true;
@@ -66,7 +52,7 @@ void Pager::save_for_commit(PageNumber page) {
   std::memcpy(bytes.get(), view_.shown(page), base::kPageBytes);
   saved_.push_back({page, std::move(bytes)});
   changes_.note_taken(page);
-  rest_.notify_all();
+  moving_.tell();
 }
 
 void Pager::forbid_writes(bool on) {
@@ -116,10 +102,10 @@ PageRun Pager::copy_waiting(PageNumber from, PageNumber end, std::uint32_t most,
       changes_.note_taken(page);
     }
     if (copied.count != 0) {
-      rest_.notify_all();  // somebody may wait to discard them
+      moving_.tell();  // somebody may wait to discard them
       return copied;
     }
-    rest_.wait_for(mutex_, std::chrono::milliseconds(1));
+    moving_.wait_for(mutex_, std::chrono::milliseconds(1));
   }
 }
 
@@ -199,8 +185,8 @@ void Pager::end_commit(bool done) {
   changes_.finish_commit(done);
   saved_.clear();
   committing_ = false;
-  rest_.notify_all();
-  wake_evictor();
+  moving_.tell();
+  evictor_.wake();
 }
 
 // While a commit is under way, what it takes stays until it is done (if it fails, nothing else has it), and what was

@@ -41,10 +41,6 @@ void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   lock_awake(mutex_);
 }
 
-void Pager::wake_evictor() {
-  if (evictor_waits_) work_.notify_one();
-}
-
 void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
   if (room_.is_stuck()) {  // not to be woken: only time helps
@@ -53,10 +49,8 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
     return;
   }
   if (room_.lacks_announced()) return;
-  if (!quiet_.empty() && !frozen_ && !eviction_paused_) return;
-  evictor_waits_ = true;
-  work_.wait_for(mutex_, std::chrono::milliseconds(at_most_ms));
-  evictor_waits_ = false;
+  if (!quiet_.empty() && moving_.may_evict()) return;
+  evictor_.sleep(mutex_, std::chrono::milliseconds(at_most_ms));
 }
 
 Pager::Evicted Pager::evict_once() {
@@ -65,15 +59,15 @@ Pager::Evicted Pager::evict_once() {
   lock_awake(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   room_.refresh();
-  if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  if (!moving_.may_evict()) return Evicted::kIdle;
   if (!quiet_.empty()) {
     guard_quiet();
-    if (frozen_ || eviction_paused_) return Evicted::kIdle;
+    if (!moving_.may_evict()) return Evicted::kIdle;
   }
   const std::uint64_t excess = std::min(room_.excess(), kBatchPages);
   if (excess == 0) {
     room_.note_round(true);
-    if (room_.free() != 0) rest_.notify_all(), freed_.notify_all();
+    if (room_.free() != 0) moving_.tell(), freed_.notify_all();
     leaving_view.unlock();
     if (options_.says_soon) offer_nothing();
     return Evicted::kIdle;
@@ -83,7 +77,7 @@ Pager::Evicted Pager::evict_once() {
   const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
   fill_probation(wanted);
   leaving_view.unlock();
-  if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  if (!moving_.may_evict()) return Evicted::kIdle;
 
   Leaving& leaving = this_round_;
   leaving.clear();
@@ -94,7 +88,7 @@ Pager::Evicted Pager::evict_once() {
     return Evicted::kIdle;
   }
   room_.lower_reserve();
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
@@ -102,8 +96,8 @@ Pager::Evicted Pager::evict_once() {
   lock_awake(mutex_);
   room_.refresh();  // what was packed is beside the pages now
   settle(leaving, written.has_value());
-  end_io();
-  rest_.notify_all();
+  moving_.end();
+  moving_.tell();
   freed_.notify_all();
   if (written) {
     if (store_is_full_ && !leaving.writes.empty()) {
@@ -126,11 +120,11 @@ Pager::Evicted Pager::evict_once() {
 
 // What the backing has near may be too much by now.
 void Pager::offer_nothing() {
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   backing_.offer({});
   lock_awake(mutex_);
-  end_io();
+  moving_.end();
 }
 
 void Pager::fill_probation(std::uint64_t wanted_pages) {
@@ -151,7 +145,7 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
       door_.wait();
       lock_awake(leaving_view_);
       lock_awake(mutex_);
-      if (frozen_ || eviction_paused_) break;
+      if (!moving_.may_evict()) break;
     }
   }
 }
@@ -167,7 +161,7 @@ void Pager::take_out(BlockId id) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
     runs[count++] = run;
   });
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   View::Taken answers[kExtentPages];
   for (const PageRun& run : std::span(runs.data(), count)) {
@@ -178,7 +172,7 @@ void Pager::take_out(BlockId id) {
   for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
   if (block.wanted) view_.wake({first, block.count});
   block.wanted = false;
-  end_io();
+  moving_.end();
   if (block.pages != 0) {
     block.leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
   } else {
@@ -190,14 +184,14 @@ void Pager::take_out(BlockId id) {
 // told. Each page by itself is an interrupt on each processor that runs this process, which is waited for (13 of the
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
-  if (!evictor_waits_.load(std::memory_order_relaxed)) return;
+  if (!evictor_.sleeps()) return;
   if (!leaving_view_.try_lock()) return;
   const Lock turn(leaving_view_, std::adopt_lock);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
-    return evictor_waits_ && !frozen_ && !eviction_paused_ && room_.lacks(2 * reserve) &&
+    return evictor_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
            probation_.pages() < probation_target() + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {

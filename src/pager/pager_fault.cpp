@@ -30,8 +30,8 @@ std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  while (frozen_) rest_.wait(mutex_);
-  learn(page);
+  moving_.wait_for_thaw(mutex_);
+  earlier_.learn(page);
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
@@ -59,9 +59,9 @@ void Pager::mend(PageNumber page) {
 Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  learn(page);
+  earlier_.learn(page);
   const PageState state = table_.state(page);
-  if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
+  if (moving_.is_frozen() || state == PageState::kFresh) return Begun::kNotNow;
   if (state == PageState::kStored && room_.free() == 0) return Begun::kNotNow;
   count(counters_.faults);
   switch (state) {
@@ -96,7 +96,7 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
     door_.lock(mutex_);
     Lock lock(mutex_, std::adopt_lock);
     const PageState state = table_.state(page);
-    if (frozen_ || !is_away(state)) return;  // it came meanwhile, or is about to
+    if (moving_.is_frozen() || !is_away(state)) return;  // it came meanwhile, or is about to
     count(counters_.faults);
     count(counters_.guard_fetches);
     if (state != PageState::kStored) {
@@ -224,8 +224,8 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, by_sweep);
-  rest_.notify_all();
-  if (room_.lacks_reserve()) wake_evictor();
+  moving_.tell();
+  if (room_.lacks_reserve()) evictor_.wake();
 }
 
 std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
@@ -233,18 +233,18 @@ std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
     const auto since = Clock::now();
     room_.begin_wait();
     while (room_.free() == 0) {
-      wake_evictor();
+      evictor_.wake();
       freed_.wait_for(mutex_, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
-      if (eviction_paused_) break;  // a thread that forks may need this page to go on
+      if (moving_.is_eviction_paused()) break;  // a thread that forks may need this page to go on
       if (room_.is_hopeless() && !committing_) break;
     }
     room_.end_wait();
     const auto waited = Clock::now() - since;
     count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
-  if (room_.lacks_reserve()) wake_evictor();
+  if (room_.lacks_reserve()) evictor_.wake();
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room_.free(), 1, wanted));
 }
 
@@ -307,7 +307,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
       near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
   const std::uint32_t granted =
       wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(room_.limit() / 16, 1)));
-  if (frozen_ || table_.state(page) != PageState::kStored) {
+  if (moving_.is_frozen() || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return false;
   }

@@ -92,7 +92,7 @@ PageNumber Pager::choose_for_flush(PageNumber from, std::byte* buffer) {
     // says that it is there.
     const bool rests = state == PageState::kPresent || state == PageState::kProbation;
     if (!rests || table_.block(table_.tag(from)).busy) {
-      rest_.wait(mutex_);
+      moving_.wait(mutex_);
       continue;
     }
     const bool in_view = state == PageState::kPresent;
@@ -158,7 +158,7 @@ Status Pager::flush_batch(std::byte* buffer) {
   }
   Lock lock(mutex_);
   for (const Flushed& one : flushing_) note_flushed(one, written.has_value());
-  if (!quiet_.empty()) wake_evictor();
+  if (!quiet_.empty()) evictor_.wake();
   return written;
 }
 
@@ -189,7 +189,7 @@ void Pager::set_known(PageNumber page, PageHash hash) {
 // cannot have it guarded either.
 void Pager::guard_quiet() {
   std::sort(quiet_.begin(), quiet_.end());
-  for (std::size_t at = 0; at < quiet_.size() && !frozen_ && !eviction_paused_;) {
+  for (std::size_t at = 0; at < quiet_.size() && moving_.may_evict();) {
     const PageRun run = next_quiet(at);
     if (run.count == 0) break;
     guard_run(run);
@@ -230,7 +230,7 @@ void Pager::guard_run(PageRun run) {
   const PageNumber block_first = block.first;  // `wanted`, in the same word, is written meanwhile
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
   room_.came(run.count);  // for a moment there are two copies
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   std::array<View::Taken, kGuardedAtOnce> answers;
   view_.take_out(run, {answers.data(), run.count});
@@ -269,7 +269,7 @@ void Pager::guard_run(PageRun run) {
     table_.set_state(page, PageState::kPresent);
     same[i] ? flush_list_.note_guarded(page) : flush_list_.be_patient(page);
   }
-  end_io();
+  moving_.end();
 }
 
 }  // namespace farheap::pager

@@ -27,7 +27,7 @@ void Pager::fill_fresh(PageNumber page) {
       std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
   const std::uint32_t granted = wait_for_room(std::max(wanted, 1u));
-  if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
+  if (moving_.is_frozen() || table_.state(page) != PageState::kFresh) {  // while we waited
     view_.wake({page, 1});
     return;
   }
@@ -62,8 +62,8 @@ void Pager::expect(PageNumber first, PageNumber end) {
 // A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
 // fault less, and it waits for nobody.
 void Pager::expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) {
-  while (frozen_) rest_.wait(mutex_);
-  learn(part.first);
+  moving_.wait_for_thaw(mutex_);
+  earlier_.learn(part.first);
   if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;
   if (room_.resident() < options_.pages_before_huge || room_.resident() + extent.count > room_.limit() / 2) return;
   const auto is_fresh = [&](PageRun run) {

@@ -14,19 +14,19 @@ void Pager::begin_filling(PageRun run, BlockId id) {
     table_.tag(run.first + i) = id;
   }
   room_.came(run.count);
-  begin_io();
+  moving_.begin();
 }
 
 void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   policy_.entered(id, ghost, stream);
-  end_io();
+  moving_.end();
 }
 
 void Pager::finish_on_probation(PageRun run, BlockId id) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kProbation);
   probation_.push_newest(id);
-  end_io();
+  moving_.end();
   view_.wake(run);  // who touched them while they were on their way tries again, and is noticed
 }
 
@@ -38,7 +38,7 @@ void Pager::undo_filling(PageRun run, BlockId id) {
   room_.went(run.count);
   table_.free_block(id);
   freed_.notify_all();
-  end_io();
+  moving_.end();
   view_.wake(run);
 }
 

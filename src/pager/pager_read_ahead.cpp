@@ -38,14 +38,14 @@ void Pager::plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward)
     const PageNumber end = from;
     ahead.first = std::min(end, std::max(end > window ? end - window : 0, loops_.first_of(end)));
     ahead.count = static_cast<std::uint32_t>(end - ahead.first);
-    learn_run(ahead.first, end);
+    earlier_.learn_run(ahead.first, end);
     streams_.continues_at(end - 1);
     if (table_.next_run(ahead.first, end, PageState::kStored).count == 0) return;
   } else {
     // Pages that are in memory already are skipped, so that the stream finds the far side of them filled, too.
     const PageNumber reached = std::min<PageNumber>(from + reach, table_.capacity_pages());
     const PageNumber end = std::max(from, loops_.end_of(from, reached));
-    learn_run(from, end);
+    earlier_.learn_run(from, end);
     const PageNumber first = first_to_request(from, end);
     streams_.continues_between(from, first);
     if (first == end) return;
@@ -73,7 +73,7 @@ void Pager::loop_begins(PageNumber first, PageNumber end, bool backward) {
 
   const std::uint64_t reach = std::min({options_.read_ahead_pages, room_.limit() / kMostAhead, end - first});
   const PageNumber from = backward ? end : first;
-  learn_run(backward ? end - reach : first, backward ? end : first + reach);
+  earlier_.learn_run(backward ? end - reach : first, backward ? end : first + reach);
   // In memory already, it needs no stream: there is room for some hundreds.
   if (table_.next_run(backward ? end - reach : first, backward ? end : first + reach, PageState::kStored).count == 0) {
     return;
@@ -135,13 +135,13 @@ void Pager::request(const ReadAhead& wanted) {
   requests_.push_back(wanted);
   room_.announce(wanted.run.count);
   requests_there_.notify_one();
-  if (room_.lacks_announced()) wake_evictor();
+  if (room_.lacks_announced()) evictor_.wake();
 }
 
 std::uint32_t Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   Lock lock(mutex_);
   const auto is_wanted = [&]() FARHEAP_REQUIRES(mutex_) {
-    return !requests_.empty() && !frozen_ && reading_ < useful_readers();
+    return !requests_.empty() && !moving_.is_frozen() && reading_ < useful_readers();
   };
   if (wait_ms > 0) requests_there_.wait_for(mutex_, std::chrono::milliseconds(wait_ms), is_wanted);
   if (!is_wanted()) return 0;
@@ -166,7 +166,7 @@ std::uint32_t Pager::carry_out_next(std::byte* buffer) {
   // it is there, or in full memory there would never be room for it.
   if (request.stream || request.goes_on) announced_no_longer(end);
   bool marked = !request.stream;
-  learn_run(from, end);
+  earlier_.learn_run(from, end);
   for (std::uint32_t used = 0;;) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
     if (run.count == 0) {
@@ -191,9 +191,11 @@ std::uint32_t Pager::carry_out_next(std::byte* buffer) {
 
 // False when there is no room: read-ahead never takes what a fault may need.
 bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) {
-  const auto fits = [&]() FARHEAP_REQUIRES(mutex_) { return !frozen_ && !room_.lacks(run.count + room_.waiting()); };
+  const auto fits = [&]() FARHEAP_REQUIRES(mutex_) {
+    return !moving_.is_frozen() && !room_.lacks(run.count + room_.waiting());
+  };
   if (!fits()) {
-    wake_evictor();
+    evictor_.wake();
     freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
     if (!fits()) return false;
   }
@@ -212,7 +214,7 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
   const Backing::Rest rest = backing_.where(run);
   begin_incoming(incoming);
   const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
-  if (room_.lacks_reserve()) wake_evictor();
+  if (room_.lacks_reserve()) evictor_.wake();
   mutex_.unlock();
 
   const auto since = Clock::now();
