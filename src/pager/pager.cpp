@@ -40,9 +40,10 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       policy_(options_.policy, table_),
       probation_(table_, Queue::kProbation),
       probation_share_(options_.probation_percent),
-      streams_(options_.block_max_pages * options_.readers),
       fresh_streams_(options_.block_max_pages),
-      room_(budget) {}
+      room_(budget),
+      read_ahead_(table_, earlier_, policy_, room_, evictor_,
+                  {options_.read_ahead_pages, options_.block_max_pages, options_.readers}) {}
 
 void Pager::adopt(PageRun run) {
   const Still still(door_, leaving_view_);
@@ -163,8 +164,8 @@ void Pager::hint(const Hint& said) {
     case HintKind::kNone: return;
     case HintKind::kWillNeed: return will_need(first, end);
     case HintKind::kExpect: return expect(first, end);
-    case HintKind::kLoopForward: return loop_begins(first, end, false);
-    case HintKind::kLoopBackward: return loop_begins(first, end, true);
+    case HintKind::kLoopForward: return read_ahead_.loop_begins(first, end, false);
+    case HintKind::kLoopBackward: return read_ahead_.loop_begins(first, end, true);
     case HintKind::kStream:
     case HintKind::kKeep:
     case HintKind::kDoneWith: note_hint(said.kind, first, end);
@@ -177,7 +178,7 @@ void Pager::hint(const Hint& said) {
 void Pager::will_need(PageNumber first, PageNumber end) {
   end = std::min(end, first + room_.limit() / 2);
   for (PageNumber at = first; at < end; at += kExtentPages) {
-    request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
+    read_ahead_.request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
   }
 }
 
@@ -302,15 +303,13 @@ void Pager::thaw() {
 void Pager::thaw_in_child() {
   // The parent's threads, some of which waited, are not here.
   room_.forget_threads();
-  requests_.clear();
-  reading_ = 0;
+  read_ahead_.forget_requests();
   new (&door_) FaultDoor;
   new (&leaving_view_) base::Mutex;
   new (&mutex_) base::Mutex;
   new (&moving_) Moving;
   new (&freed_) base::Condition;
   new (&evictor_) Sleeper;
-  new (&requests_there_) base::Condition;
 }
 
 std::uint64_t Pager::resident_pages() const {

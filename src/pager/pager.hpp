@@ -25,7 +25,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -39,12 +38,12 @@
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
-#include "pager/loops.hpp"
 #include "pager/moving.hpp"
 #include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/probation_share.hpp"
+#include "pager/read_ahead.hpp"
 #include "pager/room.hpp"
 #include "pager/sleeper.hpp"
 #include "pager/streams.hpp"
@@ -202,12 +201,9 @@ class Pager {
   void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
   BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
   void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] Streams::Advice notice(PageNumber page) FARHEAP_REQUIRES(mutex_);
   std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
-  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const
-      FARHEAP_REQUIRES(mutex_);
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(std::uint32_t wanted) FARHEAP_REQUIRES(mutex_);
   bool keep_hashes(Extent& extent, bool write) FARHEAP_REQUIRES(mutex_);
@@ -287,24 +283,7 @@ class Pager {
   [[nodiscard]] std::uint64_t probation_target() const FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
-  struct ReadAhead {
-    PageRun run;
-    bool stream = false;    // hold one page out of view as a marker
-    bool backward = false;  // ... the last one instead of the first
-    bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
-  };
-  [[nodiscard]] std::uint64_t stream_window() const FARHEAP_REQUIRES(mutex_);
-  void request(const ReadAhead& wanted) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const FARHEAP_REQUIRES(mutex_);
-  void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) FARHEAP_REQUIRES(mutex_);
-  void loop_begins(PageNumber first, PageNumber end, bool backward) FARHEAP_REQUIRES(mutex_);
-  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) FARHEAP_REQUIRES(mutex_);
-  // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
-  // one only takes the processor from the first, and from who makes room.
-  [[nodiscard]] std::uint32_t useful_readers() const FARHEAP_REQUIRES(mutex_) {
-    return reading_ns_ > showing_ns_ ? options_.readers : 1;
-  }
-  std::uint32_t carry_out_next(std::byte* buffer) FARHEAP_REQUIRES(mutex_);
+  std::uint32_t carry_out(const ReadAhead::Request& request, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
   bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
@@ -335,7 +314,6 @@ class Pager {
   Moving moving_ FARHEAP_GUARDED_BY(mutex_);
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
   Sleeper evictor_;
-  base::Condition requests_there_;
   PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
   Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
@@ -357,14 +335,9 @@ class Pager {
   BlockList probation_ FARHEAP_GUARDED_BY(mutex_);
   ProbationShare probation_share_ FARHEAP_GUARDED_BY(mutex_);
   Neighbours neighbours_ FARHEAP_GUARDED_BY(mutex_);
-  Streams streams_ FARHEAP_GUARDED_BY(mutex_);
   Streams fresh_streams_ FARHEAP_GUARDED_BY(mutex_);
-  Loops loops_ FARHEAP_GUARDED_BY(mutex_);
-  std::deque<ReadAhead> requests_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);
-  std::uint32_t reading_ FARHEAP_GUARDED_BY(mutex_) = 0;  // readers that are at work
-  // Of a page that is read ahead, lately.
-  std::int64_t reading_ns_ FARHEAP_GUARDED_BY(mutex_) = 0, showing_ns_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
   Leaving this_round_;
   bool store_is_full_ = false;  // and the program was told; the evictor's own
 };

@@ -11,9 +11,6 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr std::uint32_t kSurePages = 32;                      // a window that large was earned by several hits in a row
-constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
-
 PageRun cut(PageRun run, PageRun within) {
   const PageNumber first = std::max(run.first, within.first);
   const PageNumber end = std::min(run.first + run.count, within.first + within.count);
@@ -113,39 +110,12 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   note_stall(page, since);
 }
 
-// What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
-// memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
-Streams::Advice Pager::notice(PageNumber page) {
-  auto advice = streams_.touched(page);
-  const Loops::Touched loop = loops_.touched(page, advice.sequential);
-  for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {
-    if (table_.find(at) != nullptr) policy_.touched(at, room_.limit());  // what lay in memory was passed unseen
-    const PageNumber behind = loop.way_back ? at + kBehind : at - std::min(at, kBehind);
-    if (behind >= loop.first && behind < loop.end) policy_.passed(behind);
-  }
-  Extent& extent = table_.extent(page);
-  if (!advice.sequential && loop.way != Loops::Way::kNone) {
-    advice = streams_.presume(loop.way == Loops::Way::kBackward, kSurePages * 2);
-  } else if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
-    --extent.swept_order;  // twice in vain, and it is not presumed any more
-    const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
-    const bool above = table_.state(page + 1) == PageState::kPresent;
-    advice = streams_.presume(above && !below, kSurePages * 2);
-  }
-  if (advice.sequential && advice.pages >= kSurePages) {
-    policy_.swept(page, room_.limit());
-  } else {
-    policy_.touched(page, room_.limit());
-  }
-  return advice;
-}
-
 // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
 void Pager::caught_up_with_read_ahead(PageNumber page) {
   count(counters_.faults_waited);
   heat(page, base::Heat::kWaited);
-  const auto advice = notice(page);
-  if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+  const auto advice = read_ahead_.notice(page);
+  if (advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
 }
 
 // Its turn comes in a moment: then the touch is tried again.
@@ -161,7 +131,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
-  const auto advice = notice(page);
+  const auto advice = read_ahead_.notice(page);
   if (!marker && !guessed && !advice.sequential) {
     probation_share_.touched(true, probation_.pages() + room_.leaving(), table_.stored_pages());
   }
@@ -177,7 +147,7 @@ void Pager::touched_in_probation(PageNumber page) {
     if (guessed) neighbours_.learn(table_.extent(page), true, table_.block(part).pages);
     rescue(part, advice.sequential);
   }
-  if (marker && advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+  if (marker && advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
 }
 
 // The pages of the block, in probation, that are inside the window around `page`: as a block of their own, unless they
@@ -262,17 +232,11 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
-PageRun Pager::before_the_loops_end(PageNumber page, PageRun window, bool backward) const {
-  const PageNumber first = backward ? std::max(window.first, loops_.first_of(page)) : window.first;
-  const PageNumber end = backward ? window.first + window.count : loops_.end_of(page + 1, window.first + window.count);
-  return {first, static_cast<std::uint32_t>(end - first)};
-}
-
 // A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours
 // advises.
 std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
   Extent& extent = table_.extent(page);
-  if (advice.sequential && advice.pages >= kSurePages) {
+  if (advice.sequential && advice.pages >= Streams::kSweepPages) {
     extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
   } else if (!advice.sequential) {
     extent.swept_order /= 2;
@@ -298,7 +262,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   count(near ? counters_.faults_probation : counters_.faults_store);
   if (near) count(counters_.faults_packed);
   heat(page, near ? base::Heat::kProbation : base::Heat::kStore);
-  const auto advice = notice(page);
+  const auto advice = read_ahead_.notice(page);
   if (!advice.sequential && !near) {
     probation_share_.touched(false, probation_.pages() + room_.leaving(), table_.stored_pages());
   }
@@ -312,7 +276,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     return false;
   }
   PageRun window = fetch_window(page, granted, advice.backward);
-  if (advice.sequential) window = before_the_loops_end(page, window, advice.backward);
+  if (advice.sequential) window = read_ahead_.before_the_loops_end(page, window, advice.backward);
   if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
     const PageNumber first = page / granted * granted;
     window = fetch_window(first, granted, false);
@@ -349,9 +313,9 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   started.sequential = advice.sequential;
   started.page = page;
   if (advice.sequential) {
-    plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
+    read_ahead_.plan(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
   } else {
-    streams_.continues_at(run.first + run.count);
+    read_ahead_.continues_at(run.first + run.count);
   }
   started.hash = stays && keep_hashes(table_.extent(page), write && incoming.pages() == 1);
   return true;

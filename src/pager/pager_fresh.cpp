@@ -11,7 +11,6 @@ namespace farheap::pager {
 namespace {
 
 constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
-constexpr std::uint32_t kSweepPages = 32;  // a window that large was earned by several hits in a row
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
 alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
@@ -22,7 +21,7 @@ void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
   const auto advice = fresh_streams_.touched(page);
-  if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, room_.limit());
+  if (advice.sequential && advice.pages >= Streams::kSweepPages) policy_.swept(page, room_.limit());
   const std::uint32_t most =
       std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
