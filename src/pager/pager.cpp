@@ -37,6 +37,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       table_(std::move(table)),
       earlier_(table_, backing_, options_.lost, changes.tracked()),
       changes_(std::move(changes)),
+      cut_(view_, table_, changes_, options_.keep_changes),
       policy_(options_.policy, table_),
       probation_(table_, Queue::kProbation),
       probation_share_(options_.probation_percent),

@@ -33,6 +33,7 @@
 #include "base/run_page.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/cut.hpp"
 #include "pager/earlier.hpp"
 #include "pager/fault_door.hpp"
 #include "pager/hint.hpp"
@@ -218,10 +219,8 @@ class Pager {
   // pager_commit.cpp
   void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
-  void save_for_commit(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] PageRun copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into)
       FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] bool may_leave(const Block& block, BlockId id) const FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] View::Guard guard_of(PageNumber page) const FARHEAP_REQUIRES(mutex_) {
     return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
   }
@@ -317,14 +316,7 @@ class Pager {
   PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
   Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
-  bool committing_ FARHEAP_GUARDED_BY(mutex_) = false;
-  bool writes_forbidden_ FARHEAP_GUARDED_BY(mutex_) = false;
-  // Pages of the commit under way that were written to before it had taken them: as they were at the cut.
-  struct Saved {
-    PageNumber page;
-    std::unique_ptr<std::byte[]> bytes;
-  };
-  std::vector<Saved> saved_ FARHEAP_GUARDED_BY(mutex_);
+  Cut cut_ FARHEAP_GUARDED_BY(mutex_);
   FlushList flush_list_;                                      // off until the first flush
   std::atomic<bool> guards_quiet_ = false;                    // set once, when the list is there
   std::vector<PageNumber> quiet_ FARHEAP_GUARDED_BY(mutex_);  // to be guarded

@@ -241,7 +241,7 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
-    if (!may_leave(block, id)) {
+    if (!cut_.may_leave(block, id)) {
       staying.push_back(id);
       continue;
     }

@@ -208,7 +208,7 @@ std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
       if (moving_.is_eviction_paused()) break;  // a thread that forks may need this page to go on
-      if (room_.is_hopeless() && !committing_) break;
+      if (room_.is_hopeless() && !cut_.is_under_way()) break;
     }
     room_.end_wait();
     const auto waited = Clock::now() - since;
