@@ -36,6 +36,7 @@
 #include "pager/cut.hpp"
 #include "pager/earlier.hpp"
 #include "pager/fault_door.hpp"
+#include "pager/flush_batch.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
@@ -48,6 +49,7 @@
 #include "pager/room.hpp"
 #include "pager/sleeper.hpp"
 #include "pager/streams.hpp"
+#include "pager/told_writes.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -237,21 +239,11 @@ class Pager {
   }
 
   // pager_flush.cpp
-  struct Flushed {
-    PageNumber page;
-    bool in_view;
-    enum : std::uint8_t { kClean, kZero, kDirty } found;
-    PageHash hash;
-  };
-  static constexpr PageNumber kNoMore = UINT64_MAX;
   [[nodiscard]] Status list_pages() FARHEAP_REQUIRES(leaving_view_);
   [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  [[nodiscard]] Status examine_for_flush(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  [[nodiscard]] Status flush_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  void note_flushed(const Flushed& one, bool written) FARHEAP_REQUIRES(mutex_);
-  void set_known(PageNumber page, PageHash hash) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status write_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
+  void note_flushed(const FlushBatch::Page& one, bool written) FARHEAP_REQUIRES(mutex_);
   void guard_quiet() FARHEAP_REQUIRES(leaving_view_, mutex_);
-  [[nodiscard]] PageRun next_quiet(std::size_t& at) const FARHEAP_REQUIRES(mutex_);
   void guard_run(PageRun run) FARHEAP_REQUIRES(leaving_view_, mutex_);
 
   // pager_incoming.cpp
@@ -317,12 +309,9 @@ class Pager {
   Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
   Cut cut_ FARHEAP_GUARDED_BY(mutex_);
-  FlushList flush_list_;                                      // off until the first flush
-  std::atomic<bool> guards_quiet_ = false;                    // set once, when the list is there
-  std::vector<PageNumber> quiet_ FARHEAP_GUARDED_BY(mutex_);  // to be guarded
-  // Of the flush under way, which has leaving_view_.
-  std::vector<Flushed> flushing_ FARHEAP_GUARDED_BY(leaving_view_);
-  std::vector<Backing::Write> flush_writes_ FARHEAP_GUARDED_BY(leaving_view_);
+  FlushList flush_list_ FARHEAP_GUARDED_BY(mutex_);  // off until the first flush
+  ToldWrites told_writes_;
+  FlushBatch flush_batch_ FARHEAP_GUARDED_BY(leaving_view_);
   Policy policy_ FARHEAP_GUARDED_BY(mutex_);
   BlockList probation_ FARHEAP_GUARDED_BY(mutex_);
   ProbationShare probation_share_ FARHEAP_GUARDED_BY(mutex_);

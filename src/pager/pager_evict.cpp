@@ -49,7 +49,7 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
     return;
   }
   if (room_.lacks_announced()) return;
-  if (!quiet_.empty() && moving_.may_evict()) return;
+  if (!flush_list_.quiet().empty() && moving_.may_evict()) return;
   evictor_.sleep(mutex_, std::chrono::milliseconds(at_most_ms));
 }
 
@@ -60,7 +60,7 @@ Pager::Evicted Pager::evict_once() {
   Lock lock(mutex_, std::adopt_lock);
   room_.refresh();
   if (!moving_.may_evict()) return Evicted::kIdle;
-  if (!quiet_.empty()) {
+  if (!flush_list_.quiet().empty()) {
     guard_quiet();
     if (!moving_.may_evict()) return Evicted::kIdle;
   }
