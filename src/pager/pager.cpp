@@ -39,9 +39,8 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       changes_(std::move(changes)),
       cut_(view_, table_, changes_, options_.keep_changes),
       policy_(options_.policy, table_),
-      probation_(table_, Queue::kProbation),
-      probation_share_(options_.probation_percent),
-      fresh_streams_(options_.block_max_pages),
+      probation_(table_, options_.probation_percent),
+      around_(options_.block_min_pages, options_.block_max_pages),
       room_(budget),
       read_ahead_(table_, earlier_, policy_, room_, evictor_,
                   {options_.read_ahead_pages, options_.block_max_pages, options_.readers}) {}
@@ -251,12 +250,6 @@ static Status patiently(const std::function<Status()>& attempt) {
     status = attempt();
   }
   return status;
-}
-
-// For pages of which no hash was kept: to read what rests, which is cold, takes longer than a hash of what just came.
-bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
-  const std::byte* const there = backing_.at_rest({page, 1});
-  return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
 }
 
 Status Pager::read_patiently(std::span<const Backing::Read> reads) {

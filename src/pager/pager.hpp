@@ -15,6 +15,11 @@
 //   fetch()          threads of the program, ahead of a fault
 //   the rest         any thread
 //
+// What is here is residency: pages that come and pages that leave share the table of them. What else is to be known has
+// its own class, guarded by the pager's mutex: Room (how many may be here), Moving (what is on its way), Policy and
+// Probation (what leaves), Around and ReadAhead (what comes in with a page, and ahead of it), Changes and Cut
+// (commits), FlushList (flushes), Earlier (what the store has from before).
+//
 // Thread-safety: all calls may be made at the same time; one mutex guards the state. It is let go of while the backing
 // reads, writes or forgets pages, a buffer is filled or pages are taken out of view. It is held while the backing is
 // asked which pages of an extent it has (stored_from(), once for each extent; a kept segment may have to read a block
@@ -31,6 +36,7 @@
 #include "base/condition.hpp"
 #include "base/mutex.hpp"
 #include "base/run_page.hpp"
+#include "pager/around.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
 #include "pager/cut.hpp"
@@ -41,39 +47,17 @@
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
 #include "pager/moving.hpp"
-#include "pager/neighbours.hpp"
 #include "pager/page_table.hpp"
+#include "pager/pager_options.hpp"
 #include "pager/policy.hpp"
-#include "pager/probation_share.hpp"
+#include "pager/probation.hpp"
 #include "pager/read_ahead.hpp"
 #include "pager/room.hpp"
 #include "pager/sleeper.hpp"
-#include "pager/streams.hpp"
 #include "pager/told_writes.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
-
-struct PagerOptions {
-  std::uint64_t capacity_pages = 0;
-  PolicyKind policy = PolicyKind::kPeriod;
-  std::uint32_t block_min_pages = 1;
-  std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
-  std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
-  std::uint32_t readers = 1;              // threads that call read_ahead_once()
-  std::uint32_t probation_percent = 5;    // of the memory there is, at the most
-  bool wait_when_full = true;             // a full store: wait for space, or give up
-  CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
-  // From this page on HintKind::kExpect brings huge pages, while memory is plentiful. The default: nowhere.
-  PageNumber huge_from = UINT64_MAX;
-  std::uint64_t pages_before_huge = 2048;  // in memory; who has fewer is not known to grow
-  // What differs from the store is known (Changes), so that it can be committed.
-  bool track_changes = false;
-  bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
-  bool says_soon = false;     // to the backing: what may soon be wanted again (Backing::Write)
-  // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
-  std::function<void(const Error&)> lost;
-};
 
 class Pager {
  public:
@@ -204,8 +188,6 @@ class Pager {
   void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
   BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
   void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
-  std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(std::uint32_t wanted) FARHEAP_REQUIRES(mutex_);
@@ -216,27 +198,12 @@ class Pager {
   void expect(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) FARHEAP_REQUIRES(mutex_);
   void fill_expected(PageRun run) FARHEAP_REQUIRES(mutex_);
-  static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
   // pager_commit.cpp
   void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
   [[nodiscard]] PageRun copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into)
       FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] View::Guard guard_of(PageNumber page) const FARHEAP_REQUIRES(mutex_) {
-    return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
-  }
-  // Calls visit(run, guard) for parts of the run that are guarded alike.
-  template <class Visit>
-  void by_guard(PageRun run, const Visit& visit) const FARHEAP_REQUIRES(mutex_) {
-    while (run.count != 0) {
-      PageRun part{run.first, 1};
-      const View::Guard guard = guard_of(run.first);
-      while (part.count < run.count && guard_of(part.first + part.count) == guard) ++part.count;
-      visit(part, guard);
-      run = {run.first + part.count, run.count - part.count};
-    }
-  }
 
   // pager_flush.cpp
   [[nodiscard]] Status list_pages() FARHEAP_REQUIRES(leaving_view_);
@@ -271,7 +238,6 @@ class Pager {
   void sort_out(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
   void forget_zeros(const Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
   void let_go(Leaving& leaving) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] std::uint64_t probation_target() const FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
   std::uint32_t carry_out(const ReadAhead::Request& request, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
@@ -285,9 +251,6 @@ class Pager {
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
-  // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
-  // written.
-  [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status flush_patiently(std::uint64_t& from);
   Status write_patiently(std::span<const Backing::Write> writes);
@@ -301,26 +264,23 @@ class Pager {
   // Held by who takes pages out of view, from choosing them on.
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
-  mutable FaultDoor door_;
+  mutable FaultDoor door_;  // to both
   Moving moving_ FARHEAP_GUARDED_BY(mutex_);
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
-  Sleeper evictor_;
-  PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
+  Sleeper evictor_;        // changed with mutex_
+  PageTable table_;        // with mutex_; pages and blocks on their way are of those who move them
   Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
   Cut cut_ FARHEAP_GUARDED_BY(mutex_);
   FlushList flush_list_ FARHEAP_GUARDED_BY(mutex_);  // off until the first flush
-  ToldWrites told_writes_;
+  ToldWrites told_writes_;                           // by any thread, without mutex_
   FlushBatch flush_batch_ FARHEAP_GUARDED_BY(leaving_view_);
   Policy policy_ FARHEAP_GUARDED_BY(mutex_);
-  BlockList probation_ FARHEAP_GUARDED_BY(mutex_);
-  ProbationShare probation_share_ FARHEAP_GUARDED_BY(mutex_);
-  Neighbours neighbours_ FARHEAP_GUARDED_BY(mutex_);
-  Streams fresh_streams_ FARHEAP_GUARDED_BY(mutex_);
+  Probation probation_ FARHEAP_GUARDED_BY(mutex_);
+  Around around_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);
   ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
-  Leaving this_round_;
-  bool store_is_full_ = false;  // and the program was told; the evictor's own
+  Leaving this_round_;  // the evictor's own
 };
 
 }  // namespace farheap::pager

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,18 +19,18 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr unsigned kTakenInPassing = 4;        // more than one, for the times when the evictor is awake
-constexpr std::uint32_t kSmallPiece = 16;      // pages; more are a sweep's
-constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
-}  // namespace
+constexpr unsigned kTakenInPassing = 4;    // more than one, for the times when the evictor is awake
+constexpr std::uint32_t kSmallPiece = 16;  // pages; more are a sweep's
 
-// Probation asks whether a page is in use. Of one that is foreseen to be needed last there is nothing to ask: the more
-// victims are such, the less memory is given to it.
-std::uint64_t Pager::probation_target() const {
-  const std::uint64_t most = probation_share_.percent();
-  const std::uint64_t least = std::min<std::uint64_t>(most, kForeseenPercent);
-  return room_.limit() * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
+// Whether the backing has just these bytes for the page, as far as that is seen at once. For pages of which no hash was
+// kept: to read what rests, which is cold, takes longer than a hash of what just came. Requires: it is not being
+// written.
+bool rests_as(Backing& backing, PageNumber page, const std::byte* bytes) {
+  const std::byte* const there = backing.at_rest({page, 1});
+  return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
 }
+
+}  // namespace
 
 void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   since_break += pages;
@@ -74,7 +75,8 @@ Pager::Evicted Pager::evict_once() {
   }
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
-  const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
+  const std::uint64_t wanted =
+      std::min(probation_.target(room_.limit(), policy_.foreseen_percent()) + excess, probation_.pages() + 2 * excess);
   fill_probation(wanted);
   leaving_view.unlock();
   if (!moving_.may_evict()) return Evicted::kIdle;
@@ -100,15 +102,15 @@ Pager::Evicted Pager::evict_once() {
   moving_.tell();
   freed_.notify_all();
   if (written) {
-    if (store_is_full_ && !leaving.writes.empty()) {
-      store_is_full_ = false;
+    if (leaving.store_is_full && !leaving.writes.empty()) {
+      leaving.store_is_full = false;
       base::log(base::LogLevel::kError, "there is space again; the program goes on");
     }
     return Evicted::kWorked;
   }
   lock.unlock();
   if (written.error().code == ErrorCode::kNoSpace && options_.wait_when_full) {
-    if (!std::exchange(store_is_full_, true)) {
+    if (!std::exchange(leaving.store_is_full, true)) {
       counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
       base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
     }
@@ -192,7 +194,7 @@ void Pager::take_out_in_passing() {
   const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
     return evictor_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
-           probation_.pages() < probation_target() + 3 * reserve;
+           probation_.pages() < probation_.target(room_.limit(), policy_.foreseen_percent()) + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
     const BlockId id = policy_.take_victim(room_.limit());
@@ -302,7 +304,7 @@ void Pager::examine(Leaving& leaving) {
     }
     const bool has_hash = block.known.kind() == KnownContents::Kind::kHashes;
     if (has_hash) one.hash = hash_page(bytes);
-    if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(one.page, bytes)) {
+    if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(backing_, one.page, bytes)) {
       is_clean();
       continue;
     }
@@ -408,7 +410,7 @@ void Pager::let_go(Leaving& leaving) {
     room_.went(run.count);
     if (back) continue;
     Block& block = table_.block(leaving.pages[from].block);
-    if (block.guessed) neighbours_.learn(table_.extent(run.first), false, run.count);
+    if (block.guessed) around_.guessed(table_.extent(run.first), false, run.count);
     for (std::uint32_t k = 0; k < run.count; ++k) {
       const auto& one = leaving.pages[from + k];
       Extent& extent = table_.extent(one.page);

@@ -133,18 +133,18 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool guessed = table_.block(id).guessed;
   const auto advice = read_ahead_.notice(page);
   if (!marker && !guessed && !advice.sequential) {
-    probation_share_.touched(true, probation_.pages() + room_.leaving(), table_.stored_pages());
+    probation_.touched(true, room_.leaving(), table_.stored_pages());
   }
   if (table_.state(page) == PageState::kWriting) {
-    if (guessed) neighbours_.learn(table_.extent(page), true, 1);
+    if (guessed) around_.guessed(table_.extent(page), true, 1);
     rescue(id, advice.sequential);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
-    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : sure_pages(table_.extent(page)));
+    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : around_.sure_pages(table_.extent(page)));
     PageRun window = fetch_window(page, pages, advice.backward);
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
-    if (guessed) neighbours_.learn(table_.extent(page), true, table_.block(part).pages);
+    if (guessed) around_.guessed(table_.extent(page), true, table_.block(part).pages);
     rescue(part, advice.sequential);
   }
   if (marker && advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
@@ -178,7 +178,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   if (block.queue == Queue::kProbation) probation_.remove(id);
   table_.for_each_run(block.first, end, PageState::kProbation, id, [&](PageRun run) {
     mutex_.assume_held();
-    by_guard(run, [&](PageRun part, View::Guard guard) {
+    changes_.by_guard(run, [&](PageRun part, View::Guard guard) {
       if (guard == View::Guard::kOff) return view_.put_back(part);
       view_.copy_back(part, guard);
       view_.drop_staging({&part, 1});
@@ -188,7 +188,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   table_.for_each_run(block.first, end, PageState::kWriting, id, [&](PageRun run) {
     mutex_.assume_held();
     // The writer still reads the staging place: for a while there are two copies.
-    by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
+    changes_.by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
     room_.came(run.count);
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
@@ -232,25 +232,6 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
-// A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours
-// advises.
-std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
-  Extent& extent = table_.extent(page);
-  if (advice.sequential && advice.pages >= Streams::kSweepPages) {
-    extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
-  } else if (!advice.sequential) {
-    extent.swept_order /= 2;
-  }
-  const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
-  return std::min(std::max(around, sure_pages(extent)), options_.block_max_pages);
-}
-
-// What is fetched around a page without being a guess.
-std::uint32_t Pager::sure_pages(const Extent& extent) const {
-  const std::uint32_t hinted = extent.hint == HintKind::kStream ? 64u : 1u;
-  return std::max({1u << extent.swept_order, hinted, options_.block_min_pages});
-}
-
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
 bool Pager::keep_hashes(Extent& extent, bool write) {
   if (write || changes_.tracked()) return false;
@@ -264,11 +245,11 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   heat(page, near ? base::Heat::kProbation : base::Heat::kStore);
   const auto advice = read_ahead_.notice(page);
   if (!advice.sequential && !near) {
-    probation_share_.touched(false, probation_.pages() + room_.leaving(), table_.stored_pages());
+    probation_.touched(false, room_.leaving(), table_.stored_pages());
   }
   // Neighbours of what is near cost as much when they are wanted.
   const std::uint32_t wanted =
-      near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
+      near && !advice.sequential ? around_.sure_pages(table_.extent(page)) : around_.pages(table_.extent(page), advice);
   const std::uint32_t granted =
       wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(room_.limit() / 16, 1)));
   if (moving_.is_frozen() || table_.state(page) != PageState::kStored) {
@@ -289,7 +270,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   if (advice.sequential) {
     incoming.add(run, Incoming::As::kAskedFor);
   } else {
-    const std::uint32_t least = sure_pages(table_.extent(page));
+    const std::uint32_t least = around_.sure_pages(table_.extent(page));
     const PageRun sure =
         table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
     const PageRun guessed = window.count <= Neighbours::kMostPages ? window : run;

@@ -10,7 +10,8 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
+constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
+constexpr std::uint32_t kFreshPages = 16;     // a first touch populates 64 KiB, more when the next one follows
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
 alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
@@ -20,7 +21,7 @@ alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
-  const auto advice = fresh_streams_.touched(page);
+  const auto advice = around_.touched_fresh(page);
   if (advice.sequential && advice.pages >= Streams::kSweepPages) policy_.swept(page, room_.limit());
   const std::uint32_t most =
       std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
@@ -31,12 +32,12 @@ void Pager::fill_fresh(PageNumber page) {
     return;
   }
   const PageRun run = table_.run_around(page, PageState::kFresh, fetch_window(page, granted, advice.backward));
-  fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
+  around_.fresh_continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
   const BlockId id = table_.new_block(run.first, run.count);
   begin_filling(run, id);
   // They will be written, most likely; and what stays zero is never stored.
   if (!cut_.are_writes_forbidden()) changes_.note_changed(run);
-  const View::Guard guard = guard_of(run.first);
+  const View::Guard guard = changes_.guard_of(run.first);
   mutex_.unlock();
   view_.put_in(run, g_zeros, guard);
   door_.lock(mutex_);
