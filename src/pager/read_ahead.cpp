@@ -36,7 +36,6 @@ std::uint64_t ReadAhead::stream_window() const {
   return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
-// A stream was noticed; `from` is the next page it will touch that was not fetched at once.
 void ReadAhead::plan(PageNumber from, std::uint32_t pages, bool backward) {
   const std::uint64_t reach = std::min(options_.pages, room_.limit() / kMostAhead);
   if (reach < Streams::kFirstPages) return streams_.continues_at(from);
@@ -74,8 +73,6 @@ void ReadAhead::plan(PageNumber from, std::uint32_t pages, bool backward) {
   }
 }
 
-// A loop will come by: what it begins with is on its way before it is touched, and what leaves meanwhile is what it
-// needs last.
 void ReadAhead::loop_begins(PageNumber first, PageNumber end, bool backward) {
   std::uint32_t gap = 0;
   const bool is_new = loops_.begin(first, end, backward, policy_.left(), room_.limit() / kMostAhead, gap);
