@@ -44,6 +44,20 @@ class Changes {
   [[nodiscard]] bool is_committing(PageNumber page) const { return tracked() && has(of(page).committing, page); }
   // In view it has to be write-protected.
   [[nodiscard]] bool is_guarded(PageNumber page) const { return !is_changed(page) || is_waiting(page); }
+  [[nodiscard]] View::Guard guard_of(PageNumber page) const {
+    return is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
+  }
+  // Calls visit(run, guard) for parts of the run that are guarded alike.
+  template <class Visit>
+  void by_guard(PageRun run, const Visit& visit) const {
+    while (run.count != 0) {
+      PageRun part{run.first, 1};
+      const View::Guard guard = guard_of(run.first);
+      while (part.count < run.count && guard_of(part.first + part.count) == guard) ++part.count;
+      visit(part, guard);
+      run = {run.first + part.count, run.count - part.count};
+    }
+  }
 
   void note_changed(PageRun run);
   void note_stored(PageNumber page) { clear(bits_[page / kExtentPages].changed, page); }

@@ -11,13 +11,7 @@ Result<FlushList> FlushList::make(std::uint64_t capacity_pages) {
   if (!extents) return fail(std::move(extents.error()));
   auto with_pages = os::ReservedArray<std::uint64_t>::make((count + 63) / 64);
   if (!with_pages) return fail(std::move(with_pages.error()));
-  auto told = Told::make(count * kPages / 64);
-  if (!told) return fail(std::move(told.error()));
-  auto told_extents = Told::make((count + 63) / 64);
-  if (!told_extents) return fail(std::move(told_extents.error()));
   FlushList made;
-  made.told_ = std::move(*told);
-  made.told_extents_ = std::move(*told_extents);
   made.extents_ = std::move(*extents);
   made.with_pages_ = std::move(*with_pages);
   return made;
@@ -35,11 +29,6 @@ void FlushList::note_guarded(PageNumber page) {
   Extent& extent = extents_[page / kPages];
   clear(extent.listed, page);
   set(extent.guarded, page);
-}
-
-void FlushList::tell_write(PageNumber page) {
-  told_[page / 64].fetch_or(std::uint64_t{1} << (page % 64));
-  told_extents_[page / kPages / 64].fetch_or(std::uint64_t{1} << (page / kPages % 64));
 }
 
 void FlushList::note_written(PageNumber page) {

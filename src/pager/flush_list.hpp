@@ -14,14 +14,15 @@
 //
 // A page that is listed may be guarded all the same: a write to it then costs a fault, and nothing is missed.
 //
-// Thread-safety: none; the pager's mutex guards it. Only tell_write() may be called by any thread at any time: who
-// holds the mutex may write to a guarded page himself, on his stack, and whoever serves that must not wait for it.
+// Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/units.hpp"
 #include "os/mapping.hpp"
@@ -48,14 +49,17 @@ class FlushList {
   void unlist(PageNumber page) { clear(extents_[page / kPages].listed, page); }
   // It is as the store has it, and the first write to it will be told.
   void note_guarded(PageNumber page);
-  // Before the write to a guarded page goes on.
-  void tell_write(PageNumber page);
-  // Calls visit(page) for all that was told since the last call, before `end`.
-  template <class Visit>
-  void take_writes(PageNumber end, const Visit& visit);
+  // Its first write was told (ToldWrites).
   void note_written(PageNumber page);
   // A guard is not to be had, or was in vain: later, then.
   void be_patient(PageNumber page);
+
+  // To be guarded, in their order once they were sorted. More may come while they are guarded; all are forgotten then:
+  // what was left out is found quiet again.
+  void note_quiet(PageNumber page) { quiet_.push_back(page); }
+  [[nodiscard]] std::span<const PageNumber> quiet() const { return quiet_; }
+  void sort_quiet() { std::sort(quiet_.begin(), quiet_.end()); }
+  void forget_quiet() { quiet_.clear(); }
 
   [[nodiscard]] bool is_listed(PageNumber page) const { return has(extents_[page / kPages].listed, page); }
   [[nodiscard]] bool is_guarded(PageNumber page) const { return has(extents_[page / kPages].guarded, page); }
@@ -82,9 +86,7 @@ class FlushList {
 
   os::ReservedArray<Extent> extents_;
   os::ReservedArray<std::uint64_t> with_pages_;  // a bit for each extent that has listed ones, and perhaps for others
-  using Told = os::ReservedArray<std::atomic<std::uint64_t>>;
-  Told told_;          // a bit for each page
-  Told told_extents_;  // a bit for each extent, set after those of its pages
+  std::vector<PageNumber> quiet_;
 };
 
 inline void FlushList::list(PageNumber page) {
@@ -100,22 +102,6 @@ inline void FlushList::note_moved(PageNumber page, bool in_memory) {
   if (in_memory) return list(page);
   clear(extent.listed, page);
   extent.doublings[page % kPages] = 0;
-}
-
-template <class Visit>
-void FlushList::take_writes(PageNumber end, const Visit& visit) {
-  const PageNumber extents = (end + kPages - 1) / kPages;
-  for (PageNumber word = 0; word * 64 < extents; ++word) {
-    if (told_extents_[word].load(std::memory_order_relaxed) == 0) continue;
-    for (std::uint64_t bits = told_extents_[word].exchange(0); bits != 0; bits &= bits - 1) {
-      const PageNumber extent = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
-      for (PageNumber at = extent * kPages; at < (extent + 1) * kPages; at += 64) {
-        for (std::uint64_t pages = told_[at / 64].exchange(0); pages != 0; pages &= pages - 1) {
-          visit(at + static_cast<unsigned>(std::countr_zero(pages)));
-        }
-      }
-    }
-  }
 }
 
 template <class Release>

@@ -54,6 +54,8 @@ struct Leaving {
   std::vector<Part> parts;
   std::vector<PageRun> runs;  // the same, as the view wants them
 
+  bool store_is_full = false;  // since an earlier round, and the program was told
+
   void clear() {
     blocks.clear();
     pages.clear();

@@ -32,21 +32,21 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
              PageTable table, Changes changes)
     : view_(view),
       backing_(backing),
-      budget_(budget),
       counters_(counters),
       options_(std::move(options)),
       table_(std::move(table)),
+      earlier_(table_, backing_, options_.lost, changes.tracked()),
       changes_(std::move(changes)),
+      cut_(view_, table_, changes_, options_.keep_changes),
       policy_(options_.policy, table_),
-      probation_(table_, Queue::kProbation),
-      probation_share_(options_.probation_percent),
-      streams_(options_.block_max_pages * options_.readers),
-      fresh_streams_(options_.block_max_pages) {
-  limit_ = budget_.page_limit(0, 0);
-}
+      probation_(table_, options_.probation_percent),
+      around_(options_.block_min_pages, options_.block_max_pages),
+      room_(budget),
+      read_ahead_(table_, earlier_, policy_, room_, evictor_,
+                  {options_.read_ahead_pages, options_.block_max_pages, options_.readers}) {}
 
 void Pager::adopt(PageRun run) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   constexpr std::uint32_t kPages = 64;  // memory filled before the pager came leaves in pieces of 256 KiB
   Lock lock(mutex_);
   while (run.count != 0) {
@@ -70,7 +70,7 @@ void Pager::leave_block(BlockId id, std::uint32_t pages) {
   block.pages -= pages;
   const bool in_probation = block.queue == Queue::kProbation;
   in_probation ? probation_.shrink(pages) : policy_.shrink(id, pages);
-  resident_ -= pages;
+  room_.went(pages);
   if (block.pages != 0) return;
   in_probation ? probation_.remove(id) : policy_.remove(id);
   table_.free_block(id);
@@ -94,7 +94,7 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
 void Pager::discard_in_extent(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
-      room_.wait(mutex_);
+      moving_.wait(mutex_);
       continue;
     }
     const PageState state = table_.state(page);
@@ -103,12 +103,12 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end) {
       case PageState::kFilling:
       case PageState::kTakingOut:
       case PageState::kDropping:
-      case PageState::kWriting: room_.wait(mutex_); continue;  // on its way: look again when it has come to rest
+      case PageState::kWriting: moving_.wait(mutex_); continue;  // on its way: look again when it has come to rest
       case PageState::kPresent:
       case PageState::kProbation: {
         const auto busy = [&](PageNumber one) { return table_.block(table_.tag(one)).busy; };
         if (busy(page)) {
-          room_.wait(mutex_);
+          moving_.wait(mutex_);
           continue;
         }
         PageRun idle{page, 1};
@@ -136,27 +136,26 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
   for (PageNumber from = first; from < end;) {
     const PageNumber stop = std::min<PageNumber>((from / kExtentPages + 1) * kExtentPages, end);
     {
-      const Still still(*this);
+      const Still still(door_, leaving_view_);
       Lock lock(mutex_);
-      while (frozen_) room_.wait(mutex_);
-      learn(from);
+      moving_.wait_for_thaw(mutex_);
+      earlier_.learn(from);
       if (table_.find(from) != nullptr) {
         discard_in_extent(from, stop);
-        begin_io();  // a fork in between would leave the child's map with slots that no page of it has
+        moving_.begin();  // a fork in between would leave the child's map with slots that no page of it has
         lock.unlock();
         backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
         lock.lock();
-        end_io();
+        moving_.end();
       }
     }
     from = stop;
   }
-  room_.notify_all();
   freed_.notify_all();
 }
 
 void Pager::hint(const Hint& said) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   const PageNumber first = std::min<PageNumber>(said.first, table_.capacity_pages());
   const PageNumber end = first + std::min<PageNumber>(said.count, table_.capacity_pages() - first);
@@ -165,8 +164,8 @@ void Pager::hint(const Hint& said) {
     case HintKind::kNone: return;
     case HintKind::kWillNeed: return will_need(first, end);
     case HintKind::kExpect: return expect(first, end);
-    case HintKind::kLoopForward: return loop_begins(first, end, false);
-    case HintKind::kLoopBackward: return loop_begins(first, end, true);
+    case HintKind::kLoopForward: return read_ahead_.loop_begins(first, end, false);
+    case HintKind::kLoopBackward: return read_ahead_.loop_begins(first, end, true);
     case HintKind::kStream:
     case HintKind::kKeep:
     case HintKind::kDoneWith: note_hint(said.kind, first, end);
@@ -177,9 +176,9 @@ void Pager::hint(const Hint& said) {
 
 // In pieces: each makes room for itself.
 void Pager::will_need(PageNumber first, PageNumber end) {
-  end = std::min(end, first + limit_ / 2);
+  end = std::min(end, first + room_.limit() / 2);
   for (PageNumber at = first; at < end; at += kExtentPages) {
-    request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
+    read_ahead_.request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
   }
 }
 
@@ -188,10 +187,10 @@ void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
   constexpr std::uint64_t kMostLearned = 1 << 14;  // extents: the map is asked for each
   std::uint64_t learned = 0;
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
-    if (kind == HintKind::kStream && changes_.tracked() && table_.find(page) == nullptr && learned < kMostLearned) {
+    if (kind == HintKind::kStream && earlier_.is_unknown(page) && learned < kMostLearned) {
       ++learned;
-      learn_extent(page);
-      let_faults_through();
+      earlier_.learn(page);
+      door_.let_through(mutex_);
     }
     if (Extent* extent = table_.find(page)) extent->hint = kind;
   }
@@ -212,8 +211,8 @@ void Pager::keep(PageNumber first, PageNumber end) {
 void Pager::put_out(PageNumber first, PageNumber end) {
   const auto until = [&](auto condition) {
     mutex_.assume_held();
-    while (!frozen_ && !eviction_paused_ && !condition()) room_.wait(mutex_);
-    return !frozen_ && !eviction_paused_;
+    while (moving_.may_evict() && !condition()) moving_.wait(mutex_);
+    return moving_.may_evict();
   };
   // What is on its way in is to leave, too.
   table_.for_each_run(first, end, PageState::kFilling, 0, [&](PageRun run) {
@@ -237,7 +236,7 @@ void Pager::put_out(PageNumber first, PageNumber end) {
       take_out(id);
     }
   });
-  wake_evictor();
+  evictor_.wake();
 }
 
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
@@ -253,12 +252,6 @@ static Status patiently(const std::function<Status()>& attempt) {
   return status;
 }
 
-// For pages of which no hash was kept: to read what rests, which is cold, takes longer than a hash of what just came.
-bool Pager::rests_as(PageNumber page, const std::byte* bytes) {
-  const std::byte* const there = backing_.at_rest({page, 1});
-  return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
-}
-
 Status Pager::read_patiently(std::span<const Backing::Read> reads) {
   return patiently([&] { return backing_.read(reads); });
 }
@@ -271,83 +264,69 @@ Status Pager::write_patiently(std::span<const Backing::Write> writes) {
   return patiently([&] { return backing_.write(writes); });
 }
 
-void Pager::end_io() {
-  --in_flight_;
-  room_.notify_all();
-}
-
 bool Pager::is_within_limit() {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
-  refresh_limit();
-  if (resident_ > limit_) wake_evictor();
-  return resident_ <= limit_;
+  room_.refresh();
+  const bool is_within = !room_.lacks(0);
+  if (!is_within) evictor_.wake();
+  return is_within;
 }
 
 void Pager::pause_eviction(bool on) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
-  eviction_paused_ = on;
+  moving_.pause_eviction(on);
   if (on && flush_list_.is_on()) {
     flush_list_.give_up_guards(table_.pages_end(), [&](PageRun run) { view_.release(run); });
   }
 }
 
 void Pager::freeze() {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   mutex_.lock();
-  frozen_ = true;
-  while (in_flight_ != 0) room_.wait(mutex_);
+  moving_.freeze(mutex_);
 }
 
 void Pager::thaw() {
-  frozen_ = false;
-  eviction_paused_ = false;
-  room_.notify_all();
+  moving_.thaw();
   freed_.notify_all();
   mutex_.unlock();
 }
 
 void Pager::thaw_in_child() {
-  frozen_ = false;
-  eviction_paused_ = false;
   // The parent's threads, some of which waited, are not here.
-  faults_at_the_door_ = 0;
-  waiting_for_room_ = 0;
-  evictor_waits_ = false;
-  requests_.clear();
-  announced_ = 0;
-  reading_ = 0;
+  room_.forget_threads();
+  read_ahead_.forget_requests();
+  new (&door_) FaultDoor;
   new (&leaving_view_) base::Mutex;
   new (&mutex_) base::Mutex;
-  new (&room_) base::Condition;
+  new (&moving_) Moving;
   new (&freed_) base::Condition;
-  new (&work_) base::Condition;
-  new (&requests_there_) base::Condition;
+  new (&evictor_) Sleeper;
 }
 
 std::uint64_t Pager::resident_pages() const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
-  return resident_;
+  return room_.resident();
 }
 
 std::uint64_t Pager::page_limit() const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
-  return limit_;
+  return room_.limit();
 }
 
 PageState Pager::state(PageNumber page) const {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   return table_.state(page);
 }
 
 std::string Pager::check() const {
   Lock lock(mutex_);
-  if (faults_at_the_door_ != 0)
-    return fmt::format("{} faults are at the door, though all is quiet", faults_at_the_door_.load());
+  if (door_.is_wanted()) return fmt::format("{} faults are at the door, though all is quiet", door_.waiting());
   std::uint64_t in_memory = 0, probation = 0;
   for (PageNumber page = 0; page < table_.capacity_pages(); ++page) {
     const Extent* extent = table_.find(page);
@@ -382,11 +361,11 @@ std::string Pager::check() const {
     }
     probation += in_probation;
   }
-  if (in_memory != resident_) return fmt::format("{} pages in memory, {} counted", in_memory, resident_);
+  if (in_memory != room_.resident()) return fmt::format("{} pages in memory, {} counted", in_memory, room_.resident());
   if (probation != probation_.pages())
     return fmt::format("{} pages in probation, {} counted", probation, probation_.pages());
-  if (policy_.pages() + probation != resident_)
-    return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, resident_);
+  if (policy_.pages() + probation != room_.resident())
+    return fmt::format("lists hold {} pages of {}", policy_.pages() + probation, room_.resident());
   return {};
 }
 

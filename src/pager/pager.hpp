@@ -15,6 +15,11 @@
 //   fetch()          threads of the program, ahead of a fault
 //   the rest         any thread
 //
+// What is here is residency: pages that come and pages that leave share the table of them. What else is to be known has
+// its own class, guarded by the pager's mutex: Room (how many may be here), Moving (what is on its way), Policy and
+// Probation (what leaves), Around and ReadAhead (what comes in with a page, and ahead of it), Changes and Cut
+// (commits), FlushList (flushes), Earlier (what the store has from before).
+//
 // Thread-safety: all calls may be made at the same time; one mutex guards the state. It is let go of while the backing
 // reads, writes or forgets pages, a buffer is filled or pages are taken out of view. It is held while the backing is
 // asked which pages of an extent it has (stored_from(), once for each extent; a kept segment may have to read a block
@@ -25,48 +30,34 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <vector>
 
 #include "base/condition.hpp"
 #include "base/mutex.hpp"
 #include "base/run_page.hpp"
+#include "pager/around.hpp"
 #include "pager/budget.hpp"
 #include "pager/changes.hpp"
+#include "pager/cut.hpp"
+#include "pager/earlier.hpp"
+#include "pager/fault_door.hpp"
+#include "pager/flush_batch.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
 #include "pager/leaving.hpp"
-#include "pager/loops.hpp"
-#include "pager/neighbours.hpp"
+#include "pager/moving.hpp"
 #include "pager/page_table.hpp"
+#include "pager/pager_options.hpp"
 #include "pager/policy.hpp"
-#include "pager/probation_share.hpp"
-#include "pager/streams.hpp"
+#include "pager/probation.hpp"
+#include "pager/read_ahead.hpp"
+#include "pager/room.hpp"
+#include "pager/sleeper.hpp"
+#include "pager/told_writes.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
-
-struct PagerOptions {
-  std::uint64_t capacity_pages = 0;
-  PolicyKind policy = PolicyKind::kPeriod;
-  std::uint32_t block_min_pages = 1;
-  std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
-  std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
-  std::uint32_t readers = 1;              // threads that call read_ahead_once()
-  std::uint32_t probation_percent = 5;    // of the memory there is, at the most
-  bool wait_when_full = true;             // a full store: wait for space, or give up
-  CorePage* core_pages = nullptr;         // where the states of pages are noted for cores
-  // From this page on HintKind::kExpect brings huge pages, while memory is plentiful. The default: nowhere.
-  PageNumber huge_from = UINT64_MAX;
-  std::uint64_t pages_before_huge = 2048;  // in memory; who has fewer is not known to grow
-  // What differs from the store is known (Changes), so that it can be committed.
-  bool track_changes = false;
-  bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
-  bool says_soon = false;     // to the backing: what may soon be wanted again (Backing::Write)
-  // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
-  std::function<void(const Error&)> lost;
-};
 
 class Pager {
  public:
@@ -183,34 +174,8 @@ class Pager {
 
  private:
   using Lock = base::UniqueLock<base::Mutex>;
-  // Who faults is never kept waiting for long: others let go of the mutex when a fault wants it, and stay away
-  // until it has it (a mutex alone is not fair: whoever lets go is the first to take it again).
-  [[nodiscard]] Lock lock_for_fault() const FARHEAP_ACQUIRE(mutex_) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
-    acquire_for_fault();
-    return Lock(mutex_, std::adopt_lock);  // clang does not follow a guard that is returned
-  }
-  void acquire_for_fault() const FARHEAP_ACQUIRE(mutex_);
-  void take_at_the_door() const FARHEAP_ACQUIRE(mutex_);
-  void let_faults_through() FARHEAP_REQUIRES(mutex_);
-  // The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
-  // would have to wake it, a system call and an interrupt to another processor.
-  static void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
   // After so many more pages: lets go of the mutex for a moment if a fault wants it, or it is time.
   void give_way(std::uint32_t& since_break, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
-  void wait_for_faults() const;
-  // What a thread of the program holds while it is here, beside the mutex: nothing leaves the view. Its stack may lie
-  // in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
-  // be brought.
-  class FARHEAP_SCOPED_CAPABILITY Still {
-   public:
-    explicit Still(const Pager& pager) FARHEAP_ACQUIRE(pager.leaving_view_);
-    ~Still() FARHEAP_RELEASE() { lock_.unlock(); }
-    Still(const Still&) = delete;
-    Still& operator=(const Still&) = delete;
-
-   private:
-    base::Mutex& lock_;
-  };
   Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& counters, PagerOptions options,
         PageTable table, Changes changes);
 
@@ -223,12 +188,7 @@ class Pager {
   void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
   BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
   void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] Streams::Advice notice(PageNumber page) FARHEAP_REQUIRES(mutex_);
-  std::uint32_t pages_to_fetch(PageNumber page, const Streams::Advice& advice) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const;
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
-  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const
-      FARHEAP_REQUIRES(mutex_);
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(std::uint32_t wanted) FARHEAP_REQUIRES(mutex_);
   bool keep_hashes(Extent& extent, bool write) FARHEAP_REQUIRES(mutex_);
@@ -238,54 +198,19 @@ class Pager {
   void expect(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) FARHEAP_REQUIRES(mutex_);
   void fill_expected(PageRun run) FARHEAP_REQUIRES(mutex_);
-  static constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
 
   // pager_commit.cpp
-  // Before the state of a page is looked at that may be in the store from an earlier run.
-  void learn(PageNumber page) FARHEAP_REQUIRES(mutex_) {
-    if (changes_.tracked() && table_.find(page) == nullptr) learn_extent(page);
-  }
-  void learn_run(PageNumber from, PageNumber end) FARHEAP_REQUIRES(mutex_) {
-    for (PageNumber page = from / kExtentPages * kExtentPages; page < end; page += kExtentPages) learn(page);
-  }
-  void learn_extent(PageNumber page) FARHEAP_REQUIRES(mutex_);
   void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
-  void save_for_commit(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] PageRun copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into)
       FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] bool may_leave(const Block& block, BlockId id) const FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] View::Guard guard_of(PageNumber page) const FARHEAP_REQUIRES(mutex_) {
-    return changes_.is_guarded(page) ? View::Guard::kOn : View::Guard::kOff;
-  }
-  // Calls visit(run, guard) for parts of the run that are guarded alike.
-  template <class Visit>
-  void by_guard(PageRun run, const Visit& visit) const FARHEAP_REQUIRES(mutex_) {
-    while (run.count != 0) {
-      PageRun part{run.first, 1};
-      const View::Guard guard = guard_of(run.first);
-      while (part.count < run.count && guard_of(part.first + part.count) == guard) ++part.count;
-      visit(part, guard);
-      run = {run.first + part.count, run.count - part.count};
-    }
-  }
 
   // pager_flush.cpp
-  struct Flushed {
-    PageNumber page;
-    bool in_view;
-    enum : std::uint8_t { kClean, kZero, kDirty } found;
-    PageHash hash;
-  };
-  static constexpr PageNumber kNoMore = UINT64_MAX;
   [[nodiscard]] Status list_pages() FARHEAP_REQUIRES(leaving_view_);
   [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  [[nodiscard]] Status examine_for_flush(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  [[nodiscard]] Status flush_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
-  void note_flushed(const Flushed& one, bool written) FARHEAP_REQUIRES(mutex_);
-  void set_known(PageNumber page, PageHash hash) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] Status write_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
+  void note_flushed(const FlushBatch::Page& one, bool written) FARHEAP_REQUIRES(mutex_);
   void guard_quiet() FARHEAP_REQUIRES(leaving_view_, mutex_);
-  [[nodiscard]] PageRun next_quiet(std::size_t& at) const FARHEAP_REQUIRES(mutex_);
   void guard_run(PageRun run) FARHEAP_REQUIRES(leaving_view_, mutex_);
 
   // pager_incoming.cpp
@@ -313,31 +238,9 @@ class Pager {
   void sort_out(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
   void forget_zeros(const Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
   void let_go(Leaving& leaving) FARHEAP_REQUIRES(mutex_);
-  void refresh_limit() FARHEAP_REQUIRES(mutex_);
-  // What is kept free, so that a fault finds room: as much as bursts of faults have needed lately.
-  [[nodiscard]] std::uint64_t reserve_pages() const FARHEAP_REQUIRES(mutex_);
-  void raise_reserve() FARHEAP_REQUIRES(mutex_);  // somebody had to wait
-  [[nodiscard]] std::uint64_t probation_target() const FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
-  struct ReadAhead {
-    PageRun run;
-    bool stream = false;    // hold one page out of view as a marker
-    bool backward = false;  // ... the last one instead of the first
-    bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
-  };
-  [[nodiscard]] std::uint64_t stream_window() const FARHEAP_REQUIRES(mutex_);
-  void request(const ReadAhead& wanted) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const FARHEAP_REQUIRES(mutex_);
-  void plan_read_ahead(PageNumber from, std::uint32_t pages, bool backward) FARHEAP_REQUIRES(mutex_);
-  void loop_begins(PageNumber first, PageNumber end, bool backward) FARHEAP_REQUIRES(mutex_);
-  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap) FARHEAP_REQUIRES(mutex_);
-  // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
-  // one only takes the processor from the first, and from who makes room.
-  [[nodiscard]] std::uint32_t useful_readers() const FARHEAP_REQUIRES(mutex_) {
-    return reading_ns_ > showing_ns_ ? options_.readers : 1;
-  }
-  std::uint32_t carry_out_next(std::byte* buffer) FARHEAP_REQUIRES(mutex_);
+  std::uint32_t carry_out(const ReadAhead::Request& request, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
   bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
@@ -348,19 +251,12 @@ class Pager {
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
-  void begin_io() FARHEAP_REQUIRES(mutex_) { ++in_flight_; }
-  void end_io() FARHEAP_REQUIRES(mutex_);
-  // Whether the backing has just these bytes for the page, as far as that is seen at once. Requires: it is not being
-  // written.
-  [[nodiscard]] bool rests_as(PageNumber page, const std::byte* bytes);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status flush_patiently(std::uint64_t& from);
   Status write_patiently(std::span<const Backing::Write> writes);
-  void wake_evictor() FARHEAP_REQUIRES(mutex_);
 
   View& view_;
   Backing& backing_;
-  Budget& budget_;
   base::RunCounters& counters_;
   base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
@@ -368,55 +264,23 @@ class Pager {
   // Held by who takes pages out of view, from choosing them on.
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
-  mutable std::atomic<unsigned> faults_at_the_door_ = 0;
-  base::Condition room_;   // a page came to rest, or all that moved has
+  mutable FaultDoor door_;  // to both
+  Moving moving_ FARHEAP_GUARDED_BY(mutex_);
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
-  base::Condition work_;   // the evictor has something to do
-  base::Condition requests_there_;
-  PageTable table_;  // with mutex_; pages and blocks on their way are of those who move them
+  Sleeper evictor_;        // changed with mutex_
+  PageTable table_;        // with mutex_; pages and blocks on their way are of those who move them
+  Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
-  bool committing_ FARHEAP_GUARDED_BY(mutex_) = false;
-  bool writes_forbidden_ FARHEAP_GUARDED_BY(mutex_) = false;
-  // Pages of the commit under way that were written to before it had taken them: as they were at the cut.
-  struct Saved {
-    PageNumber page;
-    std::unique_ptr<std::byte[]> bytes;
-  };
-  std::vector<Saved> saved_ FARHEAP_GUARDED_BY(mutex_);
-  FlushList flush_list_;                                      // off until the first flush
-  std::atomic<bool> guards_quiet_ = false;                    // set once, when the list is there
-  std::vector<PageNumber> quiet_ FARHEAP_GUARDED_BY(mutex_);  // to be guarded
-  // Of the flush under way, which has leaving_view_.
-  std::vector<Flushed> flushing_ FARHEAP_GUARDED_BY(leaving_view_);
-  std::vector<Backing::Write> flush_writes_ FARHEAP_GUARDED_BY(leaving_view_);
+  Cut cut_ FARHEAP_GUARDED_BY(mutex_);
+  FlushList flush_list_ FARHEAP_GUARDED_BY(mutex_);  // off until the first flush
+  ToldWrites told_writes_;                           // by any thread, without mutex_
+  FlushBatch flush_batch_ FARHEAP_GUARDED_BY(leaving_view_);
   Policy policy_ FARHEAP_GUARDED_BY(mutex_);
-  BlockList probation_ FARHEAP_GUARDED_BY(mutex_);
-  ProbationShare probation_share_ FARHEAP_GUARDED_BY(mutex_);
-  Neighbours neighbours_ FARHEAP_GUARDED_BY(mutex_);
-  Streams streams_ FARHEAP_GUARDED_BY(mutex_);
-  Streams fresh_streams_ FARHEAP_GUARDED_BY(mutex_);
-  Loops loops_ FARHEAP_GUARDED_BY(mutex_);
-  std::deque<ReadAhead> requests_ FARHEAP_GUARDED_BY(mutex_);
-  // Pages in memory, wherever: view, staging, on their way in.
-  std::uint64_t resident_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint64_t limit_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  static constexpr std::uint64_t kMostReserve = 2048;
-  std::uint64_t reserve_ FARHEAP_GUARDED_BY(mutex_) = kMostReserve;
-  std::uint32_t reading_ FARHEAP_GUARDED_BY(mutex_) = 0;  // readers that are at work
-  // Of a page that is read ahead, lately.
-  std::int64_t reading_ns_ FARHEAP_GUARDED_BY(mutex_) = 0, showing_ns_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  // Pages that requests_ will bring in: the evictor makes room ahead of them.
-  std::uint64_t announced_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint64_t leaving_ FARHEAP_GUARDED_BY(mutex_) = 0;  // pages being written: they will be free soon
-  Leaving this_round_;
-  std::uint64_t in_flight_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::uint32_t waiting_for_room_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::atomic<bool> evictor_waits_ = false;  // changed with the mutex only
-  bool eviction_paused_ FARHEAP_GUARDED_BY(mutex_) = false;
-  bool store_is_full_ = false;  // and the program was told; the evictor's own
-  bool frozen_ FARHEAP_GUARDED_BY(mutex_) = false;
-  // The evictor found nothing that may leave, so many times in a row.
-  std::uint32_t stuck_rounds_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  Probation probation_ FARHEAP_GUARDED_BY(mutex_);
+  Around around_ FARHEAP_GUARDED_BY(mutex_);
+  Room room_ FARHEAP_GUARDED_BY(mutex_);
+  ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
+  Leaving this_round_;  // the evictor's own
 };
 
 }  // namespace farheap::pager

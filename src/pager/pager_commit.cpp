@@ -15,32 +15,20 @@
 
 namespace farheap::pager {
 
-// The map is asked once for each extent that holds anything, with the mutex: a block of it may have to be read. Where
-// nothing is, nothing is written down: who frees what was never touched leaves no trace.
-void Pager::learn_extent(PageNumber page) {
-  static_assert(kExtentPages == Backing::Stored().size());
-  const PageNumber first = page / kExtentPages * kExtentPages;
-  const auto stored = backing_.stored_from(first);
-  if (!stored) return options_.lost(stored.error());
-  if (stored->none()) return;
-  (void)table_.extent(page);
-  for (std::uint32_t i = 0; i < kExtentPages; ++i) {
-    if (stored->test(i)) table_.set_state(first + i, PageState::kStored);
-  }
-}
-
 void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
-  Lock lock = lock_for_fault();
-  while (frozen_) room_.wait(mutex_);
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
+  moving_.wait_for_thaw(mutex_);
   let_write(page);
 }
 
 bool Pager::written_at_once(PageNumber page) {
   if (let_write_for_flush(page)) return true;
-  Lock lock = lock_for_fault();
-  if (frozen_) return false;
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
+  if (moving_.is_frozen()) return false;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
   let_write(page);
   return true;
@@ -48,28 +36,23 @@ bool Pager::written_at_once(PageNumber page) {
 
 void Pager::let_write(PageNumber page) {
   if (table_.state(page) != PageState::kPresent) return view_.wake({page, 1});  // it has left meanwhile: a miss
-  if (writes_forbidden_) {
+  if (cut_.are_writes_forbidden()) {
     options_.lost({ErrorCode::kInvalidArgument, "the program wrote to a heap that it had opened for reading",
                    "page " + std::to_string(page), "what is read there is a version that never changes",
                    "open it with open(), or copy what is to be changed"});
     return;
   }
-  if (changes_.is_waiting(page)) save_for_commit(page);
+  if (changes_.is_waiting(page)) {
+    cut_.save(page);
+    moving_.tell();
+  }
   changes_.note_changed({page, 1});
   view_.release({page, 1});
 }
 
-void Pager::save_for_commit(PageNumber page) {
-  auto bytes = std::make_unique<std::byte[]>(base::kPageBytes);
-  std::memcpy(bytes.get(), view_.shown(page), base::kPageBytes);
-  saved_.push_back({page, std::move(bytes)});
-  changes_.note_taken(page);
-  room_.notify_all();
-}
-
 void Pager::forbid_writes(bool on) {
   Lock lock(mutex_);
-  writes_forbidden_ = on;
+  cut_.forbid_writes(on);
 }
 
 bool Pager::has_changes() const {
@@ -86,38 +69,20 @@ std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
   pause_eviction(true);
   freeze();
   mutex_.assume_held();  // until thaw()
-  committing_ = true;
-  const std::uint64_t pages = changes_.cut([&](PageRun run) {
-    table_.for_each_run(run.first, run.first + run.count, PageState::kPresent, 0,
-                        [&](PageRun part) { view_.guard(part); });
-  });
+  const std::uint64_t pages = cut_.begin();
   at_cut();
   thaw();
   return pages;
 }
 
-// Copies the next waiting pages that lie in a row, at most so many. Count 0: there are none before `end`. Requires:
-// `from` and `end` are in one extent.
+// As Cut's, and waits for what is between two places.
 PageRun Pager::copy_waiting(PageNumber from, PageNumber end, std::uint32_t most, std::byte* into) {
   for (;;) {
-    const PageRun next = changes_.next_waiting(from, most);
-    if (next.count == 0 || next.first >= end) return {};
-    PageRun copied{next.first, 0};
-    for (; copied.count < next.count; ++copied.count) {
-      const PageNumber page = next.first + copied.count;
-      const PageState state = table_.state(page);
-      const std::byte* bytes = nullptr;
-      if (state == PageState::kPresent) bytes = view_.shown(page);
-      if (state == PageState::kProbation || state == PageState::kWriting) bytes = view_.staging(page);
-      if (bytes == nullptr) break;  // between the two places
-      std::memcpy(into + copied.count * base::kPageBytes, bytes, base::kPageBytes);
-      changes_.note_taken(page);
+    if (const auto copied = cut_.copy_waiting(from, end, most, into)) {
+      if (copied->count != 0) moving_.tell();  // somebody may wait to discard them
+      return *copied;
     }
-    if (copied.count != 0) {
-      room_.notify_all();  // somebody may wait to discard them
-      return copied;
-    }
-    room_.wait_for(mutex_, std::chrono::milliseconds(1));
+    moving_.wait_for(mutex_, std::chrono::milliseconds(1));
   }
 }
 
@@ -175,17 +140,17 @@ Status Pager::take_commit(std::byte* buffer, const Take& take) {
       }
       if (run.count == 0) break;
       from = run.first + run.count;
-      wait_for_faults();
+      door_.wait();
       if (Status status = batch.add(run); !status) return status;
     }
   }
-  std::vector<Saved> saved;
+  std::vector<Cut::Saved> saved;
   {
     Lock lock(mutex_);
-    saved.swap(saved_);  // none is waiting any more: no more of them will come
+    saved = cut_.take_saved();
   }
-  std::sort(saved.begin(), saved.end(), [](const Saved& a, const Saved& b) { return a.page < b.page; });
-  for (const Saved& one : saved) {
+  std::sort(saved.begin(), saved.end(), [](const auto& a, const auto& b) { return a.page < b.page; });
+  for (const Cut::Saved& one : saved) {
     std::memcpy(batch.end(), one.bytes.get(), base::kPageBytes);
     if (Status status = batch.add({one.page, 1}); !status) return status;
   }
@@ -194,22 +159,9 @@ Status Pager::take_commit(std::byte* buffer, const Take& take) {
 
 void Pager::end_commit(bool done) {
   Lock lock(mutex_);
-  changes_.finish_commit(done);
-  saved_.clear();
-  committing_ = false;
-  room_.notify_all();
-  wake_evictor();
-}
-
-// While a commit is under way, what it takes stays until it is done (if it fails, nothing else has it), and what was
-// changed after the cut would come into it by leaving now. What is never written has no other place either.
-bool Pager::may_leave(const Block& block, BlockId id) const {
-  if (!committing_ && !options_.keep_changes) return true;
-  for (PageNumber page = block.first; page < block.first + block.count; ++page) {
-    if (table_.find(page) == nullptr || table_.find(page)->tag[page % kExtentPages] != id) continue;
-    if (changes_.is_changed(page) || changes_.is_committing(page)) return false;
-  }
-  return true;
+  cut_.end(done);
+  moving_.tell();
+  evictor_.wake();
 }
 
 }  // namespace farheap::pager

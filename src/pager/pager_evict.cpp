@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,67 +19,39 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr int kLooks = 400;              // some tens of microseconds
-constexpr unsigned kTakenInPassing = 4;  // more than one, for the times when the evictor is awake
-// Each round takes this part of the reserve (under 64 pages, none) while nothing is read ahead: a sweep comes in
-// bursts.
-constexpr std::uint64_t kReserveDecay = 64;
-constexpr std::uint32_t kSmallPiece = 16;      // pages; more are a sweep's
-constexpr std::uint64_t kForeseenPercent = 2;  // of memory is on probation where all victims are foreseen
+constexpr unsigned kTakenInPassing = 4;    // more than one, for the times when the evictor is awake
+constexpr std::uint32_t kSmallPiece = 16;  // pages; more are a sweep's
+
+// Whether the backing has just these bytes for the page, as far as that is seen at once. For pages of which no hash was
+// kept: to read what rests, which is cold, takes longer than a hash of what just came. Requires: it is not being
+// written.
+bool rests_as(Backing& backing, PageNumber page, const std::byte* bytes) {
+  const std::byte* const there = backing.at_rest({page, 1});
+  return there != nullptr && std::memcmp(there, bytes, base::kPageBytes) == 0;
+}
+
 }  // namespace
-
-std::uint64_t Pager::reserve_pages() const {
-  return std::min(reserve_, std::clamp<std::uint64_t>(limit_ / 256, 32, kMostReserve));
-}
-
-void Pager::raise_reserve() { reserve_ = std::min(reserve_pages() * 5 / 4, kMostReserve); }
-
-// Probation asks whether a page is in use. Of one that is foreseen to be needed last there is nothing to ask: the more
-// victims are such, the less memory is given to it.
-std::uint64_t Pager::probation_target() const {
-  const std::uint64_t most = probation_share_.percent();
-  const std::uint64_t least = std::min<std::uint64_t>(most, kForeseenPercent);
-  return limit_ * (most * 100 - (most - least) * policy_.foreseen_percent()) / 10'000;
-}
-
-void Pager::refresh_limit() {
-  limit_ = std::max<std::uint64_t>(budget_.page_limit(resident_, announced_ + 2 * reserve_pages()), 64);
-}
-
-void Pager::lock_awake(base::Mutex& mutex) {
-  for (int i = 0; i < kLooks; ++i) {
-    if (mutex.try_lock()) return;
-    __builtin_ia32_pause();
-  }
-  mutex.lock();
-}
 
 void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   since_break += pages;
-  if (since_break < kPagesUnderLock && faults_at_the_door_.load(std::memory_order_relaxed) == 0) return;
+  if (since_break < kPagesUnderLock && !door_.is_wanted()) return;
   since_break = 0;
-  if (waiting_for_room_ != 0) freed_.notify_all();
+  if (room_.waiting() != 0) freed_.notify_all();
   mutex_.unlock();
-  wait_for_faults();
+  door_.wait();
   lock_awake(mutex_);
-}
-
-void Pager::wake_evictor() {
-  if (evictor_waits_) work_.notify_one();
 }
 
 void Pager::wait_for_eviction_work(int at_most_ms) {
   Lock lock(mutex_);
-  if (stuck_rounds_ != 0) {  // not to be woken: only time helps
+  if (room_.is_stuck()) {  // not to be woken: only time helps
     lock.unlock();
     base::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
     return;
   }
-  if (resident_ + reserve_pages() + announced_ > limit_) return;
-  if (!quiet_.empty() && !frozen_ && !eviction_paused_) return;
-  evictor_waits_ = true;
-  work_.wait_for(mutex_, std::chrono::milliseconds(at_most_ms));
-  evictor_waits_ = false;
+  if (room_.lacks_announced()) return;
+  if (!flush_list_.quiet().empty() && moving_.may_evict()) return;
+  evictor_.sleep(mutex_, std::chrono::milliseconds(at_most_ms));
 }
 
 Pager::Evicted Pager::evict_once() {
@@ -86,61 +59,58 @@ Pager::Evicted Pager::evict_once() {
   Lock leaving_view(leaving_view_, std::adopt_lock);
   lock_awake(mutex_);
   Lock lock(mutex_, std::adopt_lock);
-  refresh_limit();
-  if (frozen_ || eviction_paused_) return Evicted::kIdle;
-  if (!quiet_.empty()) {
+  room_.refresh();
+  if (!moving_.may_evict()) return Evicted::kIdle;
+  if (!flush_list_.quiet().empty()) {
     guard_quiet();
-    if (frozen_ || eviction_paused_) return Evicted::kIdle;
+    if (!moving_.may_evict()) return Evicted::kIdle;
   }
-  const std::uint64_t high = limit_ - std::min(limit_, reserve_pages() + announced_);
-  const std::uint64_t staying = resident_ - leaving_;
-  if (staying <= high) {
-    stuck_rounds_ = 0;
-    if (limit_ > resident_) room_.notify_all(), freed_.notify_all();
+  const std::uint64_t excess = std::min(room_.excess(), kBatchPages);
+  if (excess == 0) {
+    room_.note_round(true);
+    if (room_.free() != 0) moving_.tell(), freed_.notify_all();
     leaving_view.unlock();
     if (options_.says_soon) offer_nothing();
     return Evicted::kIdle;
   }
-  const std::uint64_t low = high - std::min(high, reserve_pages());
-  const std::uint64_t excess = std::min(staying - low, kBatchPages);
-
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
-  const std::uint64_t wanted = std::min(probation_target() + excess, probation_.pages() + 2 * excess);
+  const std::uint64_t wanted =
+      std::min(probation_.target(room_.limit(), policy_.foreseen_percent()) + excess, probation_.pages() + 2 * excess);
   fill_probation(wanted);
   leaving_view.unlock();
-  if (frozen_ || eviction_paused_) return Evicted::kIdle;
+  if (!moving_.may_evict()) return Evicted::kIdle;
 
   Leaving& leaving = this_round_;
   leaving.clear();
   choose_leaving(excess, leaving.blocks);
-  stuck_rounds_ = leaving.blocks.empty() ? stuck_rounds_ + 1 : 0;
-  if (stuck_rounds_ != 0) {
+  room_.note_round(!leaving.blocks.empty());
+  if (room_.is_stuck()) {
     freed_.notify_all();
     return Evicted::kIdle;
   }
-  reserve_ = announced_ != 0 ? kMostReserve : reserve_ - reserve_ / kReserveDecay;
-  begin_io();
+  room_.lower_reserve();
+  moving_.begin();
   mutex_.unlock();
   examine(leaving);
   const Status written = leaving.writes.empty() ? Status{} : write_patiently(leaving.writes);
   if (written && !leaving.offers.empty()) backing_.offer(leaving.offers);
   lock_awake(mutex_);
-  refresh_limit();  // what was packed is beside the pages now
+  room_.refresh();  // what was packed is beside the pages now
   settle(leaving, written.has_value());
-  end_io();
-  room_.notify_all();
+  moving_.end();
+  moving_.tell();
   freed_.notify_all();
   if (written) {
-    if (store_is_full_ && !leaving.writes.empty()) {
-      store_is_full_ = false;
+    if (leaving.store_is_full && !leaving.writes.empty()) {
+      leaving.store_is_full = false;
       base::log(base::LogLevel::kError, "there is space again; the program goes on");
     }
     return Evicted::kWorked;
   }
   lock.unlock();
   if (written.error().code == ErrorCode::kNoSpace && options_.wait_when_full) {
-    if (!std::exchange(store_is_full_, true)) {
+    if (!std::exchange(leaving.store_is_full, true)) {
       counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
       base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
     }
@@ -152,11 +122,11 @@ Pager::Evicted Pager::evict_once() {
 
 // What the backing has near may be too much by now.
 void Pager::offer_nothing() {
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   backing_.offer({});
   lock_awake(mutex_);
-  end_io();
+  moving_.end();
 }
 
 void Pager::fill_probation(std::uint64_t wanted_pages) {
@@ -164,20 +134,20 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
   std::uint64_t tried = 0;
   const std::uint64_t all = policy_.pages();  // when each was tried once, the rest is refused by the kernel
   while (probation_.pages() < wanted_pages && tried < all) {
-    const BlockId id = policy_.take_victim(limit_);
+    const BlockId id = policy_.take_victim(room_.limit());
     if (id == 0) break;
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
     since_break += pages;
     take_out(id);
-    if (since_break >= kPagesUnderLock || faults_at_the_door_.load(std::memory_order_relaxed) != 0) {
+    if (since_break >= kPagesUnderLock || door_.is_wanted()) {
       since_break = 0;
       mutex_.unlock();
       leaving_view_.unlock();
-      wait_for_faults();
+      door_.wait();
       lock_awake(leaving_view_);
       lock_awake(mutex_);
-      if (frozen_ || eviction_paused_) break;
+      if (!moving_.may_evict()) break;
     }
   }
 }
@@ -193,7 +163,7 @@ void Pager::take_out(BlockId id) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kTakingOut);
     runs[count++] = run;
   });
-  begin_io();
+  moving_.begin();
   mutex_.unlock();
   View::Taken answers[kExtentPages];
   for (const PageRun& run : std::span(runs.data(), count)) {
@@ -204,7 +174,7 @@ void Pager::take_out(BlockId id) {
   for (const PageRun& run : std::span(runs.data(), count)) note_taken(id, run, answers + (run.first - first));
   if (block.wanted) view_.wake({first, block.count});
   block.wanted = false;
-  end_io();
+  moving_.end();
   if (block.pages != 0) {
     block.leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
   } else {
@@ -216,17 +186,18 @@ void Pager::take_out(BlockId id) {
 // told. Each page by itself is an interrupt on each processor that runs this process, which is waited for (13 of the
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
-  if (!evictor_waits_.load(std::memory_order_relaxed)) return;
+  if (!evictor_.sleeps()) return;
   if (!leaving_view_.try_lock()) return;
   const Lock turn(leaving_view_, std::adopt_lock);
-  Lock lock = lock_for_fault();
-  const std::uint64_t reserve = reserve_pages();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
+  const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
-    return evictor_waits_ && !frozen_ && !eviction_paused_ && resident_ + 2 * reserve > limit_ &&
-           probation_.pages() < probation_target() + 3 * reserve;
+    return evictor_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
+           probation_.pages() < probation_.target(room_.limit(), policy_.foreseen_percent()) + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
-    const BlockId id = policy_.take_victim(limit_);
+    const BlockId id = policy_.take_victim(room_.limit());
     if (id == 0) return;
     take_out(id);
   }
@@ -249,7 +220,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
         table_.set_state(page, PageState::kFresh);
         table_.tag(page) = 0;
         --block.pages;
-        --resident_;
+        room_.went(1);
         break;
       case View::Taken::kRefused: {
         // What the kernel holds on to becomes a block of its own, tried again only when it is old again.
@@ -272,7 +243,7 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
-    if (!may_leave(block, id)) {
+    if (!cut_.may_leave(block, id)) {
       staying.push_back(id);
       continue;
     }
@@ -284,7 +255,7 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     chosen.push_back(id);
   }
   for (const BlockId id : staying) probation_.push_newest(id);
-  leaving_ += sum;
+  room_.will_leave(sum);
 }
 
 // Sweeps bring large pieces, and come by again for such; what is done with does not come back.
@@ -333,7 +304,7 @@ void Pager::examine(Leaving& leaving) {
     }
     const bool has_hash = block.known.kind() == KnownContents::Kind::kHashes;
     if (has_hash) one.hash = hash_page(bytes);
-    if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(one.page, bytes)) {
+    if (has_hash ? block.known.is_stored(one.index, one.hash) : rests_as(backing_, one.page, bytes)) {
       is_clean();
       continue;
     }
@@ -350,7 +321,7 @@ void Pager::settle(Leaving& leaving, bool written) {
   view_.drop_staging(leaving.runs);
   lock_awake(mutex_);
   let_go(leaving);
-  leaving_ = 0;  // one evictor at a time
+  room_.none_leaves();  // one evictor at a time
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
     block.busy = block.wanted = false;
@@ -436,10 +407,10 @@ void Pager::let_go(Leaving& leaving) {
   std::uint64_t zero = 0;
   std::uint32_t since_break = 0;
   for (const auto& [run, from, back] : leaving.parts) {
-    resident_ -= run.count;
+    room_.went(run.count);
     if (back) continue;
     Block& block = table_.block(leaving.pages[from].block);
-    if (block.guessed) neighbours_.learn(table_.extent(run.first), false, run.count);
+    if (block.guessed) around_.guessed(table_.extent(run.first), false, run.count);
     for (std::uint32_t k = 0; k < run.count; ++k) {
       const auto& one = leaving.pages[from + k];
       Extent& extent = table_.extent(one.page);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The way in: from a fault to a page in view.
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,12 +10,6 @@
 namespace farheap::pager {
 
 namespace {
-
-constexpr int kLooksAtTheDoor = 400;       // some tens of microseconds: as long as one block's way out takes
-constexpr int kMostYields = 1000;          // a fault's thread that does not come for so long was put aside
-constexpr std::uint32_t kSurePages = 32;   // a window that large was earned by several hits in a row
-constexpr std::uint32_t kStuckRounds = 3;  // of the evictor, some milliseconds apart: what is pinned for a read ends
-constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 PageRun cut(PageRun run, PageRun within) {
   const PageNumber first = std::max(run.first, within.first);
@@ -31,50 +23,12 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) {
 
 }  // namespace
 
-void Pager::acquire_for_fault() const {
-  faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-  take_at_the_door();
-  faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void Pager::take_at_the_door() const {
-  for (int i = 0; i < kLooksAtTheDoor; ++i) {
-    if (mutex_.try_lock()) return;
-    __builtin_ia32_pause();
-  }
-  mutex_.lock();
-}
-
-// Not asleep on the mutex: whoever is woken with it may find his stack gone. And not always awake: a thread of a
-// real-time priority would keep those from the processor who have it.
-Pager::Still::Still(const Pager& pager) : lock_(pager.leaving_view_) {
-  constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
-  if (!lock_.try_lock()) {
-    pager.faults_at_the_door_.fetch_add(1, std::memory_order_relaxed);
-    for (int looks = 0; !lock_.try_lock(); ++looks) {
-      looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
-    }
-    pager.faults_at_the_door_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  [[maybe_unused]] volatile char stack[kStackInUse];
-  stack[0] = 0;  // what lies between is on the same two pages
-}
-
-void Pager::let_faults_through() {
-  mutex_.unlock();
-  wait_for_faults();
-  mutex_.lock();
-}
-
-void Pager::wait_for_faults() const {
-  for (int i = 0; i < kMostYields && faults_at_the_door_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
-}
-
 std::uint32_t Pager::fault(PageNumber page, bool write, std::byte* buffer) {
   count(counters_.faults);
-  Lock lock = lock_for_fault();
-  while (frozen_) room_.wait(mutex_);
-  learn(page);
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
+  moving_.wait_for_thaw(mutex_);
+  earlier_.learn(page);
   switch (table_.state(page)) {
     case PageState::kPresent:
       // It came while the fault was on its way to us; or the program dropped it behind our back, and it reads as zeros.
@@ -100,11 +54,12 @@ void Pager::mend(PageNumber page) {
 }
 
 Pager::Begun Pager::begin_fault(PageNumber page, bool write, Started& started) {
-  Lock lock = lock_for_fault();
-  learn(page);
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
+  earlier_.learn(page);
   const PageState state = table_.state(page);
-  if (frozen_ || state == PageState::kFresh) return Begun::kNotNow;
-  if (state == PageState::kStored && resident_ >= limit_) return Begun::kNotNow;
+  if (moving_.is_frozen() || state == PageState::kFresh) return Begun::kNotNow;
+  if (state == PageState::kStored && room_.free() == 0) return Begun::kNotNow;
   count(counters_.faults);
   switch (state) {
     case PageState::kPresent: mend(page); return Begun::kDone;
@@ -123,7 +78,7 @@ void Pager::note_stall(PageNumber page, Clock::time_point since) {
 }
 
 void Pager::note_away(std::atomic<std::uint8_t>* away) {
-  const Still still(*this);
+  const Still still(door_, leaving_view_);
   Lock lock(mutex_);
   table_.note_away(away);
 }
@@ -135,9 +90,10 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   Started started;
   bool begun = false;
   {
-    Lock lock = lock_for_fault();
+    door_.lock(mutex_);
+    Lock lock(mutex_, std::adopt_lock);
     const PageState state = table_.state(page);
-    if (frozen_ || !is_away(state)) return;  // it came meanwhile, or is about to
+    if (moving_.is_frozen() || !is_away(state)) return;  // it came meanwhile, or is about to
     count(counters_.faults);
     count(counters_.guard_fetches);
     if (state != PageState::kStored) {
@@ -154,39 +110,12 @@ void Pager::fetch(PageNumber page, bool write, std::byte* buffer) {
   note_stall(page, since);
 }
 
-// What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
-// memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
-Streams::Advice Pager::notice(PageNumber page) {
-  auto advice = streams_.touched(page);
-  const Loops::Touched loop = loops_.touched(page, advice.sequential);
-  for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {
-    if (table_.find(at) != nullptr) policy_.touched(at, limit_);  // what lay in memory was passed unseen
-    const PageNumber behind = loop.way_back ? at + kBehind : at - std::min(at, kBehind);
-    if (behind >= loop.first && behind < loop.end) policy_.passed(behind);
-  }
-  Extent& extent = table_.extent(page);
-  if (!advice.sequential && loop.way != Loops::Way::kNone) {
-    advice = streams_.presume(loop.way == Loops::Way::kBackward, kSurePages * 2);
-  } else if (!advice.sequential && extent.period != 0 && (1u << extent.swept_order) >= kSurePages) {
-    --extent.swept_order;  // twice in vain, and it is not presumed any more
-    const bool below = page > 0 && table_.state(page - 1) == PageState::kPresent;
-    const bool above = table_.state(page + 1) == PageState::kPresent;
-    advice = streams_.presume(above && !below, kSurePages * 2);
-  }
-  if (advice.sequential && advice.pages >= kSurePages) {
-    policy_.swept(page, limit_);
-  } else {
-    policy_.touched(page, limit_);
-  }
-  return advice;
-}
-
 // Whoever fills it wakes who waits. If a stream has caught up with its read-ahead, ask for more.
 void Pager::caught_up_with_read_ahead(PageNumber page) {
   count(counters_.faults_waited);
   heat(page, base::Heat::kWaited);
-  const auto advice = notice(page);
-  if (advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+  const auto advice = read_ahead_.notice(page);
+  if (advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
 }
 
 // Its turn comes in a moment: then the touch is tried again.
@@ -202,23 +131,23 @@ void Pager::touched_in_probation(PageNumber page) {
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
   const bool guessed = table_.block(id).guessed;
-  const auto advice = notice(page);
+  const auto advice = read_ahead_.notice(page);
   if (!marker && !guessed && !advice.sequential) {
-    probation_share_.touched(true, probation_.pages() + leaving_, table_.stored_pages());
+    probation_.touched(true, room_.leaving(), table_.stored_pages());
   }
   if (table_.state(page) == PageState::kWriting) {
-    if (guessed) neighbours_.learn(table_.extent(page), true, 1);
+    if (guessed) around_.guessed(table_.extent(page), true, 1);
     rescue(id, advice.sequential);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
-    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : sure_pages(table_.extent(page)));
+    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : around_.sure_pages(table_.extent(page)));
     PageRun window = fetch_window(page, pages, advice.backward);
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
-    if (guessed) neighbours_.learn(table_.extent(page), true, table_.block(part).pages);
+    if (guessed) around_.guessed(table_.extent(page), true, table_.block(part).pages);
     rescue(part, advice.sequential);
   }
-  if (marker && advice.sequential) plan_read_ahead(page + 1, advice.pages, advice.backward);
+  if (marker && advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
 }
 
 // The pages of the block, in probation, that are inside the window around `page`: as a block of their own, unless they
@@ -249,7 +178,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   if (block.queue == Queue::kProbation) probation_.remove(id);
   table_.for_each_run(block.first, end, PageState::kProbation, id, [&](PageRun run) {
     mutex_.assume_held();
-    by_guard(run, [&](PageRun part, View::Guard guard) {
+    changes_.by_guard(run, [&](PageRun part, View::Guard guard) {
       if (guard == View::Guard::kOff) return view_.put_back(part);
       view_.copy_back(part, guard);
       view_.drop_staging({&part, 1});
@@ -259,36 +188,34 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   table_.for_each_run(block.first, end, PageState::kWriting, id, [&](PageRun run) {
     mutex_.assume_held();
     // The writer still reads the staging place: for a while there are two copies.
-    by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
-    resident_ += run.count;
+    changes_.by_guard(run, [&](PageRun part, View::Guard guard) { view_.copy_back(part, guard); });
+    room_.came(run.count);
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, by_sweep);
-  room_.notify_all();
-  if (resident_ + reserve_pages() > limit_) wake_evictor();
+  moving_.tell();
+  if (room_.lacks_reserve()) evictor_.wake();
 }
 
 std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
-  const auto room = [&]() FARHEAP_REQUIRES(mutex_) { return resident_ < limit_ ? limit_ - resident_ : 0; };
-  if (room() == 0) {
+  if (room_.free() == 0) {
     const auto since = Clock::now();
-    ++waiting_for_room_;
-    raise_reserve();
-    while (room() == 0) {
-      wake_evictor();
+    room_.begin_wait();
+    while (room_.free() == 0) {
+      evictor_.wake();
       freed_.wait_for(mutex_, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
-      if (eviction_paused_) break;  // a thread that forks may need this page to go on
-      if (stuck_rounds_ >= kStuckRounds && leaving_ == 0 && !committing_) break;
+      if (moving_.is_eviction_paused()) break;  // a thread that forks may need this page to go on
+      if (room_.is_hopeless() && !cut_.is_under_way()) break;
     }
-    --waiting_for_room_;
+    room_.end_wait();
     const auto waited = Clock::now() - since;
     count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
-  if (resident_ + reserve_pages() > limit_) wake_evictor();
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room(), 1, wanted));
+  if (room_.lacks_reserve()) evictor_.wake();
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room_.free(), 1, wanted));
 }
 
 PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward) const {
@@ -305,31 +232,6 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
-PageRun Pager::before_the_loops_end(PageNumber page, PageRun window, bool backward) const {
-  const PageNumber first = backward ? std::max(window.first, loops_.first_of(page)) : window.first;
-  const PageNumber end = backward ? window.first + window.count : loops_.end_of(page + 1, window.first + window.count);
-  return {first, static_cast<std::uint32_t>(end - first)};
-}
-
-// A stream fetches its window; what misses where sweeps went through, a piece of one; anything else what Neighbours
-// advises.
-std::uint32_t Pager::pages_to_fetch(PageNumber page, const Streams::Advice& advice) {
-  Extent& extent = table_.extent(page);
-  if (advice.sequential && advice.pages >= kSurePages) {
-    extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
-  } else if (!advice.sequential) {
-    extent.swept_order /= 2;
-  }
-  const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
-  return std::min(std::max(around, sure_pages(extent)), options_.block_max_pages);
-}
-
-// What is fetched around a page without being a guess.
-std::uint32_t Pager::sure_pages(const Extent& extent) const {
-  const std::uint32_t hinted = extent.hint == HintKind::kStream ? 64u : 1u;
-  return std::max({1u << extent.swept_order, hinted, options_.block_min_pages});
-}
-
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
 bool Pager::keep_hashes(Extent& extent, bool write) {
   if (write || changes_.tracked()) return false;
@@ -341,20 +243,21 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   count(near ? counters_.faults_probation : counters_.faults_store);
   if (near) count(counters_.faults_packed);
   heat(page, near ? base::Heat::kProbation : base::Heat::kStore);
-  const auto advice = notice(page);
+  const auto advice = read_ahead_.notice(page);
   if (!advice.sequential && !near) {
-    probation_share_.touched(false, probation_.pages() + leaving_, table_.stored_pages());
+    probation_.touched(false, room_.leaving(), table_.stored_pages());
   }
   // Neighbours of what is near cost as much when they are wanted.
   const std::uint32_t wanted =
-      near && !advice.sequential ? sure_pages(table_.extent(page)) : pages_to_fetch(page, advice);
-  const std::uint32_t granted = wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(limit_ / 16, 1)));
-  if (frozen_ || table_.state(page) != PageState::kStored) {
+      near && !advice.sequential ? around_.sure_pages(table_.extent(page)) : around_.pages(table_.extent(page), advice);
+  const std::uint32_t granted =
+      wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(room_.limit() / 16, 1)));
+  if (moving_.is_frozen() || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return false;
   }
   PageRun window = fetch_window(page, granted, advice.backward);
-  if (advice.sequential) window = before_the_loops_end(page, window, advice.backward);
+  if (advice.sequential) window = read_ahead_.before_the_loops_end(page, window, advice.backward);
   if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
     const PageNumber first = page / granted * granted;
     window = fetch_window(first, granted, false);
@@ -367,7 +270,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   if (advice.sequential) {
     incoming.add(run, Incoming::As::kAskedFor);
   } else {
-    const std::uint32_t least = sure_pages(table_.extent(page));
+    const std::uint32_t least = around_.sure_pages(table_.extent(page));
     const PageRun sure =
         table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
     const PageRun guessed = window.count <= Neighbours::kMostPages ? window : run;
@@ -387,13 +290,13 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     stays &= rest.stays;
   }
   begin_incoming(incoming);
-  started.ghost = policy_.is_ghost(table_.tag(page), limit_);
+  started.ghost = policy_.is_ghost(table_.tag(page), room_.limit());
   started.sequential = advice.sequential;
   started.page = page;
   if (advice.sequential) {
-    plan_read_ahead(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
+    read_ahead_.plan(advice.backward ? run.first : run.first + run.count, advice.pages, advice.backward);
   } else {
-    streams_.continues_at(run.first + run.count);
+    read_ahead_.continues_at(run.first + run.count);
   }
   started.hash = stays && keep_hashes(table_.extent(page), write && incoming.pages() == 1);
   return true;
@@ -411,7 +314,8 @@ std::uint32_t Pager::finish_fault(const Started& started, const std::byte* arriv
     count(counters_.bytes_read, read);
     heat(started.page, base::Heat::kBytesRead, read);
   }
-  Lock lock = lock_for_fault();
+  door_.lock(mutex_);
+  Lock lock(mutex_, std::adopt_lock);
   if (status) {
     finish_incoming(incoming, started.ghost, started.sequential);
     return incoming.pages();

@@ -10,8 +10,8 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr std::uint32_t kFreshPages = 16;  // a first touch populates 64 KiB, more when the next one follows
-constexpr std::uint32_t kSweepPages = 32;  // a window that large was earned by several hits in a row
+constexpr std::uint32_t kMostExpected = 128;  // of what is larger not all may be touched
+constexpr std::uint32_t kFreshPages = 16;     // a first touch populates 64 KiB, more when the next one follows
 
 // Zeros to copy from: never written, so the kernel backs it with its one zero page.
 alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
@@ -21,25 +21,26 @@ alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
-  const auto advice = fresh_streams_.touched(page);
-  if (advice.sequential && advice.pages >= kSweepPages) policy_.swept(page, limit_);
-  const std::uint32_t most = std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(limit_ / 64, 1));
+  const auto advice = around_.touched_fresh(page);
+  if (advice.sequential && advice.pages >= Streams::kSweepPages) policy_.swept(page, room_.limit());
+  const std::uint32_t most =
+      std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
   const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
   const std::uint32_t granted = wait_for_room(std::max(wanted, 1u));
-  if (frozen_ || table_.state(page) != PageState::kFresh) {  // while we waited
+  if (moving_.is_frozen() || table_.state(page) != PageState::kFresh) {  // while we waited
     view_.wake({page, 1});
     return;
   }
   const PageRun run = table_.run_around(page, PageState::kFresh, fetch_window(page, granted, advice.backward));
-  fresh_streams_.continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
+  around_.fresh_continues_at(advice.backward ? (run.first > 0 ? run.first - 1 : 0) : run.first + run.count);
   const BlockId id = table_.new_block(run.first, run.count);
   begin_filling(run, id);
   // They will be written, most likely; and what stays zero is never stored.
-  if (!writes_forbidden_) changes_.note_changed(run);
-  const View::Guard guard = guard_of(run.first);
+  if (!cut_.are_writes_forbidden()) changes_.note_changed(run);
+  const View::Guard guard = changes_.guard_of(run.first);
   mutex_.unlock();
   view_.put_in(run, g_zeros, guard);
-  acquire_for_fault();
+  door_.lock(mutex_);
   finish_filling(run, id, false, false);
 }
 
@@ -61,10 +62,10 @@ void Pager::expect(PageNumber first, PageNumber end) {
 // A piece that was given back and is handed out again is small enough to be filled at once by who wants it: that is a
 // fault less, and it waits for nobody.
 void Pager::expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) {
-  while (frozen_) room_.wait(mutex_);
-  learn(part.first);
-  if (extent.first + extent.count > table_.capacity_pages() || writes_forbidden_) return;
-  if (resident_ < options_.pages_before_huge || resident_ + extent.count > limit_ / 2) return;
+  moving_.wait_for_thaw(mutex_);
+  earlier_.learn(part.first);
+  if (extent.first + extent.count > table_.capacity_pages() || cut_.are_writes_forbidden()) return;
+  if (room_.resident() < options_.pages_before_huge || room_.resident() + extent.count > room_.limit() / 2) return;
   const auto is_fresh = [&](PageRun run) {
     return table_.state(run.first) == PageState::kFresh &&
            table_.run_around(run.first, PageState::kFresh, run).count == run.count;

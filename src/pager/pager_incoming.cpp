@@ -13,20 +13,20 @@ void Pager::begin_filling(PageRun run, BlockId id) {
     table_.set_state(run.first + i, PageState::kFilling);
     table_.tag(run.first + i) = id;
   }
-  resident_ += run.count;
-  begin_io();
+  room_.came(run.count);
+  moving_.begin();
 }
 
 void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   policy_.entered(id, ghost, stream);
-  end_io();
+  moving_.end();
 }
 
 void Pager::finish_on_probation(PageRun run, BlockId id) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kProbation);
   probation_.push_newest(id);
-  end_io();
+  moving_.end();
   view_.wake(run);  // who touched them while they were on their way tries again, and is noticed
 }
 
@@ -35,10 +35,10 @@ void Pager::undo_filling(PageRun run, BlockId id) {
     table_.set_state(run.first + i, PageState::kStored);
     table_.tag(run.first + i) = 0;
   }
-  resident_ -= run.count;
+  room_.went(run.count);
   table_.free_block(id);
   freed_.notify_all();
-  end_io();
+  moving_.end();
   view_.wake(run);
 }
 

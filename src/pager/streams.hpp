@@ -20,7 +20,8 @@ namespace farheap::pager {
 class Streams {
  public:
   static constexpr std::uint32_t kFirstPages = 4;
-  static constexpr std::uint32_t kSlackPages = 2;  // a stream may skip this many pages
+  static constexpr std::uint32_t kSweepPages = 32;  // a window that large was earned by several hits in a row
+  static constexpr std::uint32_t kSlackPages = 2;   // a stream may skip this many pages
 
   struct Advice {
     bool sequential = false;

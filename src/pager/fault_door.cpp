@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/fault_door.hpp"
+
+#include <sched.h>
+
+#include <chrono>
+
+#include "base/clock.hpp"
+#include "base/units.hpp"
+
+namespace farheap::pager {
+
+namespace {
+
+constexpr int kLooks = 400;        // some tens of microseconds: as long as one block's way out takes
+constexpr int kMostYields = 1000;  // a fault's thread that does not come for so long was put aside
+
+}  // namespace
+
+void lock_awake(base::Mutex& mutex) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (mutex.try_lock()) return;
+    __builtin_ia32_pause();
+  }
+  mutex.lock();
+}
+
+void FaultDoor::lock(base::Mutex& mutex) {
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  lock_awake(mutex);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Not always awake either: a thread of a real-time priority would keep those from the processor who have it.
+void FaultDoor::lock_unwoken(base::Mutex& mutex) {
+  if (mutex.try_lock()) return;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  for (int looks = 0; !mutex.try_lock(); ++looks) {
+    looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
+  }
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void FaultDoor::wait() const {
+  for (int i = 0; i < kMostYields && is_wanted(); ++i) sched_yield();
+}
+
+void FaultDoor::let_through(base::Mutex& mutex) const {
+  mutex.unlock();
+  wait();
+  mutex.lock();
+}
+
+Still::Still(FaultDoor& door, base::Mutex& leaving_view) : lock_(leaving_view) {
+  constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
+  door.lock_unwoken(lock_);
+  [[maybe_unused]] volatile char stack[kStackInUse];
+  stack[0] = 0;  // what lies between is on the same two pages
+}
+
+}  // namespace farheap::pager

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A fault is never kept waiting for long: others let go of the pager's mutexes when one wants in, and stay away until
+// it has been there. (A mutex alone is not fair: whoever lets go is the first to take it again.)
+//
+// Thread-safety: any thread. In a forked child, where the threads that waited are not: construct it anew.
+#pragma once
+
+#include <atomic>
+
+#include "base/mutex.hpp"
+
+namespace farheap::pager {
+
+class FaultDoor {
+ public:
+  FaultDoor() = default;
+  FaultDoor(const FaultDoor&) = delete;
+  FaultDoor& operator=(const FaultDoor&) = delete;
+
+  // For a fault. Not asleep as long as one block's way out takes.
+  void lock(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
+  // For a thread of the program, never asleep on the mutex: whoever is woken with it may find his stack gone.
+  void lock_unwoken(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
+
+  [[nodiscard]] unsigned waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_wanted() const { return waiting() != 0; }
+  // Until nobody is at the door, but not for long: a fault's thread may have been put aside. The caller has let go of
+  // what they want.
+  void wait() const;
+  // Lets go of the mutex meanwhile.
+  void let_through(base::Mutex& mutex) const FARHEAP_REQUIRES(mutex);
+
+ private:
+  std::atomic<unsigned> waiting_ = 0;
+};
+
+// The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
+// would have to wake it, a system call and an interrupt to another processor.
+void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
+
+// What a thread of the program holds while it is in the pager, beside the mutex: nothing leaves the view. Its stack may
+// lie in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
+// be brought.
+class FARHEAP_SCOPED_CAPABILITY Still {
+ public:
+  Still(FaultDoor& door, base::Mutex& leaving_view) FARHEAP_ACQUIRE(leaving_view);
+  ~Still() FARHEAP_RELEASE() { lock_.unlock(); }
+  Still(const Still&) = delete;
+  Still& operator=(const Still&) = delete;
+
+ private:
+  base::Mutex& lock_;
+};
+
+}  // namespace farheap::pager

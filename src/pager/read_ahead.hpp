@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What will be touched soon, told from what was: streams that were noticed, loops that said that they come, WILL_NEED
+// hints. It decides which pages are read ahead, and holds the requests until a reader takes them. It moves no page.
+//
+// Thread-safety: none of its own; the pager's mutex guards it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+
+#include "base/condition.hpp"
+#include "pager/earlier.hpp"
+#include "pager/loops.hpp"
+#include "pager/page_table.hpp"
+#include "pager/policy.hpp"
+#include "pager/room.hpp"
+#include "pager/sleeper.hpp"
+#include "pager/streams.hpp"
+
+namespace farheap::pager {
+
+struct ReadAheadOptions {
+  std::uint64_t pages = 0;  // how far ahead of a stream; 0: never
+  std::uint32_t block_max_pages = 0;
+  std::uint32_t readers = 1;
+};
+
+class ReadAhead {
+ public:
+  struct Request {
+    PageRun run;
+    bool stream = false;    // hold one page out of view as a marker
+    bool backward = false;  // ... the last one instead of the first
+    bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
+  };
+
+  // All of them must outlive it. The evictor is woken to make room for what is asked for.
+  ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Sleeper& evictor, ReadAheadOptions options);
+
+  // A page was touched that was not in view. Tells the policy, too.
+  [[nodiscard]] Streams::Advice notice(PageNumber page);
+  // A stream was noticed; `from` is the next page it will touch that was not fetched at once.
+  void plan(PageNumber from, std::uint32_t pages, bool backward);
+  // What was touched last is no stream: it goes on at `page`, if it is one after all.
+  void continues_at(PageNumber page) { streams_.continues_at(page); }
+  // A loop will come by: what it begins with is on its way before it is touched, and what leaves meanwhile is what it
+  // needs last.
+  void loop_begins(PageNumber first, PageNumber end, bool backward);
+  // The part of a stream's window around `page` that its loop will still touch.
+  [[nodiscard]] PageRun before_the_loops_end(PageNumber page, PageRun window, bool backward) const;
+
+  // The oldest request is given up where there are many: it is no longer ahead of anything.
+  void request(const Request& wanted);
+  [[nodiscard]] std::size_t requests() const { return requests_.size(); }
+  // There is a request, and one more reader is of use.
+  [[nodiscard]] bool has_work() const { return !requests_.empty() && reading_ < useful_readers(); }
+  template <class Predicate>
+  void wait(base::Mutex& mutex, base::Clock::duration at_most, Predicate is_so) FARHEAP_REQUIRES(mutex) {
+    there_.wait_for(mutex, at_most, is_so);
+  }
+  // Its pages stay announced to Room. Requires: has_work(). end() when it is carried out.
+  [[nodiscard]] Request begin();
+  void end() { --reading_; }
+  // How long so many pages took: to read, and to put into view.
+  void learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing);
+
+  // In a forked child: the readers are not there.
+  void forget_requests();
+
+ private:
+  [[nodiscard]] std::uint64_t stream_window() const;
+  [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
+  void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap);
+  // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
+  // one only takes the processor from the first, and from who makes room.
+  [[nodiscard]] std::uint32_t useful_readers() const { return reading_ns_ > showing_ns_ ? options_.readers : 1; }
+
+  PageTable& table_;
+  Earlier& earlier_;
+  Policy& policy_;
+  Room& room_;
+  Sleeper& evictor_;
+  const ReadAheadOptions options_;
+  Streams streams_;
+  Loops loops_;
+  std::deque<Request> requests_;
+  base::Condition there_;
+  std::uint32_t reading_ = 0;                     // readers that are at work
+  std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page, lately
+};
+
+}  // namespace farheap::pager

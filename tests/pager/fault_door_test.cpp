@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/fault_door.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace farheap::pager {
+namespace {
+
+class FaultDoorTest : public ::testing::Test {
+ protected:
+  void until_wanted() const {
+    while (!door_.is_wanted()) std::this_thread::yield();
+  }
+  FaultDoor door_;
+  base::Mutex mutex_;
+};
+
+TEST_F(FaultDoorTest, AFaultThatFindsTheMutexFreeHasNotWaited) {
+  door_.lock(mutex_);
+  EXPECT_FALSE(door_.is_wanted());
+  mutex_.unlock();
+}
+
+// With the mutex it is no longer at the door, and only then: who saw it there and does not any more comes after it.
+TEST_F(FaultDoorTest, WhoComesBackWhenNobodyIsAtTheDoorComesAfterTheFault) {
+  for (int round = 0; round < 200; ++round) {
+    bool was_there = false;
+    mutex_.lock();
+    std::thread fault([&] {
+      door_.lock(mutex_);
+      was_there = true;
+      mutex_.unlock();
+    });
+    until_wanted();
+    while (door_.is_wanted()) door_.let_through(mutex_);
+    EXPECT_TRUE(was_there);
+    mutex_.unlock();
+    fault.join();
+  }
+}
+
+TEST_F(FaultDoorTest, AFaultThatDoesNotComeIsNotWaitedForForEver) {
+  mutex_.lock();
+  std::thread fault([&] {
+    door_.lock(mutex_);
+    mutex_.unlock();
+  });
+  until_wanted();
+  door_.wait();  // in vain: it waits for what this thread has
+  EXPECT_EQ(door_.waiting(), 1u);
+  mutex_.unlock();
+  fault.join();
+  EXPECT_FALSE(door_.is_wanted());
+}
+
+TEST_F(FaultDoorTest, AThreadOfTheProgramIsLetThroughLikeAFault) {
+  bool was_there = false;
+  mutex_.lock();
+  std::thread program([&] {
+    const Still still(door_, mutex_);
+    was_there = true;
+  });
+  until_wanted();
+  while (door_.is_wanted()) door_.let_through(mutex_);
+  EXPECT_TRUE(was_there);
+  mutex_.unlock();
+  program.join();
+}
+
+TEST_F(FaultDoorTest, AllWhoWaitAreCounted) {
+  mutex_.lock();
+  std::thread faults[3];
+  for (std::thread& fault : faults) {
+    fault = std::thread([&] {
+      door_.lock(mutex_);
+      mutex_.unlock();
+    });
+  }
+  while (door_.waiting() != 3) std::this_thread::yield();
+  mutex_.unlock();
+  for (std::thread& fault : faults) fault.join();
+  EXPECT_EQ(door_.waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace farheap::pager

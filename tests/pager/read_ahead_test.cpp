@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/read_ahead.hpp"
+
+#include <gtest/gtest.h>
+
+namespace farheap::pager {
+namespace {
+
+using std::chrono::microseconds;
+
+class Plenty final : public Budget {
+ public:
+  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return 1 << 20; }
+};
+
+class Nothing final : public Backing {
+ public:
+  Status read(std::span<const Read>) override { return {}; }
+  Status write(std::span<const Write>) override { return {}; }
+  void forget(PageRun) override {}
+};
+
+class ReadAheadTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kPages = 1 << 16;
+  void store(PageRun run) {
+    for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kStored);
+  }
+
+  Plenty budget_;
+  Nothing backing_;
+  PageTable table_ = PageTable::make(kPages).value();
+  std::function<void(const Error&)> lost_;
+  Earlier earlier_{table_, backing_, lost_, false};
+  Policy policy_{PolicyKind::kPeriod, table_};
+  Room room_{budget_};
+  Sleeper evictor_;
+  ReadAhead read_ahead_{table_, earlier_, policy_,
+                        room_,  evictor_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
+};
+
+TEST_F(ReadAheadTest, WhatIsAskedForIsAnnouncedUntilItIsNoMore) {
+  read_ahead_.request({{100, 30}});
+  read_ahead_.request({{200, 20}});
+  EXPECT_EQ(room_.announced(), 50u);
+  const ReadAhead::Request first = read_ahead_.begin();
+  EXPECT_EQ(first.run.first, 100u);   // in their order
+  EXPECT_EQ(room_.announced(), 50u);  // it is not there yet
+  read_ahead_.end();
+}
+
+TEST_F(ReadAheadTest, WhatIsGivenUpForNewerOnesIsNotAnnouncedAnyMore) {
+  for (PageNumber i = 0; i < 1000; ++i) read_ahead_.request({{i * 10, 10}});
+  EXPECT_LT(read_ahead_.requests(), 1000u);
+  EXPECT_EQ(room_.announced(), read_ahead_.requests() * 10);
+  const PageNumber oldest = 1000 - read_ahead_.requests();
+  EXPECT_EQ(read_ahead_.begin().run.first, oldest * 10);
+}
+
+TEST_F(ReadAheadTest, ASecondReaderIsOfUseWhereReadingTakesLongerThanShowing) {
+  read_ahead_.request({{0, 10}});
+  read_ahead_.request({{10, 10}});
+  (void)read_ahead_.begin();
+  EXPECT_FALSE(read_ahead_.has_work());
+  read_ahead_.learn(10, microseconds(900), microseconds(100));
+  EXPECT_TRUE(read_ahead_.has_work());
+  read_ahead_.learn(10, microseconds(0), microseconds(10'000));
+  EXPECT_FALSE(read_ahead_.has_work());
+  read_ahead_.end();
+  EXPECT_TRUE(read_ahead_.has_work());
+}
+
+TEST_F(ReadAheadTest, AStreamsWindowIsWhatIsStoredAndNotAskedForYet) {
+  store({1000, 600});
+  for (PageNumber page = 996; page < 1000; ++page) (void)read_ahead_.notice(page);
+  read_ahead_.plan(1000, 100, false);
+  ASSERT_EQ(read_ahead_.requests(), 1u);
+  const ReadAhead::Request first = read_ahead_.begin();
+  EXPECT_EQ(first.run.first, 1000u);
+  EXPECT_EQ(first.run.count, 100u);
+  EXPECT_TRUE(first.stream);
+  read_ahead_.end();
+  read_ahead_.request(first);  // asked for, and not carried out
+  read_ahead_.plan(1000, 100, false);
+  ASSERT_EQ(read_ahead_.requests(), 2u);
+  (void)read_ahead_.begin();
+  read_ahead_.end();
+  EXPECT_EQ(read_ahead_.begin().run.first, 1100u);
+}
+
+TEST_F(ReadAheadTest, NothingIsPlannedBeyondTheLoop) {
+  store({1000, 600});
+  read_ahead_.loop_begins(1000, 1050, false);
+  ASSERT_EQ(read_ahead_.requests(), 1u);
+  const ReadAhead::Request only = read_ahead_.begin();
+  EXPECT_EQ(only.run.first, 1000u);
+  EXPECT_EQ(only.run.count, 50u);
+}
+
+TEST_F(ReadAheadTest, AForkedChildHasNoReadersAndNoRequests) {
+  read_ahead_.request({{0, 10}});
+  read_ahead_.request({{10, 10}});
+  (void)read_ahead_.begin();
+  room_.forget_threads();
+  read_ahead_.forget_requests();
+  EXPECT_FALSE(read_ahead_.has_work());
+  read_ahead_.request({{20, 10}});
+  EXPECT_TRUE(read_ahead_.has_work());  // nobody is at work
+  EXPECT_EQ(room_.announced(), 10u);
+}
+
+}  // namespace
+}  // namespace farheap::pager
