@@ -61,6 +61,11 @@ def subjects(build, library):
 
 
 def measure(program, kernel, threads, library, extra, seed):
+    return measure_checked(program, kernel, threads, library, extra, seed)[0]
+
+
+def measure_checked(program, kernel, threads, library, extra, seed):
+    """The figure, and how many objects were checked when they were freed."""
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     environment.update(extra)
     if library:
@@ -73,7 +78,7 @@ def measure(program, kernel, threads, library, extra, seed):
     value, checked = done.stdout.split()
     if int(checked) == 0:
         sys.exit(f"alloc: {kernel} with {library or 'glibc'} checked no object")
-    return float(value)
+    return float(value), int(checked)
 
 
 def show_progress(text):

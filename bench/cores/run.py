@@ -11,7 +11,8 @@ lookup  random look-ups at --level per cent of --size, with the store on tmpfs a
 swap    the look-ups of the disk under kernel swap with the same memory (needs root)
 bare    the pager without policy and store of ./dev bench faults, with the same memory and the same share of it
 triad   a = b + s * c over --triad-size, at --triad-level per cent, store on tmpfs: bytes in and out a second
-malloc  ns for a remote free, and for an allocate-and-free pair, at --malloc-threads
+malloc  ns for a remote free, and for an allocate-and-free pair, at --malloc-threads; page faults and context switches,
+        those of the start included, for each object
 limits  once, not timed: what the threads of the look-ups use and wait for, for each miss
 
 Every figure is a median over the rounds, with the least and the greatest; all take turns within a round. Look-ups and
@@ -22,6 +23,7 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import sys
 import time
 
@@ -44,7 +46,8 @@ UNITS = {"misses_per_second": "misses/s", "touches_per_second": "touches/s", "by
          "over_bare": "ratio", "over_swap": "ratio", "over_one_thread": "ratio", "rescues_per_miss": "faults",
          "switches_per_miss": "switches", "busiest_runtime_thread": "processors", "runtime_threads": "threads",
          "instructions_per_miss": "instructions", "system_calls_per_miss": "calls", "futex_calls_per_miss": "calls",
-         "kernel_lock_waits_per_miss": "waits", "remote_free_ns": "ns", "pair_ns": "ns", "seconds": "s", "read_mb_s": "MB/s"}
+         "kernel_lock_waits_per_miss": "waits", "faults_per_remote_free": "faults", "faults_per_pair": "faults",
+         "switches_per_remote_free": "switches", "switches_per_pair": "switches", "remote_free_ns": "ns", "pair_ns": "ns", "seconds": "s", "read_mb_s": "MB/s"}
 PAGE_CLUSTERS = (0, 3)  # of kernel swap: the better one of the first round goes on
 
 
@@ -230,9 +233,15 @@ class Bench:
 
     def malloc(self, kernel, allocator, threads, turn):
         name, library, extra = allocator
-        value = self.alloc.measure(os.path.join(self.build, "bench/alloc/alloc_kernels"), kernel, threads, library, extra,
-                                   turn + 1)
-        self.add(f"{name}_{threads}", {"remote": "remote_free_ns", "pairs": "pair_ns"}[kernel], value)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        value, objects = self.alloc.measure_checked(os.path.join(self.build, "bench/alloc/alloc_kernels"), kernel, threads,
+                                                    library, extra, turn + 1)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        what = {"remote": "remote_free", "pairs": "pair"}[kernel]
+        self.add(f"{name}_{threads}", f"{what}_ns", value)
+        self.add(f"{name}_{threads}", f"faults_per_{what}", (after.ru_minflt - before.ru_minflt) / objects)
+        switches = after.ru_nvcsw - before.ru_nvcsw + after.ru_nivcsw - before.ru_nivcsw
+        self.add(f"{name}_{threads}", f"switches_per_{what}", switches / objects)
 
     def limits(self, threads):
         watch = thread_watch.ThreadWatch()
@@ -338,8 +347,11 @@ def tables(results, threads, malloc_threads):
               ("waits for locks of the kernel a miss", "lookup_tmpfs", "kernel_lock_waits_per_miss"),
               ("instructions a miss", "lookup_tmpfs", "instructions_per_miss"),
               ("processors that the busiest thread of the runtime takes", "lookup_tmpfs", "busiest_runtime_thread")]
-    malloc = [(f"{title}, {name}, ns", name, metric)
-              for title, metric in (("remote free", "remote_free_ns"), ("allocate and free", "pair_ns"))
+    malloc = [(f"{title}, {name}", name, metric)
+              for title, metric in (("remote free, ns", "remote_free_ns"),
+                                    ("remote free, page faults an object", "faults_per_remote_free"),
+                                    ("remote free, context switches an object", "switches_per_remote_free"),
+                                    ("allocate and free, ns", "pair_ns"))
               for name in ("farheap", "jemalloc", "mimalloc", "glibc")]
     made = []
     for title, counts, wanted in (("paging", threads, paging), ("what limits the look-ups on tmpfs", threads, limits),

@@ -80,21 +80,29 @@ unsigned Bin::refill(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigne
   return taken;
 }
 
-// True if the slab is empty and leaves the bin. One empty slab stays when it is all there is to allocate from.
-bool Bin::after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept {
-  if (index == current_) return false;
-  Slab& slab = map.slab(index);
-  bool leaves = slab.used == 0 && (current_ != 0 || listed_ > 1);
-  unsigned list = list_for(slab, sizes, kLists);
-  if (!leaves && slab.list == list + 1) return false;
-  if (slab.list != 0) unlink(map, index);
-  if (leaves) {
-    --use_.slabs;
-    map.close_slab(index);
-    return true;
+// The slab that is empty and leaves the bin, or 0. One empty slab stays when it is all there is to allocate from: where
+// objects come and go in order, the slab that empties is the one that the next refill would open.
+SlabIndex Bin::after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept {
+  Slab* slab = &map.slab(index);
+  bool leaves = slab->used == 0;
+  if (index == current_) {
+    // Now there is enough to allocate from without the one that stayed.
+    index = lists_[0];
+    if (!leaves || index == 0 || map.slab(index).used != 0) return 0;
+    slab = &map.slab(index);
+  } else if (leaves) {
+    leaves = listed_ > (slab->list != 0 ? 1u : 0u) || (current_ != 0 && map.slab(current_).used < sizes.slots);
   }
-  link(map, index, list);
-  return false;
+  unsigned list = list_for(*slab, sizes, kLists);
+  if (!leaves && slab->list == list + 1) return 0;
+  if (slab->list != 0) unlink(map, index);
+  if (!leaves) {
+    link(map, index, list);
+    return 0;
+  }
+  --use_.slabs;
+  map.close_slab(index);
+  return index;
 }
 
 unsigned Bin::take_back(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner, void** slots,
@@ -119,9 +127,9 @@ unsigned Bin::take_back(HeapMap& map, ChunkPool& pool, unsigned size_class, unsi
     }
     if (!slab.put_back(slot)) stop_not_allocated(slots[i], "is free already");
     --use_.slots_used;
-    if (after_put_back(map, index, sizes)) {
-      slab.next = emptied;
-      emptied = index;
+    if (SlabIndex leaving = after_put_back(map, index, sizes); leaving != 0) {
+      map.slab(leaving).next = emptied;
+      emptied = leaving;
     }
   }
   lock.unlock();

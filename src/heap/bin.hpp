@@ -51,7 +51,7 @@ class alignas(64) Bin {
   void unlink(HeapMap& map, SlabIndex index) noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] SlabIndex fullest(HeapMap& map) noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] static SlabIndex open_slab(HeapMap& map, ChunkPool& pool, unsigned size_class, unsigned owner) noexcept;
-  [[nodiscard]] bool after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept
+  [[nodiscard]] SlabIndex after_put_back(HeapMap& map, SlabIndex index, const SizeClass& sizes) noexcept
       FARHEAP_REQUIRES(mutex_);
 
   BinLock mutex_;  // guards the records of the slabs that are owned, too

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The lock of one bin: a word that a thread waits on in the kernel. There are hundreds of bins, and fork() takes the
-// locks of all at once, which ThreadSanitizer cannot follow with mutexes (it knows 64 held ones); and this one is
-// taken and left without a call.
+// The lock of one bin, and of the chunk pool behind all of them: a word that a thread waits on in the kernel, after a
+// moment of looking at it. There are hundreds of bins, and fork() takes the locks of all at once, which ThreadSanitizer
+// cannot follow with mutexes (it knows 64 held ones); and this one is taken and left without a call.
 //
 // Thread-safety: it is a lock. The child of fork() may release what its parent's thread took.
 #pragma once

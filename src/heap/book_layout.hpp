@@ -4,8 +4,9 @@
 // written by the same layout. If an assertion here fails, the change is one of the format: either keep the layout, or
 // write the new numbers down and raise kBooksFormat, so that older segments are refused (see docs/formats.md).
 //
-// Locks, pointers into the process (spaces, sources, the gate), the heap's id, binding and key are stored but mean
-// nothing to the next process. The size classes are a part of the format too: slabs are cut by them.
+// Locks, pointers into the process (spaces, sources, the gate), the heap's id, binding and key, and what the chunk pool
+// has learnt are stored but mean nothing to the next process. The size classes are a part of the format too: slabs are
+// cut by them.
 //
 // Thread-safety: constants.
 #pragma once
@@ -144,6 +145,7 @@ struct BookLayout {
   static_assert(sizeof(ChunkPool) == 360);
   static_assert(offsetof(ChunkPool, space_) == 0);
   static_assert(offsetof(ChunkPool, mutex_) == 8);
+  static_assert(offsetof(ChunkPool, allowance_) == 12);
   static_assert(offsetof(ChunkPool, chunks_) == 48);
   static_assert(offsetof(ChunkPool, with_free_) == 72);
   static_assert(offsetof(ChunkPool, with_dirty_) == 200);

@@ -35,7 +35,9 @@ ChunkPool::ChunkPool(segment::PageSpace& space, base::MetadataSource& source) no
 
 void ChunkPool::attach(segment::PageSpace& space) noexcept {
   space_ = &space;
-  ::new (&mutex_) base::Mutex;
+  ::new (&mutex_) BinLock;
+  mutex_.assume_held();  // at rest
+  allowance_ = {};
 }
 
 bool ChunkPool::usable() const noexcept {
@@ -47,7 +49,32 @@ std::byte* ChunkPool::address(std::size_t chunk, unsigned granule) const noexcep
   return space_->base() + chunk * kChunkBytes + granule * kGranuleBytes;
 }
 
-std::size_t ChunkPool::dirty_limit() const noexcept { return std::max(kDirtyAlways, used_granules_ / kDirtyShare); }
+std::size_t ChunkPool::dirty_limit() const noexcept {
+  return std::max<std::size_t>(allowance_.granules, used_granules_ / kDirtyShare);
+}
+
+std::size_t ChunkPool::kept_empty() const noexcept { return allowance_.granules / kGranulesPerChunk; }
+
+// Called after granules were taken, so that dirty_granules_ is at its lowest. What was dropped in vain is allowed from
+// now on; half of what waited for nothing is not, after so many calls that everything could have been taken.
+void ChunkPool::learn(std::size_t granules_made_anew) noexcept {
+  auto in_vain = static_cast<std::uint32_t>(std::min<std::size_t>(granules_made_anew, allowance_.dropped));
+  allowance_.dropped -= in_vain;
+  allowance_.granules = std::min(allowance_.granules + in_vain, allowance_.most);
+  allowance_.idle = static_cast<std::uint32_t>(std::min<std::size_t>(allowance_.idle, dirty_granules_));
+  if (++allowance_.calls < kLookEvery * allowance_.granules) return;
+  allowance_.granules =
+      std::max(allowance_.granules - std::min(allowance_.granules, allowance_.idle / 2), kDirtyAlways);
+  allowance_.calls = 0;
+  allowance_.idle = static_cast<std::uint32_t>(dirty_granules_);
+}
+
+void ChunkPool::serve(std::size_t threads) noexcept {
+  base::LockGuard lock(mutex_);
+  allowance_.most = kDirtyAlways * static_cast<std::uint32_t>(std::max<std::size_t>(threads, 1));
+  allowance_.granules = std::min(allowance_.granules, allowance_.most);
+  if (dirty_granules_ > dirty_limit()) drop_down_to(dirty_limit() / 2);
+}
 
 // Takes free granules out of the books.
 void ChunkPool::withdraw(std::size_t index, std::uint32_t granules) noexcept {
@@ -93,8 +120,10 @@ bool ChunkPool::add_chunk() noexcept {
 
 std::size_t ChunkPool::obtain(unsigned count) noexcept {
   base::LockGuard lock(mutex_);
+  std::size_t dirty_before = dirty_granules_;
   std::size_t granule = take_lowest(count);
   if (granule == kNone && add_chunk()) granule = take_lowest(count);
+  if (granule != kNone) learn(count - (dirty_before - dirty_granules_));
   return granule;
 }
 
@@ -113,6 +142,7 @@ void ChunkPool::note_free(std::size_t index, std::uint32_t granules, bool dirty)
 // Gives the chunk back, without the lock, if it is empty and there are more than `keep` of those.
 void ChunkPool::give_back_if_spare(std::size_t index, std::size_t keep) noexcept {
   if (chunks_[index].free != kAll || empty_chunks_ <= keep) return;
+  allowance_.dropped += static_cast<std::uint32_t>(bits_in(chunks_[index].dirty));
   withdraw(index, kAll);
   const base::Without unlocked(mutex_);
   space_->give_back(address(index, 0), kChunkBytes);
@@ -123,10 +153,9 @@ void ChunkPool::give_back(std::size_t granule, unsigned count) noexcept {
   base::LockGuard lock(mutex_);
   used_granules_ -= count;
   note_free(index, row(static_cast<unsigned>(granule % kGranulesPerChunk), count), true);
-  std::size_t limit = dirty_limit();
-  bool too_many = dirty_granules_ > limit;
-  give_back_if_spare(index, kKeptEmpty);
-  if (too_many) drop_down_to(limit / 2);
+  bool too_many = dirty_granules_ > dirty_limit();
+  give_back_if_spare(index, kept_empty());
+  if (too_many) drop_down_to(dirty_limit() / 2);
 }
 
 void ChunkPool::drop_down_to(std::size_t keep) noexcept {
@@ -134,9 +163,10 @@ void ChunkPool::drop_down_to(std::size_t keep) noexcept {
     std::size_t index = with_dirty_.lowest();
     std::uint32_t dropping = chunks_[index].dirty;
     withdraw(index, dropping);
+    allowance_.dropped += static_cast<std::uint32_t>(bits_in(dropping));
     drop(index, dropping);
     note_free(index, dropping, false);
-    give_back_if_spare(index, kKeptEmpty);
+    give_back_if_spare(index, kept_empty());
   }
 }
 
@@ -158,6 +188,7 @@ void ChunkPool::purge() noexcept {
        i = with_free_.lowest_from(i + 1)) {
     give_back_if_spare(i, 0);
   }
+  allowance_.dropped = 0;  // it was asked for: nothing is to be learnt from that
 }
 
 std::size_t ChunkPool::dirty_bytes() noexcept {

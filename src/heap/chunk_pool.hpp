@@ -4,6 +4,11 @@
 // A freed granule keeps its memory for a while ("dirty") and is the first to be used again; when too many wait,
 // their pages are dropped. A chunk that is all free goes back to the page space, except for a few.
 //
+// How many are too many is learnt. Threads that pass objects to each other free and take granules in turns, as many as
+// are on their way: what was dropped and soon had to be made anew should have waited, and what waited for long without
+// being taken need not. So the allowance grows by what is taken from pages that were dropped, up to a share for each
+// thread, and shrinks by what nobody took.
+//
 // Thread-safety: any thread. The page space is called with the lock released where pages are dropped.
 #pragma once
 
@@ -11,6 +16,7 @@
 #include <cstdint>
 
 #include "base/mutex.hpp"
+#include "heap/bin_lock.hpp"
 #include "heap/index_set.hpp"
 #include "heap/metadata.hpp"
 #include "heap/size_classes.hpp"
@@ -21,12 +27,13 @@ namespace farheap::heap {
 class ChunkPool {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  // So many granules may wait with their memory: 8 MiB, or 1/32 of what is in use. Less, and a producer and a
-  // consumer that pass a few MiB between them drop and fault in the same pages for ever (40 times the madvise
-  // calls with 2 MiB).
-  static constexpr std::size_t kDirtyAlways = 128;
+  // So many granules may wait with their memory: 8 MiB, or 1/32 of what is in use; and 8 MiB a thread, as far as that
+  // was learnt. Less, and a producer and a consumer that pass a few MiB between them drop and fault in the same pages
+  // for ever (40 times the madvise calls with 2 MiB; 2.3 million page faults for 16 million objects that eight couples
+  // pass, with 8 MiB for all).
+  static constexpr std::uint32_t kDirtyAlways = 128;
   static constexpr std::size_t kDirtyShare = 32;
-  static constexpr std::size_t kKeptEmpty = 4;  // chunks
+  static constexpr std::size_t kKeptEmpty = kDirtyAlways / kGranulesPerChunk;  // chunks; more with the allowance
 
   explicit ChunkPool(segment::PageSpace& space, base::MetadataSource& source = base::mapped_tables()) noexcept;
   // For one whose bytes came back from an earlier process, at rest.
@@ -42,6 +49,9 @@ class ChunkPool {
   // The number of the first of `count` (1 to 8) granules in a row; kNone when the space is full.
   [[nodiscard]] std::size_t obtain(unsigned count) noexcept;
   void give_back(std::size_t granule, unsigned count) noexcept;
+
+  // How many threads use the heap: so many shares may be learnt.
+  void serve(std::size_t threads) noexcept;
 
   // Drops the pages of all free granules and gives all empty chunks back.
   void purge() noexcept;
@@ -64,6 +74,7 @@ class ChunkPool {
     std::uint32_t free;
     std::uint32_t dirty;
   };
+  static constexpr std::uint32_t kLookEvery = 8;  // calls, for each granule of the allowance
   static constexpr std::uint32_t kAll = ~std::uint32_t{0};
   static_assert(kGranulesPerChunk == 32);
 
@@ -74,13 +85,26 @@ class ChunkPool {
   void note_free(std::size_t chunk, std::uint32_t granules, bool dirty) noexcept FARHEAP_REQUIRES(mutex_);
   void withdraw(std::size_t chunk, std::uint32_t granules) noexcept FARHEAP_REQUIRES(mutex_);
   void give_back_if_spare(std::size_t chunk, std::size_t keep) noexcept FARHEAP_REQUIRES(mutex_);
+  void learn(std::size_t granules_made_anew) noexcept FARHEAP_REQUIRES(mutex_);
   void drop_down_to(std::size_t keep) noexcept FARHEAP_REQUIRES(mutex_);
   void drop(std::size_t chunk, std::uint32_t granules) noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::size_t dirty_limit() const noexcept FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::size_t kept_empty() const noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::byte* address(std::size_t chunk, unsigned granule) const noexcept;
 
+  // What is known of the threads of this process. In the books it means nothing: attach() makes it anew.
+  struct Allowance {
+    std::uint32_t granules = kDirtyAlways;
+    std::uint32_t most = kDirtyAlways;
+    std::uint32_t dropped = 0;  // and not made anew since
+    std::uint32_t calls = 0;    // of obtain(), since the last look
+    std::uint32_t idle = 0;     // so many waited all the time since then
+  };
+
   segment::PageSpace* space_;
-  base::Mutex mutex_;
+  BinLock mutex_;  // it spins for a moment: what is done under it is short
+  Allowance allowance_ FARHEAP_GUARDED_BY(mutex_);
+  [[maybe_unused]] std::byte unused_[16] = {};  // of the books' layout
   SparseTable<Chunk> chunks_ FARHEAP_GUARDED_BY(mutex_);
   IndexSet with_free_ FARHEAP_GUARDED_BY(mutex_);
   IndexSet with_dirty_ FARHEAP_GUARDED_BY(mutex_);

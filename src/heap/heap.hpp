@@ -164,6 +164,7 @@ class Heap {
   void unbind_threads() noexcept;
   [[nodiscard]] ThreadCache* this_thread() noexcept;
   [[nodiscard]] ThreadCache* make_cache() noexcept;
+  [[nodiscard]] std::size_t threads() const noexcept FARHEAP_REQUIRES(threads_mutex_);
   [[nodiscard]] bool prepare(ThreadCache& cache) noexcept FARHEAP_REQUIRES(threads_mutex_);
   void look_for_idle(ThreadCache& cache) noexcept;
   void flush(ThreadCache& cache) noexcept;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <iterator>
 #include <new>
+#include <numeric>
 
 #include "base/mutex.hpp"
 #include "heap/book_layout.hpp"  // for its assertions
@@ -187,12 +188,15 @@ ThreadCache* Heap::make_cache() noexcept {
   cache->heap = this;
   cache->arena = static_cast<unsigned>(std::min_element(arena_threads_, arena_threads_ + arenas_) - arena_threads_);
   ++arena_threads_[cache->arena];
+  pool_.serve(threads());
   cache->previous = nullptr;
   cache->next = living_;
   if (living_ != nullptr) living_->previous = cache;
   living_ = cache;
   return cache;
 }
+
+std::size_t Heap::threads() const noexcept { return std::accumulate(arena_threads_, arena_threads_ + arenas_, 0u); }
 
 bool Heap::prepare(ThreadCache& cache) noexcept {
   for (unsigned i = 1; i < kClassCount; ++i) {
@@ -248,6 +252,7 @@ void Heap::retire(ThreadCache& cache) noexcept {
   }
   if (cache.next != nullptr) cache.next->previous = cache.previous;
   --arena_threads_[cache.arena];
+  pool_.serve(threads());
   cache.next = spare_;
   spare_ = &cache;
 }

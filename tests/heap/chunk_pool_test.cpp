@@ -66,6 +66,71 @@ TEST(ChunkPool, SaysWhenTheSpaceIsFull) {
   EXPECT_EQ(pool.obtain(1), ChunkPool::kNone);
 }
 
+// What couples of threads do that pass objects to each other: all that is on its way is taken, and then given back.
+class ChunkPoolTide : public testing::Test {
+ protected:
+  static constexpr std::size_t kOnTheWay = 5 * ChunkPool::kDirtyAlways;  // granules: 40 MiB
+
+  void tide(std::size_t granules = kOnTheWay) {
+    std::vector<std::size_t> taken;
+    for (std::size_t i = 0; i < granules; ++i) taken.push_back(pool_.obtain(1));
+    for (std::size_t granule : taken) pool_.give_back(granule, 1);
+  }
+  [[nodiscard]] std::size_t dropped() const { return space_.discarded + space_.given_back; }
+
+  SpySpace space_;
+  ChunkPool pool_{space_};
+};
+
+// With 8 MiB for all threads of a program, eight couples that passed 64 MiB had 2.3 million page faults for 16 million
+// objects.
+TEST_F(ChunkPoolTide, WhatWasDroppedInVainWaitsTheNextTime) {
+  pool_.serve(8);
+  tide();
+  const std::size_t at_first = dropped();
+  EXPECT_GT(at_first, 0u);
+  tide();
+  const std::size_t learnt = dropped();
+  for (int i = 0; i < 10; ++i) tide();
+  EXPECT_EQ(dropped(), learnt);
+  EXPECT_EQ(pool_.dirty_bytes(), kOnTheWay * kGranuleBytes);
+}
+
+TEST_F(ChunkPoolTide, AThreadKeepsNoMoreThanItsShare) {
+  for (std::size_t threads : {1, 3}) {
+    pool_.serve(threads);
+    for (int i = 0; i < 10; ++i) tide();
+    EXPECT_LE(pool_.dirty_bytes(), threads * ChunkPool::kDirtyAlways * kGranuleBytes);
+    EXPECT_LE(space_.held(), (threads * ChunkPool::kKeptEmpty + 1) * kChunkBytes);
+  }
+}
+
+TEST_F(ChunkPoolTide, ThreadsThatEndLeaveNoMoreThanTheOthersMayKeep) {
+  pool_.serve(8);
+  for (int i = 0; i < 3; ++i) tide();
+  ASSERT_GT(pool_.dirty_bytes(), 2 * ChunkPool::kDirtyAlways * kGranuleBytes);
+  pool_.serve(2);
+  EXPECT_LE(pool_.dirty_bytes(), 2 * ChunkPool::kDirtyAlways * kGranuleBytes);
+}
+
+TEST_F(ChunkPoolTide, WhatNobodyTakesDoesNotWaitForEver) {
+  pool_.serve(8);
+  for (int i = 0; i < 3; ++i) tide();
+  ASSERT_EQ(pool_.dirty_bytes(), kOnTheWay * kGranuleBytes);
+  for (std::size_t i = 0; i < 100 * kOnTheWay; ++i) tide(1);
+  EXPECT_LE(pool_.dirty_bytes(), ChunkPool::kDirtyAlways * kGranuleBytes);
+}
+
+TEST_F(ChunkPoolTide, NothingIsLearntFromAPurge) {
+  pool_.serve(8);
+  for (int i = 0; i < 20; ++i) {
+    tide(ChunkPool::kDirtyAlways / 2);
+    pool_.purge();
+  }
+  tide();
+  EXPECT_LE(pool_.dirty_bytes(), ChunkPool::kDirtyAlways * kGranuleBytes);
+}
+
 struct Row {
   std::size_t first;
   unsigned count;

@@ -64,6 +64,32 @@ TEST_F(HeapBooks, EmptySlabsAndChunksAreGivenBack) {
   EXPECT_LE(space_.held(), kChunkBytes);
 }
 
+// Every slab that emptied left its bin, and the next refill opened one: objects that came and went in order took the
+// chunk pool's lock as often as a bin's.
+TEST_F(HeapBooks, ASlabThatEmptiesStaysWhereItIsAllThereIsToAllocateFrom) {
+  constexpr std::size_t kBytes = 4096;
+  const unsigned size_class = class_of(kBytes);
+  const unsigned slots = kSizeClasses[size_class].slots;
+  const auto slabs = [&] { return heap_.statistics().classes[size_class].slabs; };
+  heap_.free(heap_.allocate(kBytes));
+  heap_.thread_exit();  // from now on every slot comes from its bin and goes there
+  const auto fill = [&] {
+    std::vector<void*> slab;
+    for (unsigned i = 0; i < slots; ++i) slab.push_back(heap_.allocate(kBytes));
+    return slab;
+  };
+  std::vector<void*> first = fill(), second = fill();
+  EXPECT_EQ(slabs(), 2u);
+  for (void* object : first) heap_.free(object);
+  EXPECT_EQ(slabs(), 2u) << "the one that is left is full";
+  EXPECT_EQ(heap_.statistics().waiting_bytes, 0u);
+  std::vector<void*> third = fill();
+  EXPECT_EQ(third, first);
+  for (void* object : second) heap_.free(object);
+  for (void* object : third) heap_.free(object);
+  EXPECT_EQ(slabs(), 1u);
+}
+
 TEST_F(HeapBooks, PagesOfEmptySlabsAreDroppedInChunksThatLive) {
   std::vector<std::vector<void*>> slabs;
   for (int i = 0; i < 100'000; ++i) {

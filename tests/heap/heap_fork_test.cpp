@@ -10,6 +10,7 @@
 #include <cstring>
 #include <latch>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -95,6 +96,50 @@ TEST(HeapFork, TheChildUsesTheHeapInTheMiddleOfAStorm) {
   stop = true;
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(heap.statistics().live_bytes, 0u);
+}
+
+// The slots in the other thread's cache are lost to the child, and never handed out twice.
+TEST(HeapFork, TheChildDoesWithoutWhatAnotherThreadHasFreedButNotGivenBack) {
+  segment::PlainSpace space(4 * base::kGiB);
+  Heap heap(space);
+  std::vector<void*> objects;
+  for (int i = 0; i < 200; ++i) objects.push_back(heap.allocate(1000));
+  std::vector<void*> kept(objects.begin(), objects.begin() + 100);
+  std::latch freed(1), forked(1);
+  std::thread other([&] {
+    for (auto it = objects.begin() + 100; it != objects.end(); ++it) heap.free(*it);
+    freed.count_down();
+    forked.wait();
+  });
+  freed.wait();
+  const std::size_t cached = heap.statistics().cached_bytes;
+  EXPECT_GT(cached, 0u);
+  heap.lock_for_fork();
+  space.lock_for_fork();
+  const pid_t child = fork();
+  space.unlock_after_fork();
+  if (child == 0) {
+    heap.unlock_after_fork_child();
+    alarm(60);
+    std::set<void*> live(kept.begin(), kept.end());
+    for (int i = 0; i < 1000; ++i) {
+      if (!live.insert(heap.allocate(1000)).second) _exit(1);
+    }
+    for (void* object : live) heap.free(object);
+    heap.flush_thread_cache();
+    _exit(heap.statistics().live_bytes == 0 && heap.statistics().cached_bytes <= cached ? 0 : 2);
+  }
+  heap.unlock_after_fork_parent();
+  forked.count_down();
+  other.join();
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  for (void* object : kept) heap.free(object);
+  EXPECT_EQ(heap.statistics().live_bytes, 0u);
+  EXPECT_EQ(heap.statistics().cached_bytes, heap.statistics().classes[class_of(1000)].cached * 1024);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "heap/heap.hpp"
 #include "spy_space.hpp"
 
@@ -25,6 +27,13 @@ TEST_F(HeapMisuseDeathTest, FreedTwice) {
   heap_.flush_thread_cache();
   EXPECT_DEATH(free_and_flush(object), "which is free already");
   heap_.free(other);
+}
+
+TEST_F(HeapMisuseDeathTest, FreedTwiceByAnotherThread) {
+  void* object = heap_.allocate(100);
+  std::thread([&] { heap_.free(object); }).join();
+  EXPECT_DEATH(free_and_flush(object), "which is free already");
+  EXPECT_DEATH(std::thread([&] { heap_.free(object); }).join(), "which is free already");  // at its end
 }
 
 TEST_F(HeapMisuseDeathTest, FreedTwiceLarge) {

@@ -3,10 +3,16 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <barrier>
 #include <cstring>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -91,6 +97,121 @@ TEST_F(HeapThreads, ObjectsAllocatedHereAreFreedThere) {
   std::size_t kept_slabs = 0;
   for (const ClassStatistics& of_class : heap_.statistics().classes) kept_slabs += of_class.slabs;
   EXPECT_LE(heap_.statistics().slab_bytes, 600 * kGranuleBytes) << kept_slabs;
+}
+
+// What is allocated, kept beside the heap: no address is handed out twice, and none is lost.
+class Reference {
+ public:
+  void add(void* object, unsigned size_class) {
+    std::lock_guard lock(mutex_);
+    EXPECT_TRUE(live_.emplace(object, size_class).second) << object << " was handed out twice";
+  }
+  void remove(void* object) {
+    std::lock_guard lock(mutex_);
+    EXPECT_EQ(live_.erase(object), 1u) << object;
+  }
+  [[nodiscard]] const std::map<void*, unsigned>& live() const { return live_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, unsigned> live_;
+};
+
+// Every thread frees what all of the others have allocated, so that a cache that is full has slots of many owners.
+TEST_F(HeapThreads, FreesOfManyOwnersAgreeWithAReference) {
+  Exchange exchange;
+  Reference reference;
+  auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    const std::size_t sizes[] = {8, 100, 1000, 4096, 20'000};
+    for (int round = 0; round < 60; ++round) {
+      std::vector<void*> mine;
+      for (int i = 0; i < 150; ++i) {
+        const std::size_t bytes = sizes[random() % std::size(sizes)];
+        void* object = heap_.allocate(bytes);
+        reference.add(object, class_of(bytes));
+        mine.push_back(object);
+      }
+      std::shuffle(mine.begin(), mine.end(), random);
+      exchange.put(mine);
+      // More of others than of its own, by and by: what waits in the exchange swings.
+      for (void* object : exchange.take(random() % 300)) {
+        reference.remove(object);
+        heap_.free(object);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 5; ++seed) threads.emplace_back(work, seed);
+  for (std::thread& thread : threads) thread.join();
+
+  std::array<std::size_t, kClassCount> expected{};
+  for (const auto& [object, size_class] : reference.live()) ++expected[size_class];
+  Statistics found = heap_.statistics();
+  EXPECT_EQ(found.thread_caches, 0u);
+  EXPECT_EQ(found.cached_bytes, 0u);
+  for (unsigned i = 1; i < kClassCount; ++i) EXPECT_EQ(found.classes[i].live, expected[i]) << "class " << i;
+  std::vector<void*> walked;
+  heap_.for_each_object(
+      [](void* context, void* object, std::size_t) { static_cast<std::vector<void*>*>(context)->push_back(object); },
+      &walked);
+  std::vector<void*> live;
+  for (const auto& entry : reference.live()) live.push_back(entry.first);
+  std::sort(walked.begin(), walked.end());
+  std::sort(live.begin(), live.end(), std::less<>());
+  EXPECT_EQ(walked, live);
+  std::string why;
+  EXPECT_TRUE(heap_.check(why)) << why;
+  for (void* object : live) heap_.free(object);
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+}
+
+TEST_F(HeapThreads, AThreadThatEndsGivesBackWhatOthersAllocated) {
+  std::vector<void*> objects;
+  for (int i = 0; i < 100; ++i) objects.push_back(heap_.allocate(1000));
+  heap_.flush_thread_cache();
+  std::thread([&] {
+    for (void* object : objects) heap_.free(object);
+    EXPECT_GT(heap_.statistics().cached_bytes, 0u);
+  }).join();
+  EXPECT_EQ(heap_.statistics().live_bytes, 0u);
+  EXPECT_EQ(heap_.statistics().cached_bytes, 0u);
+}
+
+// What couples of threads pass to each other swings by 8 MiB a couple. No more than 8 MiB waited with its memory,
+// however many threads there were, so the rest was dropped and made anew each time.
+TEST_F(HeapThreads, WhatManyThreadsPassToEachOtherKeepsItsMemory) {
+  constexpr int kCouples = 4;
+  constexpr int kObjects = 2000;  // 8 MiB a couple
+  std::size_t dropped_at_last = 0;
+  std::vector<std::thread> threads;
+  std::vector<std::vector<void*>> on_the_way(kCouples);
+  std::barrier tide(2 * kCouples);
+  std::atomic<std::size_t> dropped_before{0};
+  for (int thread = 0; thread < 2 * kCouples; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::vector<void*>& objects = on_the_way[thread / 2];
+      heap_.free(heap_.allocate(16));  // all of them have caches
+      for (int round = 0; round < 8; ++round) {
+        tide.arrive_and_wait();
+        if (round == 4 && thread == 0) dropped_before = space_.discarded + space_.given_back;
+        if (thread % 2 == 0) {
+          for (int i = 0; i < kObjects; ++i) objects.push_back(heap_.allocate(4096));
+        }
+        tide.arrive_and_wait();
+        if (thread % 2 == 1) {
+          for (void* object : objects) heap_.free(object);
+          objects.clear();
+        }
+      }
+      tide.arrive_and_wait();
+      if (thread == 0) dropped_at_last = space_.discarded + space_.given_back;
+      tide.arrive_and_wait();  // nobody ends before
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(dropped_at_last - dropped_before, base::kMiB);
+  EXPECT_LE(heap_.statistics().waiting_bytes, ChunkPool::kDirtyAlways * kGranuleBytes) << "all of them have ended";
 }
 
 TEST_F(HeapThreads, AThreadThatEndsLeavesNothingBehind) {
