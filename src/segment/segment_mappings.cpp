@@ -16,8 +16,6 @@
 
 namespace farheap::segment {
 
-using base::kPageBytes;
-
 namespace {
 
 constexpr int kReadWrite = PROT_READ | PROT_WRITE;
