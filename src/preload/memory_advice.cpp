@@ -66,7 +66,8 @@ int program_madvise(void* at, size_t bytes, int advice) {
       if (take_advice(*segment, first, length, advice, error)) return error == 0 ? 0 : fails_with(error);
     } else if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked) {
       segment->discard(first, length);  // of the rest; what the program has mapped there is dropped by the kernel
-      if (!segment->show_files(first, length)) return fails_with(EIO);
+      const int result = static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
+      return segment->show_files(first, length) ? result : fails_with(EIO);
     }
   }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -148,5 +150,103 @@ CASE(beyond_the_end_of_a_private_file) {
     CHECK(mmap(nullptr, kMebibyte, kReadWrite, MAP_PRIVATE, only_written, 0) == MAP_FAILED && errno == EACCES);
     close(only_written);
   }
+  close(file);
+}
+
+// Parts of a file, readable alone and writable, zeros and holes over each other, protected, written to and dropped at
+// random, beside what they should be. Once what was dropped showed zeros where a part of it was the kernel's.
+CASE(random_work_on_private_files) {
+  constexpr std::size_t kPages = 2048, kWords = kPage / sizeof(std::uint64_t);
+  struct Expected {
+    bool is_mapped = true;
+    int protection = PROT_NONE;
+    std::uint64_t value = 0;
+    std::uint64_t in_file = 0;  // what shows when it is dropped; zeros are no file's
+  };
+  std::mt19937 random(11);
+  const auto new_value = [&] { return std::uint64_t{random()} << 1 | 1; };
+  const int file = make_file(kPage, 0);
+  std::vector<std::uint64_t> of_file(2 * kPages);
+  for (std::size_t i = 0; i < of_file.size(); ++i) {
+    const std::vector<std::uint64_t> page(kWords, of_file[i] = new_value());
+    CHECK(pwrite(file, page.data(), kPage, static_cast<off_t>(i * kPage)) == static_cast<ssize_t>(kPage));
+  }
+  constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+  auto* const at = static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_NONE, kAnonymous | MAP_NORESERVE, -1, 0));
+  CHECK(at != MAP_FAILED);
+  std::vector<Expected> expected(kPages);
+  const auto check = [&] {
+    for (std::size_t i = 0; i < kPages; ++i) {
+      if (!expected[i].is_mapped || (expected[i].protection & PROT_READ) == 0) continue;
+      const auto* words = reinterpret_cast<const std::uint64_t*>(at + i * kPage);
+      CHECK(words[0] == expected[i].value && words[kWords - 1] == expected[i].value);
+    }
+  };
+  const auto drop = [&](std::size_t first, std::size_t end) {
+    CHECK(madvise(at + first * kPage, (end - first) * kPage, MADV_DONTNEED) == 0);
+    for (std::size_t i = first; i < end; ++i) expected[i].value = expected[i].in_file;
+  };
+  for (int step = 0; step < 2000; ++step) {
+    const std::size_t first = random() % kPages;
+    const std::size_t end = std::min(kPages, first + 1 + random() % (random() % 4 != 0 ? 32 : 600));
+    char* const place = at + first * kPage;
+    const std::size_t bytes = (end - first) * kPage;
+    bool all_mapped = true;
+    for (std::size_t i = first; i < end; ++i) all_mapped &= expected[i].is_mapped;
+    switch (random() % 9) {
+      case 0:
+      case 1:
+      case 2: {
+        const std::size_t from = random() % kPages;
+        const int protection = random() % 3 == 0 ? PROT_READ : kReadWrite;
+        CHECK(mmap(place, bytes, protection, MAP_PRIVATE | MAP_FIXED, file, static_cast<off_t>(from * kPage)) == place);
+        for (std::size_t i = first; i < end; ++i) {
+          const std::uint64_t value = of_file[from + i - first];
+          expected[i] = {.protection = protection, .value = value, .in_file = value};
+        }
+        break;
+      }
+      case 3:
+        CHECK(mmap(place, bytes, kReadWrite, kAnonymous | MAP_FIXED, -1, 0) == place);
+        for (std::size_t i = first; i < end; ++i) expected[i] = {.protection = kReadWrite};
+        break;
+      case 4:
+        if (end - first > 64) break;
+        CHECK(munmap(place, bytes) == 0);
+        for (std::size_t i = first; i < end; ++i) expected[i].is_mapped = false;
+        break;
+      case 5: {
+        const int protection = std::vector{PROT_NONE, PROT_READ, kReadWrite}[random() % 3];
+        if (!all_mapped) break;
+        CHECK(mprotect(place, bytes, protection) == 0);
+        for (std::size_t i = first; i < end; ++i) expected[i].protection = protection;
+        break;
+      }
+      case 6:
+        if (all_mapped) drop(first, end);
+        break;
+      case 7:
+        for (std::size_t i = first; i < end; ++i) {
+          if (!expected[i].is_mapped || expected[i].protection != kReadWrite) continue;
+          std::fill_n(reinterpret_cast<std::uint64_t*>(at + i * kPage), kWords, expected[i].value = new_value());
+        }
+        break;
+      case 8:
+        if (step % 8 == 0) push_out();
+        break;
+    }
+    if (step % 20 == 0) check();
+    if (step % 200 != 0) continue;
+    const pid_t child = fork();
+    if (child == 0) {
+      check();
+      if (all_mapped) drop(first, end);
+      check();
+      _exit(0);
+    }
+    CHECK(status_of(child) == 0);
+  }
+  check();
+  CHECK(munmap(at, kPages * kPage) == 0);
   close(file);
 }
