@@ -92,7 +92,7 @@ class ChunkPool {
   [[nodiscard]] std::size_t kept_empty() const noexcept FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::byte* address(std::size_t chunk, unsigned granule) const noexcept;
 
-  // What is known of the threads of this process. In the books it means nothing: attach() makes it anew.
+  // How much may wait is learnt in each process anew: attach() resets it, and in the books it means nothing.
   struct Allowance {
     std::uint32_t granules = kDirtyAlways;
     std::uint32_t most = kDirtyAlways;

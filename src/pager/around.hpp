@@ -19,7 +19,7 @@ class Around {
   Around(std::uint32_t block_min_pages, std::uint32_t block_max_pages)
       : least_(block_min_pages), most_(block_max_pages), fresh_(block_max_pages) {}
 
-  // Of the store. A stream fetches its window.
+  // How many pages of the store come with a missed one. A stream fetches its window.
   [[nodiscard]] std::uint32_t pages(Extent& extent, const Streams::Advice& advice) {
     if (advice.sequential && advice.pages >= Streams::kSweepPages) {
       extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
@@ -29,7 +29,7 @@ class Around {
     const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
     return std::min(std::max(around, sure_pages(extent)), most_);
   }
-  // What is fetched without being a guess.
+  // So many of them are no guess.
   [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const {
     const std::uint32_t hinted = extent.hint == HintKind::kStream ? 64u : 1u;
     return std::max({1u << extent.swept_order, hinted, least_});

@@ -39,9 +39,8 @@ class FaultDoor {
 // would have to wake it, a system call and an interrupt to another processor.
 void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
 
-// What a thread of the program holds while it is in the pager, beside the mutex: nothing leaves the view. Its stack may
-// lie in the pages; what it touches there before it has the mutex comes back and stays, and with the mutex it could not
-// be brought.
+// A thread of the program holds this while it is in the pager, beside the mutex: nothing leaves the view meanwhile. Its
+// stack may lie in the pages. It touches that before it has the mutex, because with the mutex nobody could bring it.
 class FARHEAP_SCOPED_CAPABILITY Still {
  public:
   Still(FaultDoor& door, base::Mutex& leaving_view) FARHEAP_ACQUIRE(leaving_view);

@@ -6,7 +6,7 @@
 namespace farheap::pager {
 
 namespace {
-// What is known of a page that the store does not have, because it is all zeros.
+// The store has no page that is all zeros; this is known of such a page.
 PageHash hash_of_zeros() {
   alignas(base::kPageBytes) static const std::byte zeros[base::kPageBytes]{};
   static const PageHash hash = hash_page(zeros);
