@@ -42,8 +42,9 @@ class Cut {
   // Not done: its pages count as changed again.
   void end(bool done);
 
-  // What a commit takes stays until it is done (if it fails, nothing else has it), and what was changed after the cut
-  // would come into it by leaving now. What is never written has no other place either.
+  // A page that the commit takes stays until that is done: if it fails, nothing else has the page. So does a page that
+  // was changed after the cut: by leaving it would come into the commit. And pages that are never written have no other
+  // place.
   [[nodiscard]] bool may_leave(const Block& block, BlockId id) const;
 
   // Nothing is committed from here.
