@@ -5,6 +5,7 @@
 #include "store/lmdb_readers.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "os/robust_list.hpp"
 
@@ -21,6 +22,29 @@ int begin(MDB_env* env, MDB_txn*& txn) {
 void abort(MDB_txn*& txn) {
   if (txn != nullptr) mdb_txn_abort(txn);
   txn = nullptr;
+}
+
+// LMDB reads the number of the last state, and then copies its roots from one of two places (mdb.c, mdb_txn_renew0).
+// Two commits in between write over that place: the copy is then newer than its number, or half of each. No second
+// commit has begun to write where not even the first is seen.
+bool is_whole(MDB_env* env, MDB_txn* txn) {
+  MDB_envinfo info{};
+  return mdb_env_info(env, &info) == 0 && info.me_last_txnid <= mdb_txn_id(txn);
+}
+
+// Lets the transaction show the last state; it is begun where there is none. Requires: it is reset, or none.
+int renew(MDB_env* env, MDB_txn*& txn) {
+  // A process that died amid its commit makes every copy look doubtful until the next commit.
+  constexpr int kTries = 1000;
+  if (txn != nullptr && mdb_txn_renew(txn) != 0) abort(txn);  // its place in the table was taken away
+  int error = txn == nullptr ? begin(env, txn) : 0;
+  for (int i = 0; i < kTries && error == 0 && !is_whole(env, txn); ++i) {
+    if (i > 0) sched_yield();
+    mdb_txn_reset(txn);
+    error = mdb_txn_renew(txn);
+  }
+  if (error != 0) abort(txn);
+  return error;
 }
 
 // Where a thread looks first, so that threads seldom meet.
@@ -51,14 +75,13 @@ int LmdbReaders::make_current(Slot& slot) {
   if (slot.is_live) mdb_txn_reset(slot.txn);
   slot.is_live = false;
   slot.stamp = ended_.load();
-  if (slot.txn != nullptr && mdb_txn_renew(slot.txn) != 0) abort(slot.txn);  // its place in the table was taken away
-  const int error = slot.txn == nullptr ? begin(env_, slot.txn) : 0;
+  const int error = renew(env_, slot.txn);
   slot.is_live = error == 0;
   return error;
 }
 
 LmdbReaders::Reading::Reading(LmdbReaders& readers) : readers_(readers), slot_(readers.take()) {
-  error_ = slot_ != nullptr ? readers.make_current(*slot_) : begin(readers.env_, txn_);
+  error_ = slot_ != nullptr ? readers.make_current(*slot_) : renew(readers.env_, txn_);
   if (slot_ != nullptr) txn_ = slot_->txn;
 }
 
