@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/system_call.hpp"
+#include "base/units.hpp"
 #include "os/own_descriptors.hpp"
+#include "os/uffd_abi.hpp"
 
 namespace farheap::os {
 
@@ -65,6 +68,29 @@ bool find_in_memory(const void* at, std::span<PageEntry> entries) {
     for (std::size_t i = 0; i < count; ++i, ++done) entries[done] = {(in_memory[i] & 1) != 0, false};
   }
   return true;
+}
+
+bool take_written(const void* at, std::size_t pages, WrittenPages& written) {
+  const int file = page_map_of(getpid());
+  if (file < 0) return false;
+  written.reset();
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  abi::PageRegion runs[512 / 2];  // the least gap is a page
+  abi::PagemapScan scan{};
+  scan.size = sizeof scan;
+  scan.flags = abi::kScanWpMatching;
+  scan.start = begin;
+  scan.end = begin + pages * base::kPageBytes;
+  scan.vec = reinterpret_cast<std::uintptr_t>(runs);
+  scan.vec_len = std::size(runs);
+  scan.category_mask = abi::kPageIsPresent | abi::kPageIsWritten;
+  scan.return_mask = abi::kPageIsWritten;
+  const long found = base::system_call(SYS_ioctl, file, abi::kPagemapScan, &scan);
+  for (long i = 0; i < found; ++i) {
+    const std::uintptr_t end = (runs[i].end - begin) / base::kPageBytes;
+    for (std::uintptr_t page = (runs[i].start - begin) / base::kPageBytes; page < end; ++page) written.set(page);
+  }
+  return found >= 0;
 }
 
 }  // namespace farheap::os

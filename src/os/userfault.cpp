@@ -30,10 +30,12 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   if (!opened) return fail(std::move(opened.error()));
   const int file = keep_descriptor(*opened);
   keep_from_children(file);
-  UserfaultFeatures got{wanted.move && (has & abi::kFeatureMove) != 0, wanted.kernel_faults};
+  UserfaultFeatures got{.move = wanted.move && (has & abi::kFeatureMove) != 0, .kernel_faults = wanted.kernel_faults};
+  got.notes_writes = wanted.notes_writes && got.move && (has & abi::kFeatureWpAsync) != 0;
   api = {};
   api.api = UFFD_API;
-  api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | (got.move ? abi::kFeatureMove : 0));
+  api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | (got.move ? abi::kFeatureMove : 0) |
+                        (got.notes_writes ? abi::kFeatureWpAsync : 0));
   if (base::system_call(SYS_ioctl, file, UFFDIO_API, &api) != 0) {
     const int why = errno;
     release_descriptor(file);

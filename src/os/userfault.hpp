@@ -16,6 +16,9 @@ namespace farheap::os {
 struct UserfaultFeatures {
   bool move = true;           // UFFDIO_MOVE (Linux 6.8)
   bool kernel_faults = true;  // faults inside system calls are served, too
+  // Writes to write-protected pages raise no events: the kernel lets them go on by itself, and notes them for
+  // os::take_written() (Linux 6.7). Not without `move`: to take pages out by copies needs the events.
+  bool notes_writes = false;
 };
 
 struct FaultEvent {

@@ -106,7 +106,16 @@ void KernelView::guard(PageRun run) {
 }
 
 // The kernel does not move what it has pinned.
-bool KernelView::tells_every_write() const { return userfault_.features().move && userfault_.features().kernel_faults; }
+bool KernelView::tells_every_write() const {
+  const os::UserfaultFeatures has = userfault_.features();
+  return has.move && has.kernel_faults && !has.notes_writes;
+}
+
+bool KernelView::take_written(PageNumber first, Written& written) {
+  if (!userfault_.features().notes_writes) return false;
+  const std::size_t pages = std::min(written.size(), bytes_ / kPageBytes - first);
+  return os::take_written(view_at(first), pages, written);
+}
 
 void KernelView::release(PageRun run) {
   const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false);

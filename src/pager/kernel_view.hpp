@@ -48,6 +48,7 @@ class KernelView final : public View {
   std::uint32_t put_in_huge(PageNumber first) override;
   void guard(PageRun run) override;
   [[nodiscard]] bool tells_every_write() const override;
+  [[nodiscard]] bool take_written(PageNumber first, Written& written) override;
   void release(PageRun run) override;
   [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_at(page); }
   [[nodiscard]] bool read_shown(PageRun run, std::byte* into) const override;

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 
@@ -80,11 +81,20 @@ struct Block {
 static_assert(sizeof(Block) == 32);  // under random access there is one for each page in memory
 static_assert(kExtentPages < 1 << 10);
 
+// What is known of writes to the pages in view of one extent: see WriteWatch.
+struct WriteBits {
+  std::bitset<kExtentPages> watched;  // in view since the kernel was asked
+  std::bitset<kExtentPages> written;  // while watched
+  std::uint32_t asked_at = 0;         // 0: never
+  void came(std::uint32_t page) { watched[page] = written[page] = false; }
+};
+
 // 2 MiB of pages. Exists from the first touch on.
 struct Extent {
   PageState state[kExtentPages] = {};
   // In memory: the page's block. Not in memory: when it left, for the ghost queue (see Policy).
   std::uint32_t tag[kExtentPages] = {};
+  WriteBits writes;
   std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
   std::uint32_t period = 0;           // how long after the time before; 0: not known
   std::uint16_t present = 0;          // pages that are kPresent
@@ -126,6 +136,7 @@ class PageTable {
     extent.stored += static_cast<std::uint16_t>(stored);
     stored_pages_ += stored;
     now = state;
+    if (state == PageState::kPresent) extent.writes.came(page % kExtentPages);
     if (core_pages_ != nullptr) {
       core_pages_[page].state.store(static_cast<std::uint8_t>(state), std::memory_order_relaxed);
     }

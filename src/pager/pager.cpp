@@ -43,7 +43,8 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       around_(options_.block_min_pages, options_.block_max_pages),
       room_(budget),
       read_ahead_(table_, earlier_, policy_, room_, evictor_,
-                  {options_.read_ahead_pages, options_.block_max_pages, options_.readers}) {}
+                  {options_.read_ahead_pages, options_.block_max_pages, options_.readers}),
+      write_watch_(view_, table_) {}
 
 void Pager::adopt(PageRun run) {
   const Still still(door_, leaving_view_);

@@ -56,6 +56,7 @@
 #include "pager/sleeper.hpp"
 #include "pager/told_writes.hpp"
 #include "pager/view.hpp"
+#include "pager/write_watch.hpp"
 
 namespace farheap::pager {
 
@@ -226,6 +227,8 @@ class Pager {
   // pager_evict.cpp
   void take_out_in_passing();
   void offer_nothing() FARHEAP_REQUIRES(mutex_);
+  // The next victim that is not in use, as far as that is known; 0 when there is none.
+  [[nodiscard]] BlockId take_victim() FARHEAP_REQUIRES(mutex_);
   void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(leaving_view_, mutex_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
   void take_out(BlockId id) FARHEAP_REQUIRES(leaving_view_, mutex_);
@@ -280,6 +283,7 @@ class Pager {
   Around around_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);
   ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
+  WriteWatch write_watch_ FARHEAP_GUARDED_BY(mutex_);
   Leaving this_round_;  // the evictor's own
 };
 

@@ -129,12 +129,23 @@ void Pager::offer_nothing() {
   moving_.end();
 }
 
+// Where all is written to all the time, one of them has to go.
+BlockId Pager::take_victim() {
+  constexpr int kMostSpared = 256;
+  BlockId id = policy_.take_victim(room_.limit());
+  for (int spared = 0; id != 0 && spared < kMostSpared && write_watch_.was_written(id, room_.limit()); ++spared) {
+    policy_.proven(id);
+    id = policy_.take_victim(room_.limit());
+  }
+  return id;
+}
+
 void Pager::fill_probation(std::uint64_t wanted_pages) {
   std::uint32_t since_break = 0;
   std::uint64_t tried = 0;
   const std::uint64_t all = policy_.pages();  // when each was tried once, the rest is refused by the kernel
   while (probation_.pages() < wanted_pages && tried < all) {
-    const BlockId id = policy_.take_victim(room_.limit());
+    const BlockId id = take_victim();
     if (id == 0) break;
     const std::uint32_t pages = table_.block(id).pages;
     tried += pages;
@@ -197,7 +208,7 @@ void Pager::take_out_in_passing() {
            probation_.pages() < probation_.target(room_.limit(), policy_.foreseen_percent()) + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
-    const BlockId id = policy_.take_victim(room_.limit());
+    const BlockId id = take_victim();
     if (id == 0) return;
     take_out(id);
   }

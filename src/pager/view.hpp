@@ -56,6 +56,10 @@ class View {
   // Whether a page that was taken out and is copied back guarded tells of every write, whoever makes it: pages that a
   // device writes to must not be let go by take_out(), and writes within system calls must fault, too.
   [[nodiscard]] virtual bool tells_every_write() const { return false; }
+  // Pages of an extent in view that were written to since they were asked about before, or since they came: a page
+  // counts as written that came since. False: the view does not know.
+  using Written = std::bitset<512>;
+  [[nodiscard]] virtual bool take_written(PageNumber /*first*/, Written& /*written*/) { return false; }
   // Writes to pages in view go on, and who waits for them is woken.
   virtual void release(PageRun run) = 0;
   // A page in view. Requires: it is guarded, or nobody writes to it.

@@ -44,6 +44,12 @@ void Guards::remove(farheap_residency& view) {
   std::erase(views_, &view);
 }
 
+bool Guards::has_views() {
+  const AtTheTables working;
+  const base::LockGuard lock(mutex_);
+  return !views_.empty();
+}
+
 void Guards::begin(std::byte* base, std::uint64_t pages, std::uint32_t buffer_pages, pager::Pager& pager) {
   const base::LockGuard lock(mutex_);
   base_ = base;

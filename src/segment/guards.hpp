@@ -25,6 +25,8 @@ class Guards {
   // A module's view: filled now, or when paging begins. Requires: it begins as residency.h says.
   void add(farheap_residency& view);
   void remove(farheap_residency& view);
+  // The program was translated.
+  [[nodiscard]] bool has_views();
 
   // Paging has begun. `buffer_pages`: what a fault may need. The pager outlives this.
   void begin(std::byte* base, std::uint64_t pages, std::uint32_t buffer_pages, pager::Pager& pager);

@@ -63,9 +63,11 @@ PagingSettings paging_settings(const base::Options& options) {
   return settings;
 }
 
-os::UserfaultFeatures wanted_features(const base::Options& options) {
-  return {.move = !options.disable.has(base::Feature::kMove),
-          .kernel_faults = !options.disable.has(base::Feature::kKernelFaults)};
+os::UserfaultFeatures wanted_features(const base::Options& options, bool tells_writes) {
+  const auto has = [&](base::Feature one) { return !options.disable.has(one); };
+  return {.move = has(base::Feature::kMove),
+          .kernel_faults = has(base::Feature::kKernelFaults),
+          .notes_writes = !tells_writes && has(base::Feature::kWpAsync) && has(base::Feature::kPagemapScan)};
 }
 
 }  // namespace
@@ -171,7 +173,7 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
   const bool seen = records_pages() && handed_out > options_.record_window;
   if (!seen && budget_.promise(handed_out)) return;
-  if (Status started = start_paging(); !started) give_up(started.error());
+  if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
 }
 
 Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const {
@@ -228,12 +230,12 @@ void PagedSegment::make_tier(std::uint64_t pages) {
   }
 }
 
-Status PagedSegment::start_paging() {
+Status PagedSegment::start_paging(bool tells_writes) {
   if (Status opened = open_the_store(); !opened) return opened;
   auto map = BlockMap::make(*store_, range_.size() / kPageBytes);
   if (!map) return fail(std::move(map.error()));
   map_ = std::move(*map);
-  auto made = Paging::make(range_, wanted_features(options_), run_page_);
+  auto made = Paging::make(range_, wanted_features(options_, tells_writes), run_page_);
   if (!made) return fail(std::move(made.error()));
   paging_ = std::move(*made);
   drop_what_nobody_has();
@@ -295,7 +297,7 @@ Status PagedSegment::flush() {
   if (!is_paging()) {
     base::LockGuard life(life_);
     if (!is_paging()) {
-      if (Status started = start_paging(); !started) return started;
+      if (Status started = start_paging(true); !started) return started;
     }
   }
   if (!knows_all_) {
@@ -344,7 +346,7 @@ void PagedSegment::make_sure_of_fork() {
   base::LockGuard life(life_);
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed);
   if (is_paging() || handed_out <= kForksFreely || budget_.fits_twice(handed_out)) return;
-  if (Status started = start_paging(); !started) give_up(started.error());
+  if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
 }
 
 // Until copies of all that the child is going to share fit, or nothing more leaves. Not asleep with the pager's mutex:

@@ -37,6 +37,7 @@ class ArrayView : public View {
     std::lock_guard lock(pages_[page].mutex);
     if (!pages_[page].in_view) return pages_[page].wakes;
     access(view_[page]);
+    pages_[page].written = true;  // for all the view knows
     return {};
   }
   // A write that is refused by a guard: `guarded` tells.
@@ -46,6 +47,7 @@ class ArrayView : public View {
     guarded = pages_[page].in_view && pages_[page].guarded;
     if (!pages_[page].in_view || guarded) return pages_[page].wakes;
     access(view_[page]);
+    pages_[page].written = true;
     return {};
   }
   // What the kernel does with who has faulted: it sleeps until it is woken, however long that takes.
@@ -116,6 +118,15 @@ class ArrayView : public View {
     return true;
   }
   bool tells_every_write() const override { return true; }
+  bool take_written(PageNumber first, Written& written) override {
+    ++asked;
+    written.reset();
+    for (PageNumber page = first; page < std::min<PageNumber>(first + written.size(), pages_.size()); ++page) {
+      std::lock_guard lock(pages_[page].mutex);
+      written[page - first] = pages_[page].in_view && (std::exchange(pages_[page].written, false) || always_written);
+    }
+    return says_what_is_written;
+  }
   void stage(PageRun run, const std::byte* bytes) override {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       claim(pages_[run.first + i].staged, false, true);
@@ -156,6 +167,8 @@ class ArrayView : public View {
   [[nodiscard]] unsigned huge_pages() const { return huge_; }
 
   std::atomic<int> broken_rules{0};
+  std::atomic<unsigned> asked{0};  // take_written()
+  bool says_what_is_written = true, always_written = false;
   mutable std::atomic<std::uint64_t> pages_read{0};  // by read_shown()
 
  private:
@@ -165,6 +178,7 @@ class ArrayView : public View {
     std::uint64_t wakes = 0;
     bool in_view = false;
     bool guarded = false;
+    bool written = false;
     std::atomic<bool> refused{false};
     std::atomic<bool> staged{false};
   };
@@ -181,7 +195,7 @@ class ArrayView : public View {
       std::lock_guard lock(page.mutex);
       if (page.in_view) ++broken_rules;  // a page that is there must never be overwritten
       std::memcpy(view_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
-      page.in_view = true;
+      page.in_view = page.written = true;
       page.guarded = guard == Guard::kOn;
       wake(page);
     }

@@ -30,20 +30,24 @@ using base::kPageBytes;
 constexpr std::uint32_t kPages = 64;
 const std::byte g_zeros[kPageBytes]{};
 
-class KernelViewTest : public testing::TestWithParam<bool> {
+class KernelViewTest : public testing::TestWithParam<os::UserfaultFeatures> {
  protected:
   void SetUp() override {
     auto range = os::Mapping::reserve(kPages * kPageBytes, os::Access::kReadWrite);
     ASSERT_TRUE(range.has_value());
     range_ = std::move(*range);
     madvise(range_.data(), range_.size(), MADV_NOHUGEPAGE);
-    auto view = KernelView::make(range_.data(), range_.size(), {.move = GetParam(), .kernel_faults = true});
+    auto view = KernelView::make(range_.data(), range_.size(), GetParam());
     if (!view) {
       std::fprintf(stderr, "kernel_view_test: NOT TESTED: %s\n", view.error().message().c_str());
       GTEST_SKIP() << view.error().message();
     }
     view_ = std::move(*view);
-    if (GetParam() && !view_->userfault().features().move) {
+    if (GetParam().notes_writes && !view_->userfault().features().notes_writes) {
+      std::fputs("kernel_view_test: NOT TESTED: this kernel does not note writes\n", stderr);
+      GTEST_SKIP() << "no asynchronous write protection";
+    }
+    if (GetParam().move && !view_->userfault().features().move) {
       std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
       GTEST_SKIP() << "no UFFDIO_MOVE";
     }
@@ -167,7 +171,7 @@ TEST_P(KernelViewTest, AWholeRunLeavesAndComesBack) {
 // Since Linux 6.18 a page may be moved, and the answer that there is one already: it was taken for one that stays in
 // view, and read as zeros at the next touch. Here it is moved before, so that the kernel has to say so.
 TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
-  if (!GetParam()) {
+  if (!GetParam().move) {
     std::fputs("kernel_view_test: SKIPPED, NOT TESTED: without UFFDIO_MOVE pages are copied, and none is answered so\n",
                stderr);
     GTEST_SKIP() << "without UFFDIO_MOVE";
@@ -251,6 +255,48 @@ TEST_P(KernelViewTest, PagesThatTheProgramDroppedAreGone) {
   }
   view_->put_back({0, 10});
   view_->put_back({15, kPages - 15});
+}
+
+// A page that came since it was asked counts as written; what is only read does not.
+TEST_P(KernelViewTest, WritesAreNotedWhereTheKernelDoesSo) {
+  for (PageNumber page = 0; page < 8; ++page) words(page)[0] = page;
+  View::Written written;
+  ASSERT_EQ(view_->take_written(0, written), GetParam().notes_writes);
+  EXPECT_EQ(view_->tells_every_write(), GetParam().move && !GetParam().notes_writes);
+  if (!GetParam().notes_writes) return;
+  EXPECT_EQ(written, View::Written(0xff));
+  ASSERT_TRUE(view_->take_written(0, written));
+  EXPECT_EQ(written, View::Written());
+  std::uint64_t sum = 0;
+  for (PageNumber page = 0; page < 8; ++page) sum += words(page)[0];
+  EXPECT_EQ(sum, 28u);
+  words(2)[1] = 1;
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(read(zeros, words(5), 100), 100);  // so do system calls
+  close(zeros);
+  ASSERT_EQ(take_out(7), View::Taken::kTaken);
+  const int faults = faults_;
+  ASSERT_TRUE(view_->take_written(0, written));
+  EXPECT_EQ(written, View::Written(1 << 2 | 1 << 5));
+  EXPECT_EQ(faults_, faults) << "nobody waited for that";
+  EXPECT_EQ(words(7)[0], 7u);
+  ASSERT_TRUE(view_->take_written(0, written));
+  EXPECT_EQ(written, View::Written(1 << 7));
+}
+
+// Of a part of it that is mapped to something else nothing is known, and of the rest all.
+TEST_P(KernelViewTest, WritesBesideAStrangersMappingAreNoted) {
+  if (!GetParam().notes_writes) return;
+  for (PageNumber page = 0; page < 4; ++page) words(page)[0] = page;
+  ASSERT_NE(mmap(words(1), kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+            MAP_FAILED);
+  words(1)[0] = 1;
+  View::Written written;
+  ASSERT_TRUE(view_->take_written(0, written));
+  words(1)[0] = 2;
+  words(3)[0] = 2;
+  ASSERT_TRUE(view_->take_written(0, written));
+  EXPECT_EQ(written, View::Written(1 << 3));
 }
 
 TEST_P(KernelViewTest, LockedPagesStay) {
@@ -422,8 +468,12 @@ TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
   view.drop_view({0, there});
 }
 
-INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest, testing::Bool(),
-                         [](const auto& one) { return one.param ? "Move" : "NoMove"; });
+INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest,
+                         testing::Values(os::UserfaultFeatures{.move = false}, os::UserfaultFeatures{},
+                                         os::UserfaultFeatures{.notes_writes = true}),
+                         [](const auto& one) {
+                           return one.param.notes_writes ? "NotesWrites" : one.param.move ? "Move" : "NoMove";
+                         });
 
 }  // namespace
 }  // namespace farheap::pager
