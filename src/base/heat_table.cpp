@@ -100,6 +100,12 @@ HeatTable::Snapshot HeatTable::copy() const {
   return result;
 }
 
+std::uint64_t HeatTable::sum(Heat kind) const {
+  std::uint64_t sum = 0;
+  for (const auto& range : ranges_) sum += range.counts[static_cast<unsigned>(kind)].load(std::memory_order_relaxed);
+  return sum;
+}
+
 HeatTable::Snapshot HeatTable::read() const {
   constexpr int kTries = 100;  // a process that was killed while its ranges doubled never ends that
   Snapshot result;

@@ -60,6 +60,8 @@ class HeatTable {
   // `offset`: of a byte, from the beginning of the heap.
   void count(std::uint64_t offset, Heat kind, std::uint64_t by);
   [[nodiscard]] Snapshot read() const;
+  // Over all ranges. Of what is counted meanwhile some is left out, and while ranges double more of it.
+  [[nodiscard]] std::uint64_t sum(Heat kind) const;
   // Grows when the ranges double; not whole while they do.
   [[nodiscard]] std::uint32_t version() const { return version_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_whole() const { return version() % 2 == 0; }

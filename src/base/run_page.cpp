@@ -51,7 +51,8 @@ void clear(RunSlot& slot) {
   slot.promised_bytes.store(0);
   slot.inherited_bytes.store(0);
   slot.watched.store(0);
-  slot.short_of_room.store(0);
+  slot.need.store(RoomNeed::kNone);
+  slot.unrest.store(Unrest::kWorks);
   slot.born_by_ns.store(0);
 }
 
@@ -215,7 +216,12 @@ RunPage::Others RunPage::others(const RunSlot& own) {
     sum.promised_bytes += promised;
     sum.paging += pages ? 1 : 0;
     if (pages || slot.inherited_bytes.load() != 0) sum.most_to_give = std::max(sum.most_to_give, promised);
-    sum.short_of_room |= slot.short_of_room.load(std::memory_order_relaxed) != 0;
+    sum.need = std::max(sum.need, slot.need.load(std::memory_order_relaxed));
+    const Unrest unrest = slot.unrest.load(std::memory_order_relaxed);
+    sum.thrashing += unrest == Unrest::kThrashes ? 1 : 0;
+    if (!pages || unrest == Unrest::kRests) continue;
+    ++sum.awake;
+    sum.awake_bytes += promised;
   }
   return sum;
 }

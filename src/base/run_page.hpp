@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 11;
+inline constexpr std::uint32_t kRunPageFormat = 12;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -81,13 +81,19 @@ class SlotHolder {
   std::uint64_t word_ = 0;
 };
 
+// What a process that pages could not get.
+enum class RoomNeed : std::uint8_t { kNone, kMore, kShare };  // kShare: it has less than its share
+// How much it faults (pager/pressure.hpp).
+enum class Unrest : std::uint8_t { kWorks, kRests, kThrashes };
+
 struct RunSlot {
   std::atomic<SlotHolder> holder{SlotHolder()};
   std::atomic<std::uint64_t> bytes{0};  // its anonymous memory, the runtime's own included, when it last looked
   std::atomic<std::uint64_t> promised_bytes{0};   // what it may come to have without asking again
   std::atomic<std::uint64_t> inherited_bytes{0};  // of it, what was its parent's when it was forked
   std::atomic<std::uint8_t> watched{0};           // 1: its evictor keeps `bytes` fresh
-  std::atomic<std::uint8_t> short_of_room{0};     // 1: it pages, has less than its share, and could not get more
+  std::atomic<RoomNeed> need{RoomNeed::kNone};
+  std::atomic<Unrest> unrest{Unrest::kWorks};
   // A child that has not come by then (monotonic clock) never will. 0: its parent has not returned from fork() yet.
   std::atomic<std::int64_t> born_by_ns{0};
   std::atomic<std::uint32_t> heats{0};  // how often a process began to count in this slot's heat table
@@ -117,6 +123,9 @@ struct alignas(4096) RunConfiguration {
 struct alignas(4096) RunShared {
   RunCounters counters;
   Pulse pulse;
+  // Whose turn it is to have most of the memory (pager/turns.hpp): the number of its slot and 1, then 48 bits of the
+  // monotonic clock's milliseconds when it began; 0: nobody's.
+  std::atomic<std::uint64_t> turn{0};
   std::atomic<std::uint64_t> heap_address{0};  // where the heap begins, for people; 0 before the first process is up
   static constexpr std::size_t kSlots = 1024;
   RunSlot slots[kSlots];
@@ -139,6 +148,7 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
   // In the child: that slot, or another if it came too late. Its locks are its own from now on.
   RunSlot& be_born(RunSlot& expected, std::int32_t parent, std::int32_t pid);
   void release(RunSlot& slot);
+  [[nodiscard]] std::size_t number_of(const RunSlot& slot) const { return static_cast<std::size_t>(&slot - slots); }
   // Whether it has ended, or was never born. False for those of which nobody here can tell.
   [[nodiscard]] bool is_gone(const RunSlot& slot) const;
   // Whether the numbers of its process mean the same here.
@@ -149,7 +159,10 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
     std::uint64_t promised_bytes = 0;  // what they have or may come to have
     std::uint64_t most_to_give = 0;    // the most of it that one has which pages, or was forked by one that does
     std::uint64_t paging = 0;          // how many page
-    bool short_of_room = false;        // any of them
+    std::uint64_t awake = 0;           // ... and do not rest
+    std::uint64_t awake_bytes = 0;     // what these have or may come to have
+    std::uint64_t thrashing = 0;
+    RoomNeed need = RoomNeed::kNone;  // the most of any
   };
   [[nodiscard]] Others others(const RunSlot& own);
   void raise_peak(std::uint64_t total);
@@ -161,7 +174,6 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
 
  private:
   [[nodiscard]] RunSlot& take_free_slot(SlotHolder holder);
-  [[nodiscard]] std::size_t number_of(const RunSlot& slot) const { return static_cast<std::size_t>(&slot - slots); }
   [[nodiscard]] bool is_locked_by_another(std::size_t slot) const;
   [[nodiscard]] bool is_here(SlotHolder parent) const;
   [[nodiscard]] bool never_came(const RunSlot& slot, SlotHolder unborn) const;

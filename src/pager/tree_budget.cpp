@@ -66,6 +66,8 @@ void TreeBudget::renew_in_child() {
   slot_->promised_bytes.store(promised);
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
   last_child_ = nullptr;
+  heat_ = nullptr;
+  turn_ = Turn::kNone;
   pid_ = getpid();
   room_for_child_.store(false);
   born_ = Clock::now();
@@ -89,11 +91,50 @@ void TreeBudget::note_own_use(std::uint64_t own_bytes) {
   (void)run_page_.total_bytes();
 }
 
+base::HeatTable& TreeBudget::start_heat() {
+  base::HeatTable& table = run_page_.start_heat(*slot_);
+  heat_ = &table;
+  pressure_ = {};
+  return table;
+}
+
+void TreeBudget::look_at_faults(Clock::time_point now) {
+  if (heat_ == nullptr || !pressure_.is_due(now)) return;
+  Pressure::Counts counts;
+  for (const auto kind : {base::Heat::kFresh, base::Heat::kProbation, base::Heat::kStore, base::Heat::kWaited}) {
+    counts.faults += heat_->sum(kind);
+  }
+  counts.waited = std::chrono::nanoseconds(heat_->sum(base::Heat::kStallNs));
+  counts.ran = base::kernel_time(CLOCK_PROCESS_CPUTIME_ID);
+  pressure_.look(now, counts);
+  // Who has got its memory by its turn is to work with it: that it does not fault is what the turn is for.
+  const bool rests = pressure_.rests(now) && (turn_ != Turn::kOwn || pressure_.idles());
+  slot_->unrest.store(rests                  ? base::Unrest::kRests
+                      : pressure_.thrashes() ? base::Unrest::kThrashes
+                                             : base::Unrest::kWorks);
+}
+
+// What plain programs have, and what those that rest still have, is nobody's to share.
+std::uint64_t TreeBudget::share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now) {
+  const std::uint64_t room = less(budget, others.promised_bytes - others.awake_bytes + slack_bytes(budget));
+  turn_ = take_turns(run_page_, *slot_, others.thrashing, now);
+  switch (turn_) {
+    case Turn::kOwn: return room;
+    case Turn::kAnothers: return 0;
+    case Turn::kNone: break;
+  }
+  return room / (others.awake + 1);
+}
+
+// Who rests gives of whatever it has, and who has more than its share of that: in steps, so that who wakes meanwhile,
+// or meets what it wants again, has lost little. A fault ends the rest. Then it is one of those that want room, and as
+// long as it has less than its share, others give it.
 std::uint64_t TreeBudget::share_limit(const base::RunPage::Others& others, std::uint64_t budget,
-                                      std::uint64_t held_bytes) {
-  const bool has_more = held_bytes > budget / (others.paging + 1);
-  if (!others.short_of_room || !has_more) return budget;
-  const auto now = Clock::now();
+                                      std::uint64_t held_bytes, std::uint64_t share, Clock::time_point now) {
+  const bool rests = slot_->unrest.load(std::memory_order_relaxed) == base::Unrest::kRests;
+  const bool gives =
+      rests ? others.need != base::RoomNeed::kNone : others.need == base::RoomNeed::kShare && held_bytes > share;
+  if (!gives) return budget;
   if (now < next_yield_) return held_bytes;
   next_yield_ = now + kYieldEvery;
   return less(held_bytes, step_bytes(budget));
@@ -102,6 +143,8 @@ std::uint64_t TreeBudget::share_limit(const base::RunPage::Others& others, std::
 std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) {
   const std::uint64_t own = memory_.anonymous_bytes();
   note_own_use(own);
+  const auto now = Clock::now();
+  look_at_faults(now);
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
   const std::uint64_t held = std::max(own, resident_pages * base::kPageBytes);
   const std::uint64_t beside = held - resident_pages * base::kPageBytes;
@@ -111,9 +154,13 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   const auto others = run_page_.others(*slot_);
   std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
   if (room_for_child_.load()) left /= 2;
-  const bool is_short = left < wanted && left < budget / (others.paging + 1);
-  slot_->short_of_room.store(is_short ? 1 : 0, std::memory_order_relaxed);
-  const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held)});
+  const std::uint64_t own_share = share(others, budget, now);
+  const bool rests = slot_->unrest.load(std::memory_order_relaxed) == base::Unrest::kRests;
+  slot_->need.store(rests || left >= wanted ? base::RoomNeed::kNone
+                    : left < own_share      ? base::RoomNeed::kShare
+                                            : base::RoomNeed::kMore,
+                    std::memory_order_relaxed);
+  const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held, own_share, now)});
   const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, kLeastPages);
   slot_->promised_bytes.store(std::max(held, beside + pages * base::kPageBytes));
   return pages;

@@ -12,6 +12,8 @@
 #include "base/run_page.hpp"
 #include "os/process_memory.hpp"
 #include "pager/budget.hpp"
+#include "pager/pressure.hpp"
+#include "pager/turns.hpp"
 
 namespace farheap::pager {
 
@@ -20,11 +22,11 @@ class TreeBudget final : public Budget {
   // The run page outlives the budget. Registers this process there.
   explicit TreeBudget(base::RunPage& run_page);
   // Where this process's faults are counted by range, from zero; anew in a forked child.
-  [[nodiscard]] base::HeatTable& start_heat() { return run_page_.start_heat(*slot_); }
+  [[nodiscard]] base::HeatTable& start_heat();
 
   // What is left after what others hold or may come to hold, and not much more than what is held or coming: limits that
   // rise in steps are never promised twice. Who has more than its share of a budget that others are short of, loses
-  // some of it with time. Calls exclude each other.
+  // some of it with time, and so does who rests, of whatever it has. Calls exclude each other.
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
   // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,
@@ -57,14 +59,20 @@ class TreeBudget final : public Budget {
  private:
   using Clock = base::Clock;
   void note_own_use(std::uint64_t own_bytes);
+  void look_at_faults(Clock::time_point now);
+  // What this process may claim from others that want room, too, and leaves to none.
+  [[nodiscard]] std::uint64_t share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now);
   // The most that others in need of room leave to this process.
   [[nodiscard]] std::uint64_t share_limit(const base::RunPage::Others& others, std::uint64_t budget,
-                                          std::uint64_t held_bytes);
+                                          std::uint64_t held_bytes, std::uint64_t share, Clock::time_point now);
 
   base::RunPage& run_page_;
   base::RunSlot* slot_;
   os::ProcessMemory memory_;
   std::uint64_t beside_bytes_ = 0;
+  const base::HeatTable* heat_ = nullptr;
+  Pressure pressure_;
+  Turn turn_ = Turn::kNone;  // when it was last looked at
   base::RunSlot* last_child_ = nullptr;
   std::int32_t pid_;
   std::atomic<bool> room_for_child_{false};

@@ -90,6 +90,15 @@ TEST(HeatTable, StartsAnew) {
   EXPECT_EQ(seen.range_bytes, 2 * kMiB);
 }
 
+TEST(HeatTable, ASumIsOverAllRanges) {
+  const auto table = std::make_unique<HeatTable>();
+  table->start(1);
+  table->count(0, Heat::kStore, 3);
+  table->count(100 * kMiB, Heat::kStore, 4);
+  table->count(100 * kMiB, Heat::kFresh, 1);
+  EXPECT_EQ(table->sum(Heat::kStore), 7U);
+}
+
 TEST(HeatTable, OneOfZerosWasNeverStarted) {
   const auto table = std::make_unique<HeatTable>();
   EXPECT_EQ(table->read().range_bytes, 0U);

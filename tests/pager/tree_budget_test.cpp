@@ -123,9 +123,130 @@ TEST_F(TreeBudgetTest, WhoHasMoreThanItsShareGivesRoomToWhoIsShort) {
   other_->watched.store(true);
   other_->bytes.store(100 * kMiB);
   EXPECT_GE(budget_->page_limit(resident, 0), resident);
-  other_->short_of_room.store(true);
+  other_->need.store(base::RoomNeed::kShare);
   EXPECT_LT(budget_->page_limit(resident, 0), resident);
   EXPECT_LE(budget_->page_limit(resident, 1000), resident) << "and does not take it back at once";
+}
+
+// A parent that waited for its children kept its whole share of the budget, although they read most of what they
+// touched from the store.
+TEST_F(TreeBudgetTest, WhoRestsGivesOfItsShareToWhoWantsMore) {
+  const std::uint64_t resident = 300 * kMiB / base::kPageBytes;
+  base::RunSlot& own = run_page_->claim(getpid());
+  other_->watched.store(true);
+  other_->bytes.store(700 * kMiB);
+  other_->need.store(base::RoomNeed::kMore);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident) << "it works, and has less than its share";
+  own.unrest.store(base::Unrest::kRests);
+  const std::uint64_t less = budget_->page_limit(resident, 0);
+  EXPECT_LT(less, resident);
+  EXPECT_GE(less, resident * 9 / 10) << "in steps";
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kNone) << "and wants nothing itself";
+}
+
+TEST_F(TreeBudgetTest, WhoRestsKeepsWhatNobodyWants) {
+  const std::uint64_t resident = 300 * kMiB / base::kPageBytes;
+  base::RunSlot& own = run_page_->claim(getpid());
+  other_->watched.store(true);
+  other_->bytes.store(700 * kMiB);
+  own.unrest.store(base::Unrest::kRests);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident);
+}
+
+TEST_F(TreeBudgetTest, WhoWakesWantsItsShare) {
+  base::RunSlot& own = run_page_->claim(getpid());
+  other_->watched.store(true);
+  other_->bytes.store(1000 * kMiB);
+  own.unrest.store(base::Unrest::kRests);
+  (void)budget_->page_limit(1024, 1024 * kMiB / base::kPageBytes);
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kNone);
+  own.unrest.store(base::Unrest::kWorks);
+  (void)budget_->page_limit(1024, 1024 * kMiB / base::kPageBytes);
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kShare);
+}
+
+// Half of the budget is no share of two where a third process, that does not page, has most of it.
+TEST_F(TreeBudgetTest, WhatPlainProgramsHaveIsNobodysToShare) {
+  base::RunSlot& own = run_page_->claim(getpid());
+  other_->bytes.store(900 * kMiB);
+  (void)budget_->page_limit(100 * kMiB / base::kPageBytes, 100 * kMiB / base::kPageBytes);
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kMore) << "the rest is its own already";
+}
+
+// Three children that each needed two thirds of the budget had a third each, and missed at every step.
+TEST_F(TreeBudgetTest, WhoseTurnItIsGetsTheShareOfAllThatThrash) {
+  constexpr std::uint64_t kMore = 100 * kMiB / base::kPageBytes;
+  const std::uint64_t resident = 500 * kMiB / base::kPageBytes;
+  base::RunSlot& own = run_page_->claim(getpid());
+  own.watched.store(1);
+  own.unrest.store(base::Unrest::kThrashes);
+  other_->watched.store(true);
+  other_->bytes.store(500 * kMiB);
+  other_->need.store(base::RoomNeed::kShare);
+  other_->unrest.store(base::Unrest::kWorks);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident) << "no more than its share";
+  other_->unrest.store(base::Unrest::kThrashes);
+  (void)budget_->page_limit(resident, 0);
+  const auto give_turn = [&](const base::RunSlot& slot) {
+    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(base::Clock::now().time_since_epoch());
+    run_page_->turn.store((run_page_->number_of(slot) + 1) << 48 | static_cast<std::uint64_t>(now.count()));
+  };
+  give_turn(*other_);
+  EXPECT_LE(budget_->page_limit(resident, kMore), resident) << "the other's turn";
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kMore);
+  give_turn(own);
+  other_->need.store(base::RoomNeed::kMore);
+  EXPECT_GE(budget_->page_limit(resident, kMore), resident);
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kShare) << "all that the other has is its to ask for";
+}
+
+// What it says of itself comes from the faults that were counted.
+class FaultsOfTreeBudgetTest : public TreeBudgetTest {
+ protected:
+  void SetUp() override {
+    TreeBudgetTest::SetUp();
+    heat_ = &budget_->start_heat();
+    own_ = &run_page_->claim(getpid());
+    other_->watched.store(true);
+  }
+  // Looks until it says so, or for much longer than that takes.
+  bool says(base::Unrest wanted) {
+    const auto until = base::Clock::now() + std::chrono::seconds(20);
+    while (own_->unrest.load() != wanted && base::Clock::now() < until) (void)budget_->page_limit(1024, 0);
+    return own_->unrest.load() == wanted;
+  }
+  base::HeatTable* heat_ = nullptr;
+  base::RunSlot* own_ = nullptr;
+};
+
+TEST_F(FaultsOfTreeBudgetTest, WhoDoesNotFaultRestsUntilItDoes) {
+  EXPECT_TRUE(says(base::Unrest::kRests));
+  for (const auto kind : {base::Heat::kFresh, base::Heat::kProbation, base::Heat::kStore, base::Heat::kWaited}) {
+    heat_->count(0, kind, 1);
+    EXPECT_TRUE(says(base::Unrest::kWorks));
+    EXPECT_TRUE(says(base::Unrest::kRests));
+  }
+}
+
+TEST_F(FaultsOfTreeBudgetTest, WhoWaitsForPagesThrashes) {
+  heat_->count(0, base::Heat::kStallNs, 3'600'000'000'000);
+  const auto until = base::Clock::now() + std::chrono::seconds(20);
+  while (own_->unrest.load() != base::Unrest::kThrashes && base::Clock::now() < until) {
+    heat_->count(0, base::Heat::kStore, 1);
+    (void)budget_->page_limit(1024, 0);
+  }
+  EXPECT_EQ(own_->unrest.load(), base::Unrest::kThrashes);
+}
+
+// It lost its turn as soon as it had what it needed: then it does not fault.
+TEST_F(FaultsOfTreeBudgetTest, WhoWorksInItsTurnDoesNotRest) {
+  own_->watched.store(1);
+  other_->unrest.store(base::Unrest::kThrashes);
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(base::Clock::now().time_since_epoch());
+  run_page_->turn.store((run_page_->number_of(*own_) + 1) << 48 | static_cast<std::uint64_t>(now.count()));
+  const auto until = base::Clock::now() + Pressure::kRest + 3 * Pressure::kLookEvery;
+  while (base::Clock::now() < until) (void)budget_->page_limit(1024, 0);
+  EXPECT_EQ(own_->unrest.load(), base::Unrest::kWorks);
 }
 
 // Two processes that looked at the same moment were both given the room that was left.
