@@ -99,7 +99,7 @@ class KernelViewTest : public testing::TestWithParam<os::UserfaultFeatures> {
   std::mutex mutex_;
   bool staged_[kPages] = {};   // guarded by mutex_
   bool in_view_[kPages] = {};  // guarded by mutex_
-  std::uint64_t faults_ = 0;   // guarded by mutex_
+  std::atomic<std::uint64_t> faults_{0};
   std::atomic<bool> stop_{false};
   std::thread handler_;
 };
@@ -275,7 +275,7 @@ TEST_P(KernelViewTest, WritesAreNotedWhereTheKernelDoesSo) {
   EXPECT_EQ(read(zeros, words(5), 100), 100);  // so do system calls
   close(zeros);
   ASSERT_EQ(take_out(7), View::Taken::kTaken);
-  const int faults = faults_;
+  const std::uint64_t faults = faults_;
   ASSERT_TRUE(view_->take_written(0, written));
   EXPECT_EQ(written, View::Written(1 << 2 | 1 << 5));
   EXPECT_EQ(faults_, faults) << "nobody waited for that";
