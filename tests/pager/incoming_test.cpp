@@ -5,37 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <vector>
 
-#include "array_world.hpp"
+#include "lone_pager.hpp"
 
 namespace farheap::pager {
 namespace {
 
-using testing::ArrayView;
-using testing::FixedBudget;
-using testing::MapBacking;
-using testing::PageBytes;
-
-// The pager without threads: whoever touches a page does what the evictor does, too.
-class MissTest : public ::testing::Test {
- protected:
-  static constexpr std::uint64_t kPages = 4096, kMemory = 1024;
-  void write(PageNumber page) {
-    while (view_.touch(page, [&](PageBytes& bytes) { bytes.fill(std::byte{1}); })) {
-      pager_->fault(page, true, buffer_[0].data());
-      while (pager_->evict_once() == Pager::Evicted::kWorked) continue;
-    }
-  }
-  ArrayView view_{kPages};
-  MapBacking backing_{{}, 1};
-  FixedBudget budget_{kMemory};
-  base::RunCounters counters_;
-  std::unique_ptr<Pager> pager_ =
-      Pager::make(view_, backing_, budget_, counters_, {.capacity_pages = kPages, .read_ahead_pages = 0}).value();
-  std::vector<PageBytes> buffer_{512};
-};
+using MissTest = testing::LonePagerTest;
 
 // A neighbour behind a page that was there already was never fetched: where half of the pages are in memory, a miss
 // brought one page, and so did the next one beside it.

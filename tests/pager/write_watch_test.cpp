@@ -6,14 +6,12 @@
 #include <random>
 #include <vector>
 
-#include "array_world.hpp"
+#include "lone_pager.hpp"
 
 namespace farheap::pager {
 namespace {
 
 using testing::ArrayView;
-using testing::FixedBudget;
-using testing::MapBacking;
 using testing::PageBytes;
 
 class WriteWatchTest : public ::testing::Test {
@@ -111,28 +109,7 @@ TEST_F(WriteWatchTest, AViewThatDoesNotKnowIsAskedOnce) {
   EXPECT_EQ(view_.asked, 1u);
 }
 
-// The pager without threads: whoever touches a page does what the evictor does, too.
-class WrittenPagesTest : public ::testing::Test {
- protected:
-  static constexpr std::uint64_t kPages = 4096, kMemory = 1024;
-  // Returns whether it was in view.
-  bool write(PageNumber page) {
-    bool was_in_view = true;
-    while (view_.touch(page, [&](PageBytes& bytes) { bytes.fill(std::byte{1}); })) {
-      was_in_view = false;
-      pager_->fault(page, true, buffer_[0].data());
-      for (int i = 0; i < 100 && pager_->evict_once() == Pager::Evicted::kWorked; ++i) continue;
-    }
-    return was_in_view;
-  }
-  ArrayView view_{kPages};
-  MapBacking backing_{{}, 1};
-  FixedBudget budget_{kMemory};
-  base::RunCounters counters_;
-  std::unique_ptr<Pager> pager_ =
-      Pager::make(view_, backing_, budget_, counters_, {.capacity_pages = kPages, .read_ahead_pages = 0}).value();
-  std::vector<PageBytes> buffer_{512};
-};
+using WrittenPagesTest = testing::LonePagerTest;
 
 // Pages that were written to all the time were taken out of view like others, so that each round cost a fault for each.
 TEST_F(WrittenPagesTest, StayInView) {
