@@ -81,7 +81,7 @@ class SlotHolder {
   std::uint64_t word_ = 0;
 };
 
-// What a process that pages could not get.
+// A process that pages asks for room in vain: for none, for more than its share, or for less.
 enum class RoomNeed : std::uint8_t { kNone, kMore, kShare };  // kShare: it has less than its share
 // How much it faults (pager/pressure.hpp).
 enum class Unrest : std::uint8_t { kWorks, kRests, kThrashes };
@@ -123,8 +123,8 @@ struct alignas(4096) RunConfiguration {
 struct alignas(4096) RunShared {
   RunCounters counters;
   Pulse pulse;
-  // Whose turn it is to have most of the memory (pager/turns.hpp): the number of its slot and 1, then 48 bits of the
-  // monotonic clock's milliseconds when it began; 0: nobody's.
+  // One process at a time may have most of the memory (pager/turns.hpp). The high 16 bits hold the number of its slot
+  // plus 1, the low 48 bits the start of its turn in milliseconds of the monotonic clock. 0: it is nobody's turn.
   std::atomic<std::uint64_t> turn{0};
   std::atomic<std::uint64_t> heap_address{0};  // where the heap begins, for people; 0 before the first process is up
   static constexpr std::size_t kSlots = 1024;

@@ -81,7 +81,7 @@ struct Block {
 static_assert(sizeof(Block) == 32);  // under random access there is one for each page in memory
 static_assert(kExtentPages < 1 << 10);
 
-// What is known of writes to the pages in view of one extent: see WriteWatch.
+// The writes to an extent's pages in view, as far as they are known (see WriteWatch).
 struct WriteBits {
   std::bitset<kExtentPages> watched;  // in view since the kernel was asked
   std::bitset<kExtentPages> written;  // while watched

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What faults tell of a process: it rests (it has asked for no page for a while), it is at work, or it thrashes (it
-// waits for pages most of the time). One that rests may be at work, too, with what it has: that is told by the time
-// that it has run.
+// Faults tell how a process fares. It rests: it has asked for no page for a while. It works. Or it thrashes: it waits
+// for pages most of the time. A process that rests may still compute on the pages it has; its processor time tells.
 //
 // Thread-safety: none.
 #pragma once
@@ -22,7 +21,7 @@ class Pressure {
   // Long enough for a burst, a child's first touches for instance, to be none.
   static constexpr std::chrono::milliseconds kWindow{300};
 
-  // Whether look() would do anything: what it wants to know has to be added up.
+  // False: look() would do nothing, and the caller need not add up the counts.
   [[nodiscard]] bool is_due(base::Clock::time_point now) const { return now >= next_look_; }
   // All since the process, or its paging, began.
   struct Counts {

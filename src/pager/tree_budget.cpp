@@ -107,7 +107,7 @@ void TreeBudget::look_at_faults(Clock::time_point now) {
   counts.waited = std::chrono::nanoseconds(heat_->sum(base::Heat::kStallNs));
   counts.ran = base::kernel_time(CLOCK_PROCESS_CPUTIME_ID);
   pressure_.look(now, counts);
-  // Who has got its memory by its turn is to work with it: that it does not fault is what the turn is for.
+  // A turn gives a process memory so that it faults no more. Then it rests only if it does not compute either.
   const bool rests = pressure_.rests(now) && (turn_ != Turn::kOwn || pressure_.idles());
   slot_->unrest.store(rests                  ? base::Unrest::kRests
                       : pressure_.thrashes() ? base::Unrest::kThrashes
