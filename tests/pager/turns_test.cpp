@@ -2,9 +2,14 @@
 #include "pager/turns.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <memory>
+#include <vector>
 
 #include "base/units.hpp"
 
@@ -14,15 +19,30 @@ namespace {
 using base::Unrest;
 using std::chrono::milliseconds;
 
-// Processes of the run are such as certainly live: this one, the one that started it, and the first of all.
+// The run has this process and two children that wait for their end.
 class TurnsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     run_page_->budget_bytes.store(512 * base::kMiB);
-    for (const int pid : {getpid(), getppid(), 1}) slots_.push_back(&run_page_->claim(pid));
+    for (pid_t& child : children_) {
+      child = fork();
+      ASSERT_GE(child, 0);
+      if (child != 0) continue;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) pause();
+    }
+    for (const int pid : {getpid(), children_[0], children_[1]}) slots_.push_back(&run_page_->claim(pid));
     for (base::RunSlot* slot : slots_) slot->watched.store(1), slot->unrest.store(Unrest::kThrashes);
   }
+  void TearDown() override {
+    for (const pid_t child : children_) {
+      if (child <= 0) continue;
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
   Turn ask(std::size_t who) { return take_turns(*run_page_, *slots_[who], others_, now_); }
+  std::array<pid_t, 2> children_{};
   std::unique_ptr<base::RunPage> run_page_ = std::make_unique<base::RunPage>();
   std::vector<base::RunSlot*> slots_;
   std::uint64_t others_ = 2;  // that thrash
