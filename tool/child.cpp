@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <new>
 
 #include "guardian.hpp"
 
@@ -88,9 +91,9 @@ ChildEnd end_of(int status) {
 }
 
 // In the guardian: starts the program, and tells the tool through `outcome` how it ended.
-[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, int outcome, int report,
-                              const std::vector<int>& inherited, const std::string& path, char* const* arguments,
-                              char* const* environment) {
+[[noreturn]] void be_guardian(pid_t tool, const HeldSignals& signals, std::atomic<bool>& stopped, int outcome,
+                              int report, const std::vector<int>& inherited, const std::string& path,
+                              char* const* arguments, char* const* environment) {
   sigset_t all;
   sigfillset(&all);  // neither the terminal nor a signal to the whole group ends or stops it
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -104,36 +107,49 @@ ChildEnd end_of(int status) {
   if (program < 0 && write(report, &why, sizeof why) != sizeof why) _exit(127);
   if (program < 0) _exit(0);
   close(report);  // the tool reads until exec() has closed the program's
-  const int status = guard(program, tool, forwarded_signals());
+  const int status = guard(program, tool, forwarded_signals(), stopped);
   if (write(outcome, &status, sizeof status) == sizeof status) _exit(0);
   end_all_children();  // the tool has just gone, too
   _exit(127);
 }
 
-// As Ctrl-Z would. SIGSTOP would also stop what nobody would continue: a job without a shell.
-void stop_as_the_program_did() {
-  sigset_t stop, now;
+// As Ctrl-Z would, unless the program goes on already. SIGSTOP would also stop what nobody would continue: a job
+// without a shell. The order counts: a SIGCONT of the guardian that comes behind the look at `stopped` takes the
+// pending SIGTSTP away, one that came before has set `stopped`.
+void stop_as_the_program_did(const std::atomic<bool>& stopped) {
+  sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
-  if (sigpending(&now) == 0 && sigismember(&now, SIGCONT) == 1) return;  // it goes on already
   raise(SIGTSTP);
-  sigprocmask(SIG_UNBLOCK, &stop, nullptr);
-  sigprocmask(SIG_BLOCK, &stop, nullptr);
+  if (stopped) {
+    sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+    sigprocmask(SIG_BLOCK, &stop, nullptr);
+  } else {
+    constexpr timespec kNow{};
+    sigtimedwait(&stop, nullptr, &kNow);
+  }
 }
 
 // Until the guardian has ended; its signals go through it, so that none can hit a process that took the program's
 // number. Whoever waits for the tool sees it stop and go on with the program.
-void wait_for(pid_t guardian, const HeldSignals& signals) {
+void wait_for(pid_t guardian, const HeldSignals& signals, const std::atomic<bool>& stopped) {
+  // What the terminal sent (SI_KERNEL), the program has got as well; the guardian's SIGCONT has done its work.
+  const auto pass_on = [guardian](const siginfo_t& info) {
+    if (info.si_code != SI_KERNEL && info.si_pid != guardian) kill(guardian, info.si_signo);
+  };
+  sigset_t go_on;
+  sigemptyset(&go_on);
+  sigaddset(&go_on, SIGCONT);
+  constexpr timespec kNow{};
   while (waitpid(guardian, nullptr, WNOHANG) == 0) {
     siginfo_t info{};
-    const int signal = sigwaitinfo(&signals.set(), &info);
-    if (signal <= 0) continue;
-    if (signal == SIGCHLD) {
-      if (info.si_code == SI_QUEUE && info.si_pid == guardian) stop_as_the_program_did();
-      continue;
+    if (sigwaitinfo(&signals.set(), &info) <= 0) continue;
+    if (info.si_signo != SIGCHLD) {
+      pass_on(info);
+    } else if (stopped) {
+      if (sigtimedwait(&go_on, &info, &kNow) > 0) pass_on(info);  // the stop would take it away
+      stop_as_the_program_did(stopped);
     }
-    // What the terminal sent (SI_KERNEL), the program has got as well; the guardian's SIGCONT has done its work.
-    if (info.si_code != SI_KERNEL && info.si_pid != guardian) kill(guardian, signal);
   }
 }
 
@@ -178,19 +194,25 @@ Result<ChildEnd> run_child(const std::string& path, const std::vector<std::strin
   if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);
   const auto variables = pointers(environment);
+  // For both processes, and to the end of this one.
+  void* const shared =
+      mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return fail(errno_error(errno, "cannot share memory with a child", "mmap"));
+  auto& stopped = *new (shared) std::atomic<bool>{false};
   const HeldSignals signals;
   const pid_t tool = getpid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // if the guardian is killed, the program's children fall to us
   const pid_t guardian = fork();
   if (guardian == 0) {
-    be_guardian(tool, signals, outcome.end(1), report.end(1), inherited, path, arguments.data(), variables.data());
+    be_guardian(tool, signals, stopped, outcome.end(1), report.end(1), inherited, path, arguments.data(),
+                variables.data());
   }
   if (guardian < 0) return fail(errno_error(errno, "cannot start a process", path));
   report.close_end(1);
   outcome.close_end(1);
   int why = 0;
   const bool failed = read_whole(report.end(0), why);
-  wait_for(guardian, signals);
+  wait_for(guardian, signals, stopped);
   if (failed) return fail(errno_error(why, "cannot run", path));
   int status = 0;
   if (read_whole(outcome.end(0), status)) return end_of(status);

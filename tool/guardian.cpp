@@ -43,7 +43,7 @@ void end_all_children() {
   }
 }
 
-int guard(pid_t program, pid_t tool, const sigset_t& forwarded) {
+int guard(pid_t program, pid_t tool, const sigset_t& forwarded, std::atomic<bool>& stopped) {
   sigset_t awaited = forwarded;
   sigaddset(&awaited, SIGCHLD);
   sigaddset(&awaited, kToolDied);
@@ -58,8 +58,10 @@ int guard(pid_t program, pid_t tool, const sigset_t& forwarded) {
     while ((ended = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
       if (ended != program) continue;
       if (WIFSTOPPED(status)) {
-        sigqueue(tool, SIGCHLD, sigval{.sival_int = WSTOPSIG(status)});
+        stopped = true;
+        kill(tool, SIGCHLD);
       } else if (WIFCONTINUED(status)) {
+        stopped = false;
         kill(tool, SIGCONT);
       } else {
         return status;

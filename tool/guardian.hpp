@@ -10,16 +10,19 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <atomic>
+
 namespace farheap::tool {
 
 // None that is passed on: it comes when the tool's first thread has gone, and the tool may still seem to be there.
 inline constexpr int kToolDied = SIGPWR;
 
 // In the guardian, `program` being its child and `tool` its parent. Passes the tool's signals of `forwarded` on. Tells
-// the tool when the program has stopped, by a SIGCHLD with a value (sigqueue()), and when it goes on, by SIGCONT.
+// the tool by SIGCHLD when the program has stopped, and by SIGCONT when it goes on; `stopped`, which both processes
+// map, says which is true, because two pending signals do not say which is the later. It is set before the signal.
 // The status of waitpid() when the program ended. If the tool ends first: ends everything, and the process.
 // Requires: all signals are blocked; kToolDied is the death signal (PR_SET_PDEATHSIG).
-[[nodiscard]] int guard(pid_t program, pid_t tool, const sigset_t& forwarded);
+[[nodiscard]] int guard(pid_t program, pid_t tool, const sigset_t& forwarded, std::atomic<bool>& stopped);
 
 // Kills all children, and theirs as they fall to this process, until there are none that it may kill.
 // Requires: this process is a subreaper, SIGCHLD is blocked.

@@ -432,6 +432,18 @@ class RunWithRuntime(unittest.TestCase):
         run.communicate(timeout=30)
         self.assertEqual(run.returncode, 42)
 
+    def test_a_stop_right_after_going_on_was_taken_for_an_old_one(self):
+        run, pid = self.start("trap 'exit 42' TERM; echo $$; while :; do sleep 0.05; done")
+        for _ in range(100):
+            os.kill(pid, signal.SIGSTOP)
+            wait_until(lambda: is_stopped(pid) and is_stopped(run.pid), "both have stopped")
+            os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: not is_stopped(pid), "the program goes on")
+        wait_until(lambda: not is_stopped(run.pid), "the tool goes on")
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 42)
+
     def test_a_program_that_does_not_stop_has_a_tool_that_does_not(self):
         run, pid = self.start("trap 'exit 42' TERM; trap '' TSTP; trap 'echo here' USR1; echo $$; "
                               "while :; do sleep 0.05; done")
