@@ -311,6 +311,34 @@ CASE(many_mappings_of_32_kibibytes) {
   for (std::size_t i = 1; i < pieces.size(); i += 2) CHECK_FILLED(pieces[i], kPiece, i);
 }
 
+// As LuaJIT does for each string that grows: that took a run with enough memory eight times as long. After some hundred
+// the kernel has them; what was mapped before, and what is larger, stays the heap's. (Plainly none is.)
+CASE(small_mappings_that_come_and_go) {
+  constexpr std::size_t kSmall = 64 << 10;
+  constexpr std::uintptr_t kHeaps = std::uintptr_t{0x20} << 40, kEnd = std::uintptr_t{0x40} << 40;
+  const auto is_paged = [](const void* at) {
+    return reinterpret_cast<std::uintptr_t>(at) >= kHeaps && reinterpret_cast<std::uintptr_t>(at) < kEnd;
+  };
+  constexpr int kTimes = 2000;
+  char* const stays = map(kSmall);
+  fill(stays, kSmall, 1);
+  const bool paged = is_paged(stays);
+  int in_heap = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    char* at = map(kSmall);
+    CHECK(all_zero(at, kSmall));
+    fill(at, kPage, 2);
+    in_heap += is_paged(at);
+    CHECK(munmap(at, kSmall) == 0);
+  }
+  CHECK(paged ? in_heap >= 500 && in_heap < kTimes / 2 : in_heap == 0);
+  char* large = map(kMebibyte);
+  CHECK(is_paged(large) == paged);
+  push_out();
+  CHECK_FILLED(stays, kSmall, 1);
+  CHECK(munmap(stays, kSmall) == 0 && munmap(large, kMebibyte) == 0);
+}
+
 // Small pieces leave the heap by mremap() and come back. They were holes in it afterwards: larger pieces around them
 // could not be moved, or lost pages, and what was opened was taken for reserved.
 CASE(small_pieces_move_out_and_back) {
