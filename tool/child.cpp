@@ -130,6 +130,11 @@ void stop_as_the_program_did(const std::atomic<bool>& stopped) {
   }
 }
 
+bool is_running(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 // Until the guardian has ended; its signals go through it, so that none can hit a process that took the program's
 // number. Whoever waits for the tool sees it stop and go on with the program.
 void wait_for(pid_t guardian, const HeldSignals& signals, const std::atomic<bool>& stopped) {
@@ -146,7 +151,7 @@ void wait_for(pid_t guardian, const HeldSignals& signals, const std::atomic<bool
     if (sigwaitinfo(&signals.set(), &info) <= 0) continue;
     if (info.si_signo != SIGCHLD) {
       pass_on(info);
-    } else if (stopped) {
+    } else if (stopped && is_running(guardian)) {
       if (sigtimedwait(&go_on, &info, &kNow) > 0) pass_on(info);  // the stop would take it away
       stop_as_the_program_did(stopped);
     }

@@ -64,6 +64,7 @@ int guard(pid_t program, pid_t tool, const sigset_t& forwarded, std::atomic<bool
         stopped = false;
         kill(tool, SIGCONT);
       } else {
+        stopped = false;  // it may have ended before it was seen to go on
         return status;
       }
     }

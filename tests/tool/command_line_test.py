@@ -49,6 +49,11 @@ def is_gone(pid):
         return True
 
 
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
 def is_stopped(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
         return stat.read().rpartition(")")[2].split()[0] == "T"
@@ -415,8 +420,12 @@ class RunWithRuntime(unittest.TestCase):
             run.communicate(timeout=30)
             self.assertEqual(run.returncode, 42, name)
 
+    # Starts nothing once it has said its process id: a shell whose child is stopped before it has become another
+    # program cannot be stopped itself until that goes on.
+    WAITS = "sleep 60 & echo $$; while :; do wait; done"
+
     def test_the_tool_stops_and_goes_on_with_its_program(self):
-        run, pid = self.start("trap 'echo on' CONT; trap 'exit 42' TERM; echo $$; while :; do sleep 0.05; done")
+        run, pid = self.start("trap 'echo on' CONT; trap 'kill $!; exit 42' TERM; " + self.WAITS)
         # Told by one that knows the tool only, or the program only, or both, as a shell does.
         for stop, go_on in ((lambda: run.send_signal(signal.SIGTSTP), lambda: run.send_signal(signal.SIGCONT)),
                             (lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT)),
@@ -443,6 +452,28 @@ class RunWithRuntime(unittest.TestCase):
         run.send_signal(signal.SIGTERM)
         run.communicate(timeout=30)
         self.assertEqual(run.returncode, 42)
+
+    def test_the_end_of_a_stopped_program_is_the_tools(self):
+        for first_to_go in (lambda pid: pid, parent_of):  # the program, or its guardian
+            run, pid = self.start("echo $$; while :; do sleep 0.05; done")
+            os.kill(pid, signal.SIGSTOP)
+            wait_until(lambda: is_stopped(pid) and is_stopped(run.pid), "both have stopped")
+            os.kill(first_to_go(pid), signal.SIGKILL)
+            wait_until(lambda: is_gone(pid), "the end of the program")
+            run.send_signal(signal.SIGCONT)
+            run.communicate(timeout=30)
+            self.assertEqual(run.returncode, 128 + signal.SIGKILL)
+
+    def test_a_stopped_program_that_is_ended_as_a_shell_does_it_ends_its_tool(self):
+        for _ in range(30):
+            run, pid = self.start(self.WAITS)
+            os.killpg(run.pid, signal.SIGTSTP)
+            wait_until(lambda pid=pid, run=run: is_stopped(pid) and is_stopped(run.pid), "both have stopped")
+            os.killpg(run.pid, signal.SIGTERM)
+            os.killpg(run.pid, signal.SIGCONT)
+            run.communicate(timeout=30)
+            # As the program's end, or its own: it was told to end, too.
+            self.assertIn(run.returncode, (128 + signal.SIGTERM, -signal.SIGTERM))
 
     def test_a_program_that_does_not_stop_has_a_tool_that_does_not(self):
         run, pid = self.start("trap 'exit 42' TERM; trap '' TSTP; trap 'echo here' USR1; echo $$; "
@@ -485,8 +516,7 @@ class RunWithRuntime(unittest.TestCase):
 
     def test_a_killed_guardian_is_no_way_out(self):
         run, pids = self.start_tree()
-        with open(f"/proc/{pids[0]}/stat", encoding="utf-8") as stat:
-            guardian = int(stat.read().rpartition(")")[2].split()[1])
+        guardian = parent_of(pids[0])
         self.assertNotEqual(guardian, run.pid)
         os.kill(guardian, signal.SIGKILL)
         run.communicate(timeout=30)
