@@ -3,16 +3,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <new>
 
 #include "guardian.hpp"
+#include "os/mapping.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -113,20 +112,32 @@ ChildEnd end_of(int status) {
   _exit(127);
 }
 
+sigset_t only(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  return set;
+}
+
+// Takes a blocked signal that is pending; false if it is not.
+bool take_pending(int signal, siginfo_t& info) {
+  constexpr timespec kNow{};
+  const sigset_t set = only(signal);
+  return sigtimedwait(&set, &info, &kNow) > 0;
+}
+
 // As Ctrl-Z would, unless the program goes on already. SIGSTOP would also stop what nobody would continue: a job
-// without a shell. The order counts: a SIGCONT of the guardian that comes behind the look at `stopped` takes the
-// pending SIGTSTP away, one that came before has set `stopped`.
+// without a shell. The order counts. If the guardian sends SIGCONT after the look at `stopped`, the kernel takes the
+// pending SIGTSTP away. If it sent SIGCONT before, it had cleared `stopped`.
 void stop_as_the_program_did(const std::atomic<bool>& stopped) {
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTSTP);
+  const sigset_t stop = only(SIGTSTP);
   raise(SIGTSTP);
   if (stopped) {
     sigprocmask(SIG_UNBLOCK, &stop, nullptr);
     sigprocmask(SIG_BLOCK, &stop, nullptr);
   } else {
-    constexpr timespec kNow{};
-    sigtimedwait(&stop, nullptr, &kNow);
+    siginfo_t info{};
+    take_pending(SIGTSTP, info);
   }
 }
 
@@ -138,21 +149,17 @@ bool is_running(pid_t child) {
 // Until the guardian has ended; its signals go through it, so that none can hit a process that took the program's
 // number. Whoever waits for the tool sees it stop and go on with the program.
 void wait_for(pid_t guardian, const HeldSignals& signals, const std::atomic<bool>& stopped) {
-  // What the terminal sent (SI_KERNEL), the program has got as well; the guardian's SIGCONT has done its work.
+  // The program has the terminal's signals (SI_KERNEL) already. The guardian's SIGCONT was for this process.
   const auto pass_on = [guardian](const siginfo_t& info) {
     if (info.si_code != SI_KERNEL && info.si_pid != guardian) kill(guardian, info.si_signo);
   };
-  sigset_t go_on;
-  sigemptyset(&go_on);
-  sigaddset(&go_on, SIGCONT);
-  constexpr timespec kNow{};
   while (waitpid(guardian, nullptr, WNOHANG) == 0) {
     siginfo_t info{};
     if (sigwaitinfo(&signals.set(), &info) <= 0) continue;
     if (info.si_signo != SIGCHLD) {
       pass_on(info);
     } else if (stopped && is_running(guardian)) {
-      if (sigtimedwait(&go_on, &info, &kNow) > 0) pass_on(info);  // the stop would take it away
+      if (take_pending(SIGCONT, info)) pass_on(info);  // the stop would take it away
       stop_as_the_program_did(stopped);
     }
   }
@@ -199,11 +206,9 @@ Result<ChildEnd> run_child(const std::string& path, const std::vector<std::strin
   if (!report.made() || !outcome.made()) return fail(errno_error(errno, "cannot make a pipe", "pipe2"));
   const auto arguments = pointers(command);
   const auto variables = pointers(environment);
-  // For both processes, and to the end of this one.
-  void* const shared =
-      mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return fail(errno_error(errno, "cannot share memory with a child", "mmap"));
-  auto& stopped = *new (shared) std::atomic<bool>{false};
+  auto shared = os::ReservedArray<std::atomic<bool>>::make(1, true);
+  if (!shared) return fail(std::move(shared.error()));
+  std::atomic<bool>& stopped = (*shared)[0];
   const HeldSignals signals;
   const pid_t tool = getpid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // if the guardian is killed, the program's children fall to us

@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 
 #include "os/plain_memory.hpp"
 #include "preload/program_calls.hpp"
@@ -36,37 +34,9 @@ constexpr size_t kLargestReservation = 64 * farheap::base::kGiB;
 // A runtime that wishes for memory below it has pointers of 32 bits, and cannot use what lies elsewhere.
 constexpr uintptr_t kWishIsNeed = 4 * farheap::base::kGiB;
 
-// Small mappings that are there to stay, as the pages of Ruby's objects, are worth a place in the heap. Those that come
-// and go by the hundred thousand are not: LuaJIT maps and unmaps 64 KiB all the time, and here both take ten times as
-// long as in the kernel. Pieces of a mapping that are unmapped to align the rest (Ruby does that, too) tell nothing.
-class SmallMappings {
- public:
-  static constexpr size_t kSmall = 128 * farheap::base::kKiB;
-
-  // Once they were found to come and go, the heap takes none any more.
-  [[nodiscard]] bool stay() const { return !come_and_go_.load(std::memory_order_relaxed); }
-  void mapped(const void* at, size_t bytes) {
-    if (bytes >= kSmall || at == nullptr) return;
-    latest_[mapped_.fetch_add(1, std::memory_order_relaxed) % std::size(latest_)] = name_of(at, bytes);
-  }
-  void unmapped(const void* at, size_t bytes) {
-    const auto is_it = [name = name_of(at, bytes)](const auto& one) { return one.load() == name; };
-    if (bytes >= kSmall || !stay() || std::ranges::none_of(latest_, is_it)) return;
-    const std::uint64_t gone = gone_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (gone >= kEnoughToTell && 2 * gone > mapped_.load(std::memory_order_relaxed)) come_and_go_ = true;
-  }
-
- private:
-  static constexpr std::uint64_t kEnoughToTell = 512;
-  static_assert(kSmall / kPageBytes < kPageBytes);
-  static std::uintptr_t name_of(const void* at, size_t bytes) {
-    return reinterpret_cast<std::uintptr_t>(at) + bytes / kPageBytes;
-  }
-  std::array<std::atomic<std::uintptr_t>, 64> latest_{};
-  std::atomic<std::uint64_t> mapped_{0}, gone_{0};  // soon after
-  std::atomic<bool> come_and_go_{false};
-};
-constinit SmallMappings g_small;
+// Smaller ones with a wish hold code that has to lie near other code. A compiler that gets them elsewhere asks again and
+// again: LuaJIT for each trace, and it interprets.
+constexpr size_t kWishIsIdle = 128 * farheap::base::kKiB;
 
 void* kernel_mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, wish, bytes, protection, flags, file, offset));
@@ -83,12 +53,10 @@ void* obtain(PagedSegment& segment, void* wish, size_t bytes, int protection, in
   if (protection != PROT_NONE && protection != kReadWrite) return nullptr;
   if (protection == PROT_NONE && bytes > kLargestReservation) return nullptr;
   if (protection != PROT_NONE && wish != nullptr && reinterpret_cast<uintptr_t>(wish) < kWishIsNeed) return nullptr;
-  if (bytes < SmallMappings::kSmall && !g_small.stay()) return nullptr;
+  if (wish != nullptr && bytes < kWishIsIdle && segment_of(wish, bytes) == nullptr) return nullptr;
   auto* at = static_cast<std::byte*>(wish);
   if (is_page(wish) && segment_of(wish, bytes) != nullptr && segment.obtain_at(at, bytes, protection)) return wish;
-  at = protection == PROT_NONE ? segment.reserve(bytes) : segment.obtain(bytes, kPageBytes);
-  g_small.mapped(at, bytes);
-  return at;
+  return protection == PROT_NONE ? segment.reserve(bytes) : segment.obtain(bytes, kPageBytes);
 }
 
 // Whether a private mapping of a file is copied into the segment. Of a large one little may ever be written, and what
@@ -262,7 +230,6 @@ int program_munmap(void* at, size_t bytes) {
   PagedSegment* segment = segment_of(at, bytes);
   if (segment == nullptr) return static_cast<int>(syscall(SYS_munmap, at, bytes));
   if (!is_page(at) || bytes == 0) return fails_with(EINVAL);
-  g_small.unmapped(at, round_up(bytes, kPageBytes));
   segment->unmap(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
   return 0;
 }
