@@ -34,8 +34,8 @@ constexpr size_t kLargestReservation = 64 * farheap::base::kGiB;
 // A runtime that wishes for memory below it has pointers of 32 bits, and cannot use what lies elsewhere.
 constexpr uintptr_t kWishIsNeed = 4 * farheap::base::kGiB;
 
-// Smaller ones with a wish hold code that has to lie near other code. A compiler that gets them elsewhere asks again and
-// again: LuaJIT for each trace, and it interprets.
+// Smaller ones with a wish hold code that has to lie near other code. A compiler that gets them elsewhere asks again
+// and again: LuaJIT for each trace, and it interprets.
 constexpr size_t kWishIsIdle = 128 * farheap::base::kKiB;
 
 void* kernel_mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
