@@ -20,8 +20,9 @@ inline constexpr int kToolDied = SIGPWR;
 // In the guardian, `program` being its child and `tool` its parent. Passes the tool's signals of `forwarded` on. Tells
 // the tool by SIGCHLD when the program has stopped, and by SIGCONT when it goes on; both processes
 // map `stopped`, which says what holds, because of two pending signals none tells which came later. It is set before
-// the signal is sent. The status of waitpid() when the program ended. If the tool ends first: ends everything, and the
-// process. Requires: all signals are blocked; kToolDied is the death signal (PR_SET_PDEATHSIG).
+// the signal is sent.
+// Returns the status of waitpid() when the program has ended. If the tool ends first: ends everything, and the process.
+// Requires: all signals are blocked; kToolDied is the death signal (PR_SET_PDEATHSIG).
 [[nodiscard]] int guard(pid_t program, pid_t tool, const sigset_t& forwarded, std::atomic<bool>& stopped);
 
 // Kills all children, and theirs as they fall to this process, until there are none that it may kill.
