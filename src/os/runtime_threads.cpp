@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <utility>
 
 #include "base/inside_runtime.hpp"
 
@@ -73,15 +73,20 @@ Status make_waiting_thread() {
   return {};
 }
 
+// Of who starts the thread, and gone once it is begun.
 struct Work {
   ThreadBody body;
   void* argument;
+  std::atomic<bool> is_begun = false;
 };
 
 void* do_work(void* work) {
   base::t_inside_runtime = true;
-  const std::unique_ptr<Work> mine(static_cast<Work*>(work));
-  return mine->body(mine->argument);
+  auto& given = *static_cast<Work*>(work);
+  const auto [body, argument] = std::pair(given.body, given.argument);
+  given.is_begun.store(true);
+  given.is_begun.notify_one();
+  return body(argument);
 }
 
 void touch(const void* at) { (void)*static_cast<const volatile char*>(at); }
@@ -101,18 +106,20 @@ Status start_runtime_thread(ThreadBody body, void* argument) {
 }
 
 Result<pthread_t> start_ending_thread(ThreadBody body, void* argument) {
-  auto work = std::make_unique<Work>(Work{body, argument});
+  Work work{body, argument};
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = pthread_create(&thread, nullptr, do_work, work.get());
+  const int error = pthread_create(&thread, nullptr, do_work, &work);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     return fail(
         errno_error(error, "cannot start a thread of the heap", "pthread_create", "raise `ulimit -u` if it is set"));
   }
-  (void)work.release();  // the thread's
+  // A thread allocates as it starts. The program may fork next, and the allocators of sanitizers are not whole in a
+  // child if one of its parent's threads was in them.
+  work.is_begun.wait(false);
   return thread;
 }
 

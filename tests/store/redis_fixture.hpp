@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <farheap/store.hpp>
 #include <string>
 #include <vector>
@@ -52,8 +53,9 @@ inline store::redis::Reply tell(std::uint16_t port, const std::vector<std::strin
 inline store::redis::Keys keys_of(std::uint16_t port, const std::string& name) {
   const auto meta = store::redis::Keys(name).meta();
   auto identity = tell(port, {"HGET", meta, "identity"});
-  if (identity.is_error()) {  // MOVED 3999 127.0.0.1:6381
-    identity = tell(static_cast<std::uint16_t>(std::stoi(identity.text.substr(identity.text.rfind(':') + 1))),
+  if (identity.is_error()) {
+    EXPECT_TRUE(identity.text.starts_with("MOVED ")) << port << ": " << identity.text;  // MOVED 3999 127.0.0.1:6381
+    identity = tell(static_cast<std::uint16_t>(std::atoi(identity.text.substr(identity.text.rfind(':') + 1).c_str())),
                     {"HGET", meta, "identity"});
   }
   EXPECT_EQ(identity.text.size(), 16u);

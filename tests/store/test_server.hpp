@@ -45,15 +45,15 @@ class TestServer {
   [[nodiscard]] std::string address() const;  // "127.0.0.1:6379"
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] bool is_running() const { return process_ > 0; }
-  void kill();                         // as kill -9 does
-  [[nodiscard]] Status start_again();  // where kill() was: in the same folder, on the same port
-  void freeze();                       // it takes connections and answers nothing
+  [[nodiscard]] std::string last_words() const;  // of its log
+  void kill();                                   // as kill -9 does
+  [[nodiscard]] Status start_again();            // where kill() was: in the same folder, on the same port
+  void freeze();                                 // it takes connections and answers nothing
   void thaw();
 
  private:
   TestServer(ServerCommand command, std::string folder) : command_(std::move(command)), folder_(std::move(folder)) {}
   [[nodiscard]] Status launch();
-  [[nodiscard]] std::string last_words() const;
   ServerCommand command_;
   std::string folder_;
   pid_t process_ = 0;
