@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr StoreOptions kLarge{.block_bytes = 65536, .lifetime = Lifetime::kKeep};
+const StoreOptions kLarge{.block_bytes = 65536, .lifetime = Lifetime::kKeep};
 
 struct Node {
   std::string id;
