@@ -84,7 +84,7 @@ class SlotHolder {
 // A process that pages asks for room in vain: for none, for more than its share, or for less.
 enum class RoomNeed : std::uint8_t { kNone, kMore, kShare };  // kShare: it has less than its share
 // How much it faults (pager/pressure.hpp).
-enum class Unrest : std::uint8_t { kWorks, kRests, kThrashes };
+enum class Unrest : std::uint8_t { kWorks, kRests, kThrashes, kIsCalm };
 
 struct RunSlot {
   std::atomic<SlotHolder> holder{SlotHolder()};

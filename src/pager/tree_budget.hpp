@@ -26,7 +26,8 @@ class TreeBudget final : public Budget {
 
   // What is left after what others hold or may come to hold, and not much more than what is held or coming: limits that
   // rise in steps are never promised twice. Who has more than its share of a budget that others are short of, loses
-  // some of it with time, and so does who rests, of whatever it has. Calls exclude each other.
+  // some of it with time, and so does who rests, or is calm while others thrash, of whatever it has. Calls exclude each
+  // other.
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
   // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,
@@ -62,6 +63,8 @@ class TreeBudget final : public Budget {
   void look_at_faults(Clock::time_point now);
   // What this process may claim from others that want room, too, and leaves to none.
   [[nodiscard]] std::uint64_t share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now);
+  // Whether it has little to wait for, and others wait most of the time.
+  [[nodiscard]] bool gives_calmly(base::Unrest unrest, const base::RunPage::Others& others) const;
   // The most that others in need of room leave to this process.
   [[nodiscard]] std::uint64_t share_limit(const base::RunPage::Others& others, std::uint64_t budget,
                                           std::uint64_t held_bytes, std::uint64_t share, Clock::time_point now);

@@ -43,6 +43,16 @@ TEST_F(PressureTest, WhoWaitsForPagesMostOfTheTimeThrashes) {
   EXPECT_FALSE(pressure_.thrashes());
 }
 
+TEST_F(PressureTest, WhoHardlyWaitsForWhatItAsksForIsCalm) {
+  after(Pressure::kWindow, 100, Pressure::kWindow / 50, milliseconds(0));
+  EXPECT_FALSE(pressure_.is_calm());
+  after(Pressure::kWindow, 100, Pressure::kWindow / 200, milliseconds(0));
+  EXPECT_TRUE(pressure_.is_calm());
+  EXPECT_FALSE(pressure_.rests(now_));
+  after(Pressure::kWindow, 100, Pressure::kWindow / 50, milliseconds(0));
+  EXPECT_FALSE(pressure_.is_calm());
+}
+
 TEST_F(PressureTest, ABurstThatIsShorterThanTheWindowIsNoThrashing) {
   after(Pressure::kWindow / 3, 100, Pressure::kWindow / 3, milliseconds(0));
   EXPECT_FALSE(pressure_.thrashes());

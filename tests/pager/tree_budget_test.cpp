@@ -153,6 +153,35 @@ TEST_F(TreeBudgetTest, WhoRestsKeepsWhatNobodyWants) {
   EXPECT_GE(budget_->page_limit(resident, 0), resident);
 }
 
+// A client that asked for a page now and then kept all that it had while its server waited for pages.
+TEST_F(TreeBudgetTest, WhoIsCalmGivesOfItsShareToWhoThrashes) {
+  const std::uint64_t resident = 300 * kMiB / base::kPageBytes;
+  base::RunSlot& own = run_page_->claim(getpid());
+  own.unrest.store(base::Unrest::kIsCalm);
+  other_->watched.store(true);
+  other_->bytes.store(700 * kMiB);
+  other_->need.store(base::RoomNeed::kMore);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident) << "the other one works";
+  other_->unrest.store(base::Unrest::kThrashes);
+  const std::uint64_t less = budget_->page_limit(resident, 1000);
+  EXPECT_LT(less, resident);
+  EXPECT_GE(less, resident * 9 / 10) << "in steps";
+  EXPECT_EQ(own.need.load(), base::RoomNeed::kNone) << "and wants nothing itself";
+  EXPECT_EQ(budget_->page_limit(resident, 1000), resident) << "and not the next one at once";
+  own.unrest.store(base::Unrest::kWorks);
+  EXPECT_GE(budget_->page_limit(resident, 0), resident);
+}
+
+TEST_F(TreeBudgetTest, WhoRestsKeepsLessThanWhoWorks) {
+  base::RunSlot& own = run_page_->claim(getpid());
+  other_->watched.store(true);
+  other_->bytes.store(1024 * kMiB);
+  other_->need.store(base::RoomNeed::kMore);
+  EXPECT_EQ(budget_->page_limit(512, 2048), 1024u) << "all is taken";
+  own.unrest.store(base::Unrest::kRests);
+  EXPECT_EQ(budget_->page_limit(512, 2048), 256u);
+}
+
 TEST_F(TreeBudgetTest, WhoWakesWantsItsShare) {
   base::RunSlot& own = run_page_->claim(getpid());
   other_->watched.store(true);
@@ -198,6 +227,9 @@ TEST_F(TreeBudgetTest, WhoseTurnItIsGetsTheShareOfAllThatThrash) {
   other_->need.store(base::RoomNeed::kMore);
   EXPECT_GE(budget_->page_limit(resident, kMore), resident);
   EXPECT_EQ(own.need.load(), base::RoomNeed::kShare) << "all that the other has is its to ask for";
+  own.unrest.store(base::Unrest::kIsCalm);
+  EXPECT_GE(budget_->page_limit(resident, kMore), resident) << "it has what it needs, and its turn goes on";
+  EXPECT_GE(budget_->page_limit(resident, kMore), resident);
 }
 
 // What it says of itself comes from the faults that were counted.
@@ -223,9 +255,18 @@ TEST_F(FaultsOfTreeBudgetTest, WhoDoesNotFaultRestsUntilItDoes) {
   EXPECT_TRUE(says(base::Unrest::kRests));
   for (const auto kind : {base::Heat::kFresh, base::Heat::kProbation, base::Heat::kStore, base::Heat::kWaited}) {
     heat_->count(0, kind, 1);
-    EXPECT_TRUE(says(base::Unrest::kWorks));
+    EXPECT_TRUE(says(base::Unrest::kIsCalm)) << "it did not wait";
     EXPECT_TRUE(says(base::Unrest::kRests));
   }
+}
+
+TEST_F(FaultsOfTreeBudgetTest, WhoAsksForPagesAndHardlyWaitsIsCalm) {
+  const auto until = base::Clock::now() + std::chrono::seconds(20);
+  while (own_->unrest.load() != base::Unrest::kIsCalm && base::Clock::now() < until) {
+    heat_->count(0, base::Heat::kStore, 1);
+    (void)budget_->page_limit(1024, 0);
+  }
+  EXPECT_EQ(own_->unrest.load(), base::Unrest::kIsCalm);
 }
 
 TEST_F(FaultsOfTreeBudgetTest, WhoWaitsForPagesThrashes) {
@@ -246,7 +287,7 @@ TEST_F(FaultsOfTreeBudgetTest, WhoWorksInItsTurnDoesNotRest) {
   run_page_->turn.store((run_page_->number_of(*own_) + 1) << 48 | static_cast<std::uint64_t>(now.count()));
   const auto until = base::Clock::now() + Pressure::kRest + 3 * Pressure::kLookEvery;
   while (base::Clock::now() < until) (void)budget_->page_limit(1024, 0);
-  EXPECT_EQ(own_->unrest.load(), base::Unrest::kWorks);
+  EXPECT_NE(own_->unrest.load(), base::Unrest::kRests);
 }
 
 // Two processes that looked at the same moment were both given the room that was left.
