@@ -58,7 +58,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const store::Pa
   options.pem_root_certs = std::move(*authorities);  // empty: the system's
   options.pem_private_key = std::move(*key);
   options.pem_cert_chain = std::move(*own);
-  return grpc::SslCredentials(options);
+  return tls_credentials(options);
 }
 
 }  // namespace

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engines/grpc/channel.hpp"
 
+#include <openssl/crypto.h>
+
 #include <string_view>
 
 #include "base/environment.hpp"
 
 namespace farheap::engines {
+
+namespace {
+// It counts at OpenSSL's first call alone, and does nothing later.
+void keep_openssl() { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr); }
+}  // namespace
+
+std::shared_ptr<grpc::ChannelCredentials> tls_credentials(const grpc::SslCredentialsOptions& options) {
+  keep_openssl();
+  return grpc::SslCredentials(options);
+}
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
                                             const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
@@ -36,6 +48,7 @@ Result<GoogleChannel> google_channel(const char* emulator_variable, const std::s
     if (const auto at = emulator.find("://"); at != std::string_view::npos) emulator.remove_prefix(at + 3);
     return GoogleChannel{make_channel(std::string(emulator), grpc::InsecureChannelCredentials()), true};
   }
+  keep_openssl();
   auto credentials = grpc::GoogleDefaultCredentials();
   if (credentials == nullptr) {
     return fail(

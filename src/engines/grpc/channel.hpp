@@ -19,6 +19,11 @@ namespace farheap::engines {
 [[nodiscard]] std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
                                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
+// For make_channel(): by TLS. To be asked for before the process uses OpenSSL in other ways; else what follows does not
+// hold. OpenSSL goes on when the process ends: gRPC's threads may be in the middle of a handshake then, and crashed on
+// its locks that were there no more (gRPC 1.51, OpenSSL 3.0).
+[[nodiscard]] std::shared_ptr<grpc::ChannelCredentials> tls_credentials(const grpc::SslCredentialsOptions& options);
+
 // A service of Google: where the environment variable says an emulator listens (without TLS, without credentials), else
 // at `address` by TLS with the credentials that Google's libraries look for (GOOGLE_APPLICATION_CREDENTIALS, gcloud's
 // default, the machine's account). kPermission if there are none. `subject` names the store in errors.
