@@ -125,7 +125,7 @@ std::string charts(const Trace& trace) {
   memory.line_name = "budget, " + format_size(trace.last().budget_bytes);
   std::string text = chart_html(memory, seconds);
   if (trace.last().counters.paging_processes == 0) {
-    return text + "<p>Nothing was paged: the run never came near its budget.</p>\n";
+    return text + "<p>Nothing was paged: all of it fitted the budget.</p>\n";
   }
   Chart faults{.title = "Faults", .per_second = true, .stacked = true};
   faults.series = {{"from the store", rate(&CounterValues::faults_store)},

@@ -29,6 +29,7 @@ using base::format_size;
 constexpr double kStoreBound = 0.30;
 // So far above the budget no moment brings a program: memory that cannot leave does.
 constexpr double kOverBudget = 1.25;
+constexpr double kNearBudget = 0.75;
 // Above this share it mostly waits: the budget thrashes.
 constexpr double kThrashes = 0.50;
 // Below it there is room for a smaller budget.
@@ -291,7 +292,9 @@ std::string next_step(const RunSummary& summary) {
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {
       return "nothing; its heap is smaller than the least budget, " + format_size(base::kLeastBudgetBytes);
     }
-    return fmt::format("`{}`; it never came near the budget", with_memory(summary, peak / 2));
+    if (peak > budget * kNearBudget) return "nothing; all of it fitted, and it pages with less";
+    return fmt::format("`{}`; it never came near the budget, and pages with less than that",
+                       with_memory(summary, peak * 1.1));
   }
   const double share = stalled_share(summary);
   if (thrashes(summary) && enough_bytes(summary) != 0) {
@@ -305,6 +308,7 @@ std::string next_step(const RunSummary& summary) {
     return fmt::format("`farheap store bench {}`; it shows what the store can do at best", shell_word(summary.store));
   }
   if (share < kHardlyNoticed) {
+    if (summary.budget_bytes <= base::kLeastBudgetBytes) return "nothing; it hardly waited, with the least budget";
     return fmt::format("`{}`; it hardly waited, so less may do", with_memory(summary, budget * 0.75));
   }
   return "`farheap options`; read_ahead, block_max and policy change how it pages";

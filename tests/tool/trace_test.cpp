@@ -208,9 +208,9 @@ TEST(Report, OfARunThatNeverPagedHasMemoryOnly) {
   Sample sample = sample_at(1, 0);
   sample.counters.paging_processes = 0;
   const std::string text = report_text(trace_of({sample}), true);
-  EXPECT_THAT(text, HasSubstr("never came near the budget"));
+  EXPECT_THAT(text, HasSubstr("all of it fitted"));
   EXPECT_THAT(text, Not(HasSubstr("faults a second")));
-  EXPECT_THAT(report_html(trace_of({sample})), HasSubstr("never came near its budget"));
+  EXPECT_THAT(report_html(trace_of({sample})), HasSubstr("all of it fitted the budget"));
 }
 
 TEST(Report, OneThatWasCutOffSaysSo) {
