@@ -149,7 +149,8 @@ class CommandLine {
   void add_run() {
     CLI::App* verb = add_verb(&app_, "run", "run");
     add_settings(verb, run_.settings);
-    add_short_form(verb, "memory", "SIZE", "The budget: at most so much of the heap in memory", shorts_);
+    add_short_form(verb, "memory", "SIZE", "The budget: at most so much of the heap in memory, 32M at the least",
+                   shorts_);
     add_short_form(verb, "store", "URI", "Where the rest of the heap is; `farheap store kinds` lists them", shorts_);
     add_short_form(verb, "stats", "text|json", "Form of the report at the end, on standard error", shorts_);
     verb->add_flag_callback("--quiet", [this] { shorts_.emplace_back("quiet=on"); }, "No report at the end");
@@ -159,7 +160,8 @@ class CommandLine {
             "--trace-interval", run_.trace_interval,
             "Time between two samples; otherwise 0.1, or a thousandth of the run's time so far if that is more")
         ->type_name("SECONDS");
-    verb->footer("\nThe exit status is the program's own.");
+    verb->footer(
+        "\nThe exit status is the program's own. If it was not started: 1, 2 (command line), 126 or 127 (no program).");
     verb->prefix_command();
     verb->callback([this, verb] { status_ = run_program(verb->remaining()); });
   }

@@ -85,7 +85,7 @@ double enough_bytes(const RunSummary& summary) {
 }
 
 std::string how_it_waited(const RunSummary& summary) {
-  const std::string waited =
+  std::string waited =
       fmt::format("{:.0f} of {:.0f} s waiting for pages", stalled_share(summary) * summary.seconds, summary.seconds);
   const double enough = enough_bytes(summary);
   if (enough == 0) return waited;
