@@ -73,7 +73,7 @@ Status make_waiting_thread() {
   return {};
 }
 
-// Of who starts the thread, and gone once it is begun.
+// Lives on the starter's stack until the thread has taken the other two and says so.
 struct Work {
   ThreadBody body;
   void* argument;

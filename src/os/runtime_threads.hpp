@@ -22,8 +22,8 @@ using ThreadBody = void* (*)(void*);
 // One that waits, or a new one. kUnavailable if none can be made. `body` does not return.
 [[nodiscard]] Status start_runtime_thread(ThreadBody body, void* argument);
 
-// One that ends when `body` returns, and is to be joined. It has begun: in a child that is forked now it was nowhere in
-// the middle of its start.
+// One that ends when `body` returns, and is to be joined. The call returns when the thread has begun, so that a fork
+// that follows does not fall into its start.
 [[nodiscard]] Result<pthread_t> start_ending_thread(ThreadBody body, void* argument);
 
 // From here on `count` threads are made beforehand: now, and in every forked child when it asks for them again.

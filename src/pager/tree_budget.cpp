@@ -15,13 +15,12 @@ namespace {
 std::uint64_t slack_bytes(std::uint64_t budget) { return std::max(budget / 400, base::kMiB / 2); }
 // However greedy the others: with less than this a process makes no headway.
 constexpr std::uint64_t kLeastPages = 1024;
-// What one keeps that has little to wait for.
+// A process that hardly waits for pages keeps at least this.
 constexpr std::uint64_t kLeastContentPages = 256;
 // By how much a limit rises beyond what is asked for, and sinks when others are short of room.
 std::uint64_t step_bytes(std::uint64_t budget) { return std::clamp(budget / 128, base::kMiB / 4, 16 * base::kMiB); }
 constexpr std::chrono::milliseconds kYieldEvery{5};
-// Of a process that is calm, which has to notice what it lacks before it has lost much: some steps in a window of
-// Pressure.
+// A calm process gives more slowly: a few steps in a window of Pressure, so that it sees what it lacks in time.
 constexpr std::chrono::milliseconds kCalmYieldEvery{50};
 // A child that has gone, or become another program, in less time than this shared its parent's memory in passing.
 constexpr std::chrono::milliseconds kYouth{20};
@@ -132,9 +131,11 @@ std::uint64_t TreeBudget::share(const base::RunPage::Others& others, std::uint64
   return room / (others.awake + 1);
 }
 
-// In its turn it is calm because it has what it needs, and another's would not be better.
-bool TreeBudget::gives_calmly(base::Unrest unrest, const base::RunPage::Others& others) const {
-  return unrest == base::Unrest::kIsCalm && others.thrashing != 0 && turn_ != Turn::kOwn;
+// A process is calm in its own turn because it has what it needs; another's turn would go no better.
+bool TreeBudget::is_content(const base::RunPage::Others& others) const {
+  const auto unrest = slot_->unrest.load(std::memory_order_relaxed);
+  return unrest == base::Unrest::kRests ||
+         (unrest == base::Unrest::kIsCalm && others.thrashing != 0 && turn_ != Turn::kOwn);
 }
 
 // Who rests gives of whatever it has, and who has more than its share of that: in steps, so that who wakes meanwhile,
@@ -143,13 +144,11 @@ bool TreeBudget::gives_calmly(base::Unrest unrest, const base::RunPage::Others& 
 // too.
 std::uint64_t TreeBudget::share_limit(const base::RunPage::Others& others, std::uint64_t budget,
                                       std::uint64_t held_bytes, std::uint64_t share, Clock::time_point now) {
-  const auto unrest = slot_->unrest.load(std::memory_order_relaxed);
-  const bool wanted = others.need != base::RoomNeed::kNone;
   const bool has_too_much = others.need == base::RoomNeed::kShare && held_bytes > share;
-  const bool rests = unrest == base::Unrest::kRests && wanted;
-  const bool is_calm = gives_calmly(unrest, others) && wanted;
-  if (!rests && !is_calm && !has_too_much) return budget;
+  const bool gives = is_content(others) ? others.need != base::RoomNeed::kNone : has_too_much;
+  if (!gives) return budget;
   if (now < next_yield_) return held_bytes;
+  const bool rests = slot_->unrest.load(std::memory_order_relaxed) == base::Unrest::kRests;
   next_yield_ = now + (rests || has_too_much ? kYieldEvery : kCalmYieldEvery);
   return less(held_bytes, step_bytes(budget));
 }
@@ -169,14 +168,13 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
   if (room_for_child_.load()) left /= 2;
   const std::uint64_t own_share = share(others, budget, now);
-  const auto unrest = slot_->unrest.load(std::memory_order_relaxed);
-  const bool is_content = unrest == base::Unrest::kRests || gives_calmly(unrest, others);
-  slot_->need.store(is_content || left >= wanted ? base::RoomNeed::kNone
-                    : left < own_share           ? base::RoomNeed::kShare
-                                                 : base::RoomNeed::kMore,
+  const bool hardly_waits = is_content(others);
+  slot_->need.store(hardly_waits || left >= wanted ? base::RoomNeed::kNone
+                    : left < own_share             ? base::RoomNeed::kShare
+                                                   : base::RoomNeed::kMore,
                     std::memory_order_relaxed);
   const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held, own_share, now)});
-  const std::uint64_t least = is_content ? kLeastContentPages : kLeastPages;
+  const std::uint64_t least = hardly_waits ? kLeastContentPages : kLeastPages;
   const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, least);
   slot_->promised_bytes.store(std::max(held, beside + pages * base::kPageBytes));
   return pages;

@@ -63,8 +63,8 @@ class TreeBudget final : public Budget {
   void look_at_faults(Clock::time_point now);
   // What this process may claim from others that want room, too, and leaves to none.
   [[nodiscard]] std::uint64_t share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now);
-  // Whether it has little to wait for, and others wait most of the time.
-  [[nodiscard]] bool gives_calmly(base::Unrest unrest, const base::RunPage::Others& others) const;
+  // Whether this process rests, or is calm while others thrash: then it asks for no room, and gives of what it has.
+  [[nodiscard]] bool is_content(const base::RunPage::Others& others) const;
   // The most that others in need of room leave to this process.
   [[nodiscard]] std::uint64_t share_limit(const base::RunPage::Others& others, std::uint64_t budget,
                                           std::uint64_t held_bytes, std::uint64_t share, Clock::time_point now);

@@ -61,7 +61,7 @@ class RedisCluster : public testing::Test {
     ASSERT_TRUE(await([] { return servers_agree(); })) << what_servers_think();
   }
 
-  // Of the servers that run: all hold the cluster for whole, and say the same of who serves which slots.
+  // Whether all servers that run find the cluster whole, and agree on which of them serves which slots.
   static bool servers_agree() {
     std::set<std::vector<std::array<std::int64_t, 3>>> opinions;
     for (const auto& member : servers_->members) {
