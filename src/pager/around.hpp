@@ -19,20 +19,33 @@ class Around {
   Around(std::uint32_t block_min_pages, std::uint32_t block_max_pages)
       : least_(block_min_pages), most_(block_max_pages), fresh_(block_max_pages) {}
 
-  // How many pages of the store come with a missed one. A stream fetches its window.
-  [[nodiscard]] std::uint32_t pages(Extent& extent, const Streams::Advice& advice) {
+  // Of a window of so many pages around one that was touched, so many come into view, and the rest on probation.
+  struct Window {
+    std::uint32_t pages = 1, sure = 1;
+  };
+  // For a page of the store. A stream fetches its window. `near`: it is in memory, where neighbours that were not
+  // asked for would cost as much later.
+  [[nodiscard]] Window missed(Extent& extent, const Streams::Advice& advice, bool near) {
+    if (near && !advice.sequential) return touched(extent);
     if (advice.sequential && advice.pages >= Streams::kSweepPages) {
       extent.swept_order = std::min<std::uint8_t>(extent.swept_order + 2, 6);
     } else if (!advice.sequential) {
       extent.swept_order /= 2;
     }
-    const std::uint32_t around = advice.sequential ? advice.pages : neighbours_.pages(extent);
-    return std::min(std::max(around, sure_pages(extent)), most_);
+    Window window = touched(extent);
+    window.pages = std::max(advice.sequential ? advice.pages : neighbours_.pages(extent), window.pages);
+    return {std::min(window.pages, most_), window.sure};
   }
-  // So many of them are no guess.
-  [[nodiscard]] std::uint32_t sure_pages(const Extent& extent) const {
+  // For a page on probation.
+  [[nodiscard]] Window touched(Extent& extent) {
     const std::uint32_t hinted = extent.hint == HintKind::kStream ? 64u : 1u;
-    return std::max({1u << extent.swept_order, hinted, least_});
+    const std::uint32_t known = std::min(std::max({1u << extent.swept_order, hinted, least_}), most_);
+    const std::uint32_t sure = std::max(known, together(extent));
+    return {sure, sure > known && Neighbours::asks(extent) ? known : sure};
+  }
+  // So many pages around a victim leave with it.
+  [[nodiscard]] std::uint32_t together(Extent& extent) const {
+    return std::min(neighbours_.sure_pages(extent), most_);
   }
   // So many pages that were guessed were touched, or left untouched.
   void guessed(Extent& extent, bool right, std::uint32_t pages) { neighbours_.learn(extent, right, pages); }

@@ -7,6 +7,11 @@
 // What a neighbour costs (transfer, staging, a page that had to leave for it) is about a fifth of what it saves (a miss
 // becomes a touch in probation): from a fifth on, neighbours pay.
 //
+// They need not be a guess. Where enough of them are used they come into view at once, and pages leave and come back in
+// pieces of that size: a fault for each piece instead of a fault for each page. Probation is short, so that fewer of
+// them prove themselves there than are used in view; hence the low bounds of kSure (docs/benchmarks/programs.md,
+// "Neighbours that are used"). One such touch in kUnasked leaves them on probation, so that a change is seen.
+//
 // Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
 
@@ -22,11 +27,23 @@ class Neighbours {
 
   // Pages to fetch at a miss in this extent, the missed one included; a power of two.
   [[nodiscard]] std::uint32_t pages(Extent& extent) {
-    if (extent.neighbours_right == 0) extent.neighbours_right = static_cast<std::uint8_t>(right_ / kScale);
-    const std::uint32_t percent = extent.neighbours_right * 100u / 255;
+    const std::uint32_t percent = right_percent(extent);
     if (percent < 20) return ++misses_ % kProbe == 0 ? 2 : 1;  // now and then one more, to learn of a change
     if (percent < 35) return 4;
     return percent < 60 ? 8 : kMostPages;
+  }
+
+  // ... so many of them into view.
+  [[nodiscard]] std::uint32_t sure_pages(Extent& extent) const {
+    const std::uint32_t percent = right_percent(extent);
+    if (percent >= kMostlyRight) return kMostPages;
+    if (percent >= kOftenRight) return 8;
+    return percent_of(right_ / kScale) >= kRightAnywhere ? 4 : 1;
+  }
+  // Whether it is time to leave them on probation.
+  [[nodiscard]] static bool asks(Extent& extent) {
+    extent.unasked = static_cast<std::uint8_t>((extent.unasked + 1) % kUnasked);
+    return extent.unasked == 0;
   }
 
   void learn(Extent& extent, bool right, std::uint32_t pages) {
@@ -41,11 +58,19 @@ class Neighbours {
  private:
   static constexpr std::uint32_t kScale = 256;  // so that small steps are not lost in rounding
   static constexpr std::uint32_t kProbe = 64;
+  static constexpr std::uint32_t kUnasked = 64;
+  // Percent: of an extent, and of all. One extent has too few guesses to tell 15 from 40.
+  static constexpr std::uint32_t kMostlyRight = 90, kOftenRight = 65, kRightAnywhere = 15;
+  [[nodiscard]] static std::uint32_t percent_of(std::uint32_t right) { return right * 100 / 255; }
+  [[nodiscard]] std::uint32_t right_percent(Extent& extent) const {
+    if (extent.neighbours_right == 0) extent.neighbours_right = static_cast<std::uint8_t>(right_ / kScale);
+    return percent_of(extent.neighbours_right);
+  }
   static void step(std::uint32_t& value, bool up, std::uint32_t most, std::uint32_t part) {
     value = up ? value + (most - value) / part : value - value / part;
   }
 
-  std::uint32_t right_ = 60 * kScale;
+  std::uint32_t right_ = 160 * kScale;
   std::uint32_t misses_ = 0;
 };
 

@@ -104,6 +104,7 @@ struct Extent {
   bool watched = false;               // a page of it is out of view so that the next sweep is seen
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
+  std::uint8_t unasked = 0;           // touches since it was asked whether neighbours are used: see Neighbours
   std::uint8_t dirty_bias = 0;        // 0..3; from 2 on its pages are taken as written without asking
   std::uint8_t sample = 0;            // ... except for one fetch in sixteen
   HintKind hint = HintKind::kNone;    // the last that stays with it: stream, keep, done with

@@ -188,7 +188,9 @@ class Pager {
   void touched_in_probation(PageNumber page) FARHEAP_REQUIRES(mutex_);
   void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
   BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
+  void ask(BlockId id, PageRun window) FARHEAP_REQUIRES(mutex_);
   void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] PageRun near_part(PageNumber page, PageRun run) const FARHEAP_REQUIRES(mutex_);
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.
   std::uint32_t wait_for_room(std::uint32_t wanted) FARHEAP_REQUIRES(mutex_);
@@ -229,6 +231,8 @@ class Pager {
   void offer_nothing() FARHEAP_REQUIRES(mutex_);
   // The next victim that is not in use, as far as that is known; 0 when there is none.
   [[nodiscard]] BlockId take_victim() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] BlockId with_neighbours(BlockId id) FARHEAP_REQUIRES(mutex_);
+  void join(BlockId one, BlockId whole) FARHEAP_REQUIRES(mutex_);
   void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(leaving_view_, mutex_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
   void take_out(BlockId id) FARHEAP_REQUIRES(leaving_view_, mutex_);

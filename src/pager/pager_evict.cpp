@@ -137,7 +137,45 @@ BlockId Pager::take_victim() {
     policy_.proven(id);
     id = policy_.take_victim(room_.limit());
   }
-  return id;
+  return id != 0 ? with_neighbours(id) : 0;
+}
+
+// What is used together leaves together: one call of the kernel's takes it out, and one fault brings it back.
+BlockId Pager::with_neighbours(BlockId id) {
+  const Block& victim = table_.block(id);
+  const std::uint32_t together = around_.together(table_.extent(victim.first));
+  const PageRun window = fetch_window(victim.first / together * together, together, false);
+  const auto is_inside = [&](const Block& block) {
+    return block.first >= window.first && block.first + block.count <= window.first + window.count;
+  };
+  if (victim.count >= together || victim.leave_first || !is_inside(victim)) return id;
+  BlockId whole = 0;
+  for (PageNumber page = window.first; page < window.first + window.count; ++page) {
+    if (table_.state(page) != PageState::kPresent) continue;
+    const BlockId one = table_.tag(page);
+    if (one == whole) continue;
+    if (one != id && (table_.block(one).busy || !policy_.may_take(one) || !is_inside(table_.block(one)))) continue;
+    if (whole == 0) {
+      whole = table_.new_block(window.first, window.count);
+      table_.block(whole).pages = 0;
+    }
+    join(one, whole);
+  }
+  return whole;
+}
+
+// Requires: `one` lies inside of `whole`, which is on no list.
+void Pager::join(BlockId one, BlockId whole) {
+  Block& from = table_.block(one);
+  Block& into = table_.block(whole);
+  policy_.remove(one);
+  into.known.join(into.count, from.known, from.count, static_cast<std::uint32_t>(from.first - into.first));
+  into.proofs = std::max(into.proofs, from.proofs);
+  into.pages += from.pages;
+  table_.for_each_run(from.first, from.first + from.count, PageState::kPresent, one, [&](PageRun run) {
+    for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = whole;
+  });
+  table_.free_block(one);
 }
 
 void Pager::fill_probation(std::uint64_t wanted_pages) {

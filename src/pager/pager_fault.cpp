@@ -140,11 +140,15 @@ void Pager::touched_in_probation(PageNumber page) {
     rescue(id, advice.sequential);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
-    const std::uint32_t pages = std::max(advice.pages, guessed ? 1 : around_.sure_pages(table_.extent(page)));
+    const Around::Window around = guessed ? Around::Window{} : around_.touched(table_.extent(page));
+    const std::uint32_t pages = std::max(advice.pages, around.sure);
     PageRun window = fetch_window(page, pages, advice.backward);
     if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
     if (guessed) around_.guessed(table_.extent(page), true, table_.block(part).pages);
+    if (!advice.sequential && !marker && part != id && around.pages > pages) {
+      ask(id, fetch_window(page / around.pages * around.pages, around.pages, false));
+    }
     rescue(part, advice.sequential);
   }
   if (marker && advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
@@ -169,6 +173,18 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   // A block whose write has just failed is not back in its list yet.
   if (block.queue == Queue::kProbation) probation_.shrink(run.count);
   return part;
+}
+
+// What the block has in the window becomes a guess: whether it is touched tells whether it should have come along.
+void Pager::ask(BlockId id, PageRun window) {
+  if (table_.block(id).queue != Queue::kProbation) return;
+  table_.for_each_run(window.first, window.first + window.count, PageState::kProbation, id, [&](PageRun run) {
+    mutex_.assume_held();
+    const BlockId part = split_off(id, run.first, run);
+    if (part == id) probation_.remove(id);
+    table_.block(part).guessed = true;
+    probation_.push_newest(part);
+  });
 }
 
 // Back into view and onto the list of proven ones.
@@ -232,6 +248,15 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
+// Of the run, what lies in memory around the page: nothing is read from the store for its sake.
+PageRun Pager::near_part(PageNumber page, PageRun run) const {
+  const auto is_near = [&](PageNumber one) { return backing_.where({one, 1}).in_memory != 0; };
+  PageNumber first = page, end = page + 1;
+  while (first > run.first && is_near(first - 1)) --first;
+  while (end < run.first + run.count && is_near(end)) ++end;
+  return {first, static_cast<std::uint32_t>(end - first)};
+}
+
 // Hashing what will be written anyway is wasted: extents whose pages came back dirty are not hashed, but for a sample.
 bool Pager::keep_hashes(Extent& extent, bool write) {
   if (write || changes_.tracked()) return false;
@@ -247,11 +272,9 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
   if (!advice.sequential && !near) {
     probation_.touched(false, room_.leaving(), table_.stored_pages());
   }
-  // Neighbours of what is near cost as much when they are wanted.
-  const std::uint32_t wanted =
-      near && !advice.sequential ? around_.sure_pages(table_.extent(page)) : around_.pages(table_.extent(page), advice);
+  const Around::Window around = around_.missed(table_.extent(page), advice, near);
   const std::uint32_t granted =
-      wait_for_room(std::min<std::uint64_t>(wanted, std::max<std::uint64_t>(room_.limit() / 16, 1)));
+      wait_for_room(std::min<std::uint64_t>(around.pages, std::max<std::uint64_t>(room_.limit() / 16, 1)));
   if (moving_.is_frozen() || table_.state(page) != PageState::kStored) {
     view_.wake({page, 1});
     return false;
@@ -263,16 +286,16 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     window = fetch_window(first, granted, false);
     if (page >= window.first + window.count) window = {page, 1};
   }
-  const PageRun run = table_.run_around(page, PageState::kStored, window);
+  PageRun run = table_.run_around(page, PageState::kStored, window);
+  if (near && !advice.sequential) run = window = near_part(page, run);
   // What was asked for comes into view, what was guessed on probation. Between guesses may lie what is there already.
   started.incoming = {};  // it may have been used for another fault
   Incoming& incoming = started.incoming;
   if (advice.sequential) {
     incoming.add(run, Incoming::As::kAskedFor);
   } else {
-    const std::uint32_t least = around_.sure_pages(table_.extent(page));
-    const PageRun sure =
-        table_.run_around(page, PageState::kStored, cut(fetch_window(page / least * least, least, false), run));
+    const PageRun sure = table_.run_around(
+        page, PageState::kStored, cut(fetch_window(page / around.sure * around.sure, around.sure, false), run));
     const PageRun guessed = window.count <= Neighbours::kMostPages ? window : run;
     table_.for_each_run(guessed.first, guessed.first + guessed.count, PageState::kStored, 0, [&](PageRun part) {
       if (part.first == run.first) {

@@ -109,6 +109,8 @@ class Policy {
   [[nodiscard]] std::uint64_t foreseen_percent() const {
     return victim_pages_ == 0 ? 0 : foreseen_pages_ * 100 / victim_pages_;
   }
+  // Whether the block could be the next victim.
+  [[nodiscard]] bool may_take(BlockId id) { return list_of(id) != nullptr && list_of(id) != &keep_; }
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);

@@ -367,7 +367,7 @@ Status Tier::read(std::span<const Read> runs) {
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         const PageNumber page = one.run.first + i;
         const Word word = word_of(page);
-        if (pages <= kAlone) note_touch(word);
+        if (pages <= kAlone && i == 0) note_touch(word);  // one fault brings the run
         if (is_entry(word)) {
           entries_[entry_of(word)].reading = any = true;
         } else if (word != 0) {
@@ -489,7 +489,7 @@ class Tier::InFlight final : public Reads {
     base::LockGuard lock(tier_.mutex_);
     for (std::uint32_t i = 0; i < read.run.count; ++i) {
       const Word word = tier_.word_of(read.run.first + i);
-      tier_.note_touch(word);
+      if (i == 0) tier_.note_touch(word);
       if (word != 0) tier_.set_word(read.run.first + i, 0);
     }
     return true;

@@ -43,5 +43,23 @@ TEST(Contents, OnlyPagesWithTheHashesOfTheStoreAreStored) {
   }
 }
 
+TEST(Contents, OfBlocksThatJoinEachPageKeepsWhatIsKnownOfIt) {
+  constexpr std::uint32_t kPages = 8;
+  std::vector<std::byte> bytes(kPages * kPageBytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i / 100 % 251);
+  const auto hash_at = [&](std::uint32_t page) { return hash_page(bytes.data() + page * kPageBytes); };
+  KnownContents one, three, nothing, whole;
+  one.set_hashes(bytes.data() + 2 * kPageBytes, 1);
+  three.set_hashes(bytes.data() + 4 * kPageBytes, 3);
+  whole.join(kPages, nothing, 2, 0);
+  EXPECT_EQ(whole.kind(), KnownContents::Kind::kNothing);
+  whole.join(kPages, one, 1, 2);
+  whole.join(kPages, nothing, 1, 3);
+  whole.join(kPages, three, 3, 4);
+  for (std::uint32_t page = 0; page < kPages; ++page) {
+    EXPECT_EQ(whole.is_stored(page, hash_at(page)), page == 2 || (page >= 4 && page < 7)) << page;
+  }
+}
+
 }  // namespace
 }  // namespace farheap::pager

@@ -25,8 +25,39 @@ TEST_F(MissTest, NeighboursBetweenWhichPagesAreThereComeAlong) {
   for (const PageNumber page : {4, 5, 7}) ASSERT_EQ(pager_->state(page), PageState::kStored) << page;
   write(5);
   EXPECT_EQ(pager_->state(5), PageState::kPresent);
-  EXPECT_EQ(pager_->state(4), PageState::kProbation);
+  EXPECT_EQ(pager_->state(4), PageState::kPresent);  // of one run with it
   EXPECT_EQ(pager_->state(7), PageState::kProbation);
+  EXPECT_EQ(pager_->check(), "");
+}
+
+// Interpreters and compilers, whose data lies together, had a fault for each page of it (docs/benchmarks/programs.md,
+// "Neighbours that are used").
+TEST_F(MissTest, WhatIsUsedTogetherTakesOneFault) {
+  const auto faults_of_a_round = [&] {
+    const std::uint64_t before = counters_.faults;
+    for (PageNumber page = 0; page < kPages; page += 32) {  // not a sweep: far from each other
+      for (PageNumber beside = 0; beside < 8; ++beside) write((page * 17 + beside) % kPages);
+    }
+    return counters_.faults - before;
+  };
+  std::uint64_t faults = 0;
+  for (int round = 0; round < 12; ++round) faults = faults_of_a_round();
+  constexpr std::uint64_t kTouched = kPages / 32 * 8;
+  EXPECT_LT(faults, kTouched / 3);
+  EXPECT_EQ(pager_->check(), "");
+}
+
+// Pages that had come back one by one stayed by themselves for ever.
+TEST_F(MissTest, NeighboursThatAreUsedLeaveTogether) {
+  for (PageNumber page = 0; page < 16; ++page) write(page);
+  for (PageNumber page = 1024; page < 1024 + 2 * kMemory; ++page) write(page);
+  for (PageNumber page = 0; page < 8; ++page) write(page);
+  for (PageNumber page = 1024; page < 1024 + 2 * kMemory; ++page) {
+    write(page);
+    bool alike = true;
+    for (PageNumber beside = 1; beside < 8; ++beside) alike &= pager_->state(beside) == pager_->state(0);
+    ASSERT_TRUE(alike) << "after " << page;
+  }
   EXPECT_EQ(pager_->check(), "");
 }
 
