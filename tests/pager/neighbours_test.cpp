@@ -46,7 +46,7 @@ TEST(AroundTest, NowAndThenNeighboursAreLeftOnProbation) {
   Extent extent;
   around.guessed(extent, true, 200);
   int asked = 0;
-  for (int i = 0; i < 320; ++i) {
+  for (int i = 0; i < 640; ++i) {
     const Around::Window window = around.touched(extent);
     EXPECT_EQ(window.pages, Neighbours::kMostPages);
     asked += window.sure < window.pages;
