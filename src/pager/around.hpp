@@ -44,9 +44,7 @@ class Around {
     return {sure, sure > known && Neighbours::asks(extent) ? known : sure};
   }
   // So many pages around a victim leave with it.
-  [[nodiscard]] std::uint32_t together(Extent& extent) const {
-    return std::min(neighbours_.sure_pages(extent), most_);
-  }
+  [[nodiscard]] std::uint32_t together(Extent& extent) const { return std::min(neighbours_.sure_pages(extent), most_); }
   // So many pages that were guessed were touched, or left untouched.
   void guessed(Extent& extent, bool right, std::uint32_t pages) { neighbours_.learn(extent, right, pages); }
 
