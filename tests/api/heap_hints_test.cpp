@@ -99,7 +99,8 @@ TEST_F(HeapHintsTest, WhatWillBeStreamedComesInPiecesFromItsFirstTouchOn) {
   std::uint64_t streamed = 0;
   for (std::size_t i = 0; i < kWords; i += kWords / 8) streamed += words[i];
   EXPECT_EQ(single, streamed);
-  EXPECT_GE(heap->statistics().bytes_read, 4 * alone);
+  // Alone, too, a page brings some along, until it is known whether they are used.
+  EXPECT_GE(heap->statistics().bytes_read, 2 * alone);
 }
 
 TEST_F(HeapHintsTest, ALoopThatIsSaidIsReadAhead) {
