@@ -64,10 +64,11 @@ KnownContents KnownContents::part(std::uint32_t from, std::uint32_t pages) const
   return result;
 }
 
-void KnownContents::join(std::uint32_t pages, const KnownContents& other, std::uint32_t other_pages, std::uint32_t at) {
+void KnownContents::join(std::uint32_t pages, const KnownContents& other, std::uint32_t from, std::uint32_t count,
+                         std::uint32_t at) {
   if (other.kind() != Kind::kHashes) return;
   if (kind() != Kind::kHashes) prepare_hashes(pages);
-  for (std::uint32_t i = 0; i < other_pages; ++i) set_hash(at + i, other.hash(i));
+  for (std::uint32_t i = 0; i < count; ++i) set_hash(at + i, other.hash(from + i));
 }
 
 }  // namespace farheap::pager

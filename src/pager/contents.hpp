@@ -47,9 +47,9 @@ class KnownContents {
   // What is known of pages [from, from + pages), for a block that is split off.
   [[nodiscard]] KnownContents part(std::uint32_t from, std::uint32_t pages) const;
 
-  // Of `pages` pages: those from `at` on are `other_pages` of another block, which is added to this one. Where one of
+  // This block has `pages` pages; `count` of them, from `at` on, are those of another block from `from` on. Where one of
   // the two knows nothing, its pages are taken for written.
-  void join(std::uint32_t pages, const KnownContents& other, std::uint32_t other_pages, std::uint32_t at);
+  void join(std::uint32_t pages, const KnownContents& other, std::uint32_t from, std::uint32_t count, std::uint32_t at);
 
   [[nodiscard]] Kind kind() const { return tag() == kNothing ? Kind::kNothing : Kind::kHashes; }
   // True only if page `index` of the block still has the contents that the store has.

@@ -169,10 +169,12 @@ void Pager::join(BlockId one, BlockId whole) {
   Block& from = table_.block(one);
   Block& into = table_.block(whole);
   policy_.remove(one);
-  into.known.join(into.count, from.known, from.count, static_cast<std::uint32_t>(from.first - into.first));
   into.proofs = std::max(into.proofs, from.proofs);
   into.pages += from.pages;
+  // What is known of pages that it has no more is known of no page.
   table_.for_each_run(from.first, from.first + from.count, PageState::kPresent, one, [&](PageRun run) {
+    into.known.join(into.count, from.known, static_cast<std::uint32_t>(run.first - from.first), run.count,
+                    static_cast<std::uint32_t>(run.first - into.first));
     for (std::uint32_t i = 0; i < run.count; ++i) table_.tag(run.first + i) = whole;
   });
   table_.free_block(one);

@@ -68,6 +68,24 @@ TEST_F(MissTest, NeighboursThatAreUsedLeaveTogether) {
   EXPECT_EQ(pager_->check(), "");
 }
 
+// Its old block still knew the hash of a page that had been dropped, and was asked when the two left together: the page,
+// written alike again, was taken for one that the store has, and lost.
+TEST_F(MissTest, WhatWasDroppedAndIsWrittenAlikeIsKept) {
+  const auto sweep = [&] {
+    for (PageNumber page = 1024; page < 1024 + 2 * kMemory; ++page) write(page);
+  };
+  for (PageNumber page = 0; page < 4; ++page) write(page);
+  sweep();
+  ASSERT_EQ(pager_->state(1), PageState::kStored);
+  pager_->fault(0, false, buffer_[0].data());
+  ASSERT_EQ(pager_->state(1), PageState::kPresent);
+  pager_->discard(1, 1);
+  write(1);
+  sweep();
+  ASSERT_EQ(pager_->state(1), PageState::kStored);
+  EXPECT_FALSE(write(1)) << "it is read from the store, or this throws";
+}
+
 TEST(IncomingTest, PartsThatFollowEachOtherAreOneRead) {
   Incoming incoming;
   incoming.add({3, 0}, Incoming::As::kGuess);
