@@ -47,8 +47,8 @@ class KnownContents {
   // What is known of pages [from, from + pages), for a block that is split off.
   [[nodiscard]] KnownContents part(std::uint32_t from, std::uint32_t pages) const;
 
-  // This block has `pages` pages; `count` of them, from `at` on, are those of another block from `from` on. Where one of
-  // the two knows nothing, its pages are taken for written.
+  // This block has `pages` pages; `count` of them, from `at` on, are those of another block from `from` on. Where one
+  // of the two knows nothing, its pages are taken for written.
   void join(std::uint32_t pages, const KnownContents& other, std::uint32_t from, std::uint32_t count, std::uint32_t at);
 
   [[nodiscard]] Kind kind() const { return tag() == kNothing ? Kind::kNothing : Kind::kHashes; }

@@ -68,8 +68,8 @@ TEST_F(MissTest, NeighboursThatAreUsedLeaveTogether) {
   EXPECT_EQ(pager_->check(), "");
 }
 
-// Its old block still knew the hash of a page that had been dropped, and was asked when the two left together: the page,
-// written alike again, was taken for one that the store has, and lost.
+// Its old block still knew the hash of a page that had been dropped, and was asked when the two left together: the
+// page, written alike again, was taken for one that the store has, and lost.
 TEST_F(MissTest, WhatWasDroppedAndIsWrittenAlikeIsKept) {
   const auto sweep = [&] {
     for (PageNumber page = 1024; page < 1024 + 2 * kMemory; ++page) write(page);
