@@ -19,7 +19,7 @@ class Around {
   Around(std::uint32_t block_min_pages, std::uint32_t block_max_pages)
       : least_(block_min_pages), most_(block_max_pages), fresh_(block_max_pages) {}
 
-  // Of a window of so many pages around one that was touched, so many come into view, and the rest on probation.
+  // A window of pages around the one that was touched: `sure` of them come into view, the rest on probation.
   struct Window {
     std::uint32_t pages = 1, sure = 1;
   };

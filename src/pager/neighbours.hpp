@@ -9,7 +9,7 @@
 //
 // They need not be a guess. Where enough of them are used they come into view at once, and pages leave and come back in
 // pieces of that size: a fault for each piece instead of a fault for each page. Probation is short, so that fewer of
-// them prove themselves there than are used in view; hence the low bounds of kSure (docs/benchmarks/programs.md,
+// them prove themselves there than are used in view; hence the low bounds (docs/benchmarks/programs.md,
 // "Neighbours that are used"). One such touch in kUnasked leaves them on probation, so that a change is seen.
 //
 // Thread-safety: none of its own; the pager's mutex guards it.
@@ -40,7 +40,7 @@ class Neighbours {
     if (percent >= kOftenRight) return 8;
     return percent_of(right_ / kScale) >= kRightAnywhere ? 4 : 1;
   }
-  // Whether it is time to leave them on probation.
+  // True for one touch in kUnasked: the pager then leaves the neighbours on probation.
   [[nodiscard]] static bool asks(Extent& extent) {
     extent.unasked = static_cast<std::uint8_t>((extent.unasked + 1) % kUnasked);
     return extent.unasked == 0;

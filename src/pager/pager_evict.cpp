@@ -140,7 +140,8 @@ BlockId Pager::take_victim() {
   return id != 0 ? with_neighbours(id) : 0;
 }
 
-// What is used together leaves together: one call of the kernel's takes it out, and one fault brings it back.
+// Joins the victim with small blocks beside it that are used with it. One system call takes them all out of view, and
+// one fault brings them back.
 BlockId Pager::with_neighbours(BlockId id) {
   const Block& victim = table_.block(id);
   const std::uint32_t together = around_.together(table_.extent(victim.first));
@@ -171,7 +172,7 @@ void Pager::join(BlockId one, BlockId whole) {
   policy_.remove(one);
   into.proofs = std::max(into.proofs, from.proofs);
   into.pages += from.pages;
-  // What is known of pages that it has no more is known of no page.
+  // A block may still know hashes of pages that it has lost: only those of its present pages are taken over.
   table_.for_each_run(from.first, from.first + from.count, PageState::kPresent, one, [&](PageRun run) {
     into.known.join(into.count, from.known, static_cast<std::uint32_t>(run.first - from.first), run.count,
                     static_cast<std::uint32_t>(run.first - into.first));

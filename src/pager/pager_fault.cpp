@@ -175,7 +175,7 @@ BlockId Pager::split_off(BlockId id, PageNumber page, PageRun window) {
   return part;
 }
 
-// What the block has in the window becomes a guess: whether it is touched tells whether it should have come along.
+// Turns the block's pages in the window into guesses. A touch then tells that they should have come along.
 void Pager::ask(BlockId id, PageRun window) {
   if (table_.block(id).queue != Queue::kProbation) return;
   table_.for_each_run(window.first, window.first + window.count, PageState::kProbation, id, [&](PageRun run) {
@@ -248,7 +248,7 @@ PageRun Pager::fetch_window(PageNumber page, std::uint32_t pages, bool backward)
   return {first, static_cast<std::uint32_t>(end - first)};
 }
 
-// Of the run, what lies in memory around the page: nothing is read from the store for its sake.
+// The part of the run around the page that lies in memory, so that the store is not read.
 PageRun Pager::near_part(PageNumber page, PageRun run) const {
   const auto is_near = [&](PageNumber one) { return backing_.where({one, 1}).in_memory != 0; };
   PageNumber first = page, end = page + 1;
