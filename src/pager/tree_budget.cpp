@@ -71,6 +71,7 @@ void TreeBudget::renew_in_child() {
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
   last_child_ = nullptr;
   heat_ = nullptr;
+  idle_ = {};
   turn_ = Turn::kNone;
   pid_ = getpid();
   room_for_child_.store(false);
@@ -164,7 +165,10 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   const std::uint64_t wanted = held + coming_pages * base::kPageBytes + step_bytes(budget);
   // Before the look at the others: of two at once, one sees the other.
   slot_->promised_bytes.store(wanted);
-  const auto others = run_page_.others(*slot_);
+  auto others = run_page_.others(*slot_);
+  if (others.promised_bytes + wanted + slack_bytes(budget) > budget && !room_for_child_.load()) {
+    others.promised_bytes -= idle_.unused_bytes(run_page_, *slot_, others.promised_bytes, now);
+  }
   std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
   if (room_for_child_.load()) left /= 2;
   const std::uint64_t own_share = share(others, budget, now);
@@ -184,7 +188,8 @@ bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
   const std::uint64_t own = memory_.anonymous_bytes();
   if (own > handed_out_bytes) beside_bytes_ = std::max(beside_bytes_, own - handed_out_bytes);
   const std::uint64_t wanted = beside_bytes_ + handed_out_bytes;
-  slot_->bytes.store(own, std::memory_order_relaxed);
+  const bool shares = slot_->inherited_bytes.load(std::memory_order_relaxed) != 0;
+  slot_->bytes.store(shares ? os::held_bytes(run_page_, *slot_) : own, std::memory_order_relaxed);
   slot_->promised_bytes.store(wanted);  // before the look at the others: of two at once, one sees the other
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
   return run_page_.others(*slot_).promised_bytes + wanted + slack_bytes(budget) <= budget;
