@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -357,6 +359,9 @@ class World {
     pager_options.lost = [this](const Error& error) {
       std::lock_guard lock(lost_mutex);
       lost.push_back(error.message());
+      if (error.code != ErrorCode::kCorrupt) return;
+      std::fprintf(stderr, "a page that the store has not is lost: %s\n", lost.back().c_str());
+      std::abort();  // the pager would ask for it for ever
     };
     if (options.near) near = options.near(backing, budget, counters);
     pager_options.says_soon = near.backing != nullptr;

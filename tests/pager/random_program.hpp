@@ -11,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "array_world.hpp"
@@ -24,7 +25,8 @@ struct Program {
   World& world;
   struct Cell {
     std::mutex mutex;
-    std::uint64_t value = 0;  // 0: fresh or discarded
+    std::uint64_t value = 0;   // 0: fresh or discarded
+    std::uint64_t before = 0;  // what it was before its last write or discard
   };
   std::vector<Cell> model;
   std::atomic<std::uint64_t> wrong{0};
@@ -39,7 +41,35 @@ struct Program {
   }
   void write(PageNumber page, std::uint64_t value, std::byte* buffer) {
     std::lock_guard lock(model[page].mutex);
-    model[page].value = value;
+    put(page, value, buffer);
+  }
+  // What the page has, once more, or what it had before: bytes that the store may have of another time.
+  void write_again(PageNumber page, bool before, std::byte* buffer) {
+    std::lock_guard lock(model[page].mutex);
+    put(page, before ? model[page].before : model[page].value, buffer);
+  }
+  void discard(PageNumber first, std::uint64_t count) {
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (std::uint64_t i = 0; i < count; ++i) locks.emplace_back(model[first + i].mutex);
+    world.pager->discard(first, count);
+    for (std::uint64_t i = 0; i < count; ++i) note(model[first + i], 0);
+  }
+  // Of neighbouring pages that have been read, and so may have come together, every other one is given back and gets
+  // the same contents anew.
+  void renew_neighbours(PageNumber first, std::uint64_t count, std::byte* buffer) {
+    for (PageNumber page = first; page < first + count; ++page) read(page, buffer);
+    for (PageNumber page = first + 1; page < first + count; page += 2) {
+      discard(page, 1);
+      write_again(page, true, buffer);
+    }
+  }
+
+ private:
+  static void note(Cell& cell, std::uint64_t value) {
+    if (value != cell.value) cell.before = std::exchange(cell.value, value);
+  }
+  void put(PageNumber page, std::uint64_t value, std::byte* buffer) {
+    note(model[page], value);
     // Word by word, as a program does: between two words the page may have left.
     for (std::size_t half = 0; half < 2; ++half) {
       world.touch(page, true, buffer, [&](PageBytes& bytes) {
@@ -48,12 +78,6 @@ struct Program {
         }
       });
     }
-  }
-  void discard(PageNumber first, std::uint64_t count) {
-    std::vector<std::unique_lock<std::mutex>> locks;
-    for (std::uint64_t i = 0; i < count; ++i) locks.emplace_back(model[first + i].mutex);
-    world.pager->discard(first, count);
-    for (std::uint64_t i = 0; i < count; ++i) model[first + i].value = 0;
   }
 };
 
@@ -69,8 +93,10 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       program.world.fault_together(several, random);
     } else if (dice < 40) {
       program.read(page, buffer[0].data());
-    } else if (dice < 75) {
+    } else if (dice < 65) {
       program.write(page, random() % 5 == 0 ? 0 : random(), buffer[0].data());
+    } else if (dice < 75) {
+      program.write_again(page, random() % 2 == 0, buffer[0].data());
     } else if (dice < 85) {  // a sweep, either way
       const std::uint64_t length = random() % 200;
       for (std::uint64_t i = 0; i < length; ++i) {
@@ -79,7 +105,8 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       }
     } else if (dice < 90) {
       const std::uint64_t count = 1 + random() % 40;
-      if (page + count <= pages) program.discard(page, count);
+      if (dice < 88 && page + count <= pages) program.discard(page, count);
+      if (dice >= 88) program.renew_neighbours(page / 8 * 8, 8, buffer[0].data());
     } else if (dice < 97) {
       const auto kind = static_cast<HintKind>(random() % 8);
       const std::uint64_t count = std::min<std::uint64_t>(1 + random() % 300, pages - page);
