@@ -476,7 +476,7 @@ class Heap::Constructor : private detail::LivesInHeap<T> {
   template <class... Arguments>
   void make_one(T* at, Arguments&&... arguments) {
     auto* const place = static_cast<void*>(at);
-    if constexpr (!detail::lacks_allocator<T, Arguments...>()) {
+    if constexpr (!detail::lacks_allocator<T, Arguments...>()) {  // NOLINT(bugprone-branch-clone): of some T only two
       ::new (place) T(std::forward<Arguments>(arguments)...);
     } else if constexpr (std::is_constructible_v<T, Arguments..., const farheap::allocator<std::byte>&>) {
       ::new (place) T(std::forward<Arguments>(arguments)..., heap_.allocator<std::byte>());
