@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/format_into.hpp"
 #include "os/own_descriptors.hpp"
@@ -66,6 +67,18 @@ ProcessMemory::Use ProcessMemory::use_of(int process) {
   for (int field = 2; at != nullptr && field < 10; ++field) at = std::strchr(at + 1, ' ');
   if (at != nullptr) use.minor_faults = next_number(at);
   return use;
+}
+
+std::uint64_t ProcessMemory::anonymous_share_of(int process) {
+  constexpr std::string_view kLine = "\nPss_Anon:";
+  char path[64];
+  char text[2048];
+  print_path(path, process, "smaps_rollup");
+  if (!read_text(path, text)) return 0;
+  const char* at = std::strstr(text, kLine.data());
+  if (at == nullptr) return 0;
+  at += kLine.size();
+  return next_number(at) * 1024;
 }
 
 ProcessMemory::~ProcessMemory() { reopen(); }

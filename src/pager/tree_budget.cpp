@@ -71,7 +71,7 @@ void TreeBudget::renew_in_child() {
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
   last_child_ = nullptr;
   heat_ = nullptr;
-  idle_ = {};
+  idle_.forget();
   turn_ = Turn::kNone;
   pid_ = getpid();
   room_for_child_.store(false);
