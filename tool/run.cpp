@@ -27,6 +27,7 @@
 #include "base/units.hpp"
 #include "child.hpp"
 #include "environment.hpp"
+#include "idle_watch.hpp"
 #include "interval.hpp"
 #include "keep_awake.hpp"
 #include "kept_store.hpp"
@@ -187,7 +188,7 @@ class SharedRun {
   }
   [[nodiscard]] const base::RunPlace& place() const { return place_; }
   [[nodiscard]] const base::RunPage& page() const { return *page_; }
-  [[nodiscard]] base::Pulse& pulse() const { return page_->pulse; }
+  [[nodiscard]] base::RunPage& page_to_write() const { return *page_; }
 
  private:
   SharedRun() = default;
@@ -249,7 +250,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   const auto trace = start_trace(arguments, options, shared->page());
   if (!trace) return fail(trace.error());
   std::optional<KeepAwake> keep_awake;
-  if (options.keep_awake) keep_awake.emplace(shared->pulse());
+  if (options.keep_awake) keep_awake.emplace(shared->page_to_write().pulse);
+  std::optional<IdleWatchThread> idle_watch(std::in_place, shared->page_to_write());
   const auto start = base::Clock::now();
   const auto end =
       run_child(path, arguments.command, program_environment(options, *library, shared->place()), shared->inherited());
@@ -257,6 +259,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
     complain(end.error());
     return shell_status(end.error());
   }
+  idle_watch.reset();
   RunSummary summary;
   summary.command = arguments.command;
   summary.store = options.store;

@@ -19,6 +19,9 @@ namespace {
 // To come to life a child copies page tables and waits for a processor.
 constexpr std::int64_t kBirthNs = 500'000'000;
 
+// The tool looks a hundred times a second.
+constexpr std::int64_t kLookHoldsNs = 200'000'000;
+
 std::int64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -53,6 +56,7 @@ void clear(RunSlot& slot) {
   slot.watched.store(0);
   slot.need.store(RoomNeed::kNone);
   slot.unrest.store(Unrest::kWorks);
+  slot.unused_bytes.store(0);
   slot.born_by_ns.store(0);
 }
 
@@ -202,6 +206,8 @@ std::uint64_t RunPage::total_bytes() {
 
 RunPage::Others RunPage::others(const RunSlot& own) {
   Others sum;
+  std::uint64_t largest = 0;
+  const bool is_fresh = monotonic_ns() - looked_ns.load(std::memory_order_relaxed) < kLookHoldsNs;
   for (auto& slot : slots) {
     const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
     if (holder.pid() == 0 || &slot == &own) continue;
@@ -215,6 +221,11 @@ RunPage::Others RunPage::others(const RunSlot& own) {
     const bool pages = slot.watched.load(std::memory_order_relaxed) != 0;
     sum.promised_bytes += promised;
     sum.paging += pages ? 1 : 0;
+    if (!pages && is_fresh) {
+      const std::uint64_t unused = std::min(slot.unused_bytes.load(std::memory_order_relaxed), promised);
+      sum.lent_bytes += unused;
+      largest = std::max(largest, unused);
+    }
     if (pages || slot.inherited_bytes.load() != 0) sum.most_to_give = std::max(sum.most_to_give, promised);
     sum.need = std::max(sum.need, slot.need.load(std::memory_order_relaxed));
     const Unrest unrest = slot.unrest.load(std::memory_order_relaxed);
@@ -223,6 +234,7 @@ RunPage::Others RunPage::others(const RunSlot& own) {
     ++sum.awake;
     sum.awake_bytes += promised;
   }
+  sum.lent_bytes -= largest;
   return sum;
 }
 

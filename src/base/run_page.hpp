@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 12;
+inline constexpr std::uint32_t kRunPageFormat = 13;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -96,6 +96,8 @@ struct RunSlot {
   std::atomic<Unrest> unrest{Unrest::kWorks};
   // A child that has not come by then (monotonic clock) never will. 0: its parent has not returned from fork() yet.
   std::atomic<std::int64_t> born_by_ns{0};
+  // Of what is promised to it, as much as it does not use, if it is idle: the tool's to write (tool/idle_watch.hpp).
+  std::atomic<std::uint64_t> unused_bytes{0};
   std::atomic<std::uint32_t> heats{0};  // how often a process began to count in this slot's heat table
   [[nodiscard]] std::int32_t pid() const { return holder.load(std::memory_order_relaxed).pid(); }
 };
@@ -126,6 +128,7 @@ struct alignas(4096) RunShared {
   // One process at a time may have most of the memory (pager/turns.hpp). The high 16 bits hold the number of its slot
   // plus 1, the low 48 bits the start of its turn in milliseconds of the monotonic clock. 0: it is nobody's turn.
   std::atomic<std::uint64_t> turn{0};
+  std::atomic<std::int64_t> looked_ns{0};      // when the tool wrote unused_bytes last (monotonic clock)
   std::atomic<std::uint64_t> heap_address{0};  // where the heap begins, for people; 0 before the first process is up
   static constexpr std::size_t kSlots = 1024;
   RunSlot slots[kSlots];
@@ -157,10 +160,13 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
   std::uint64_t total_bytes();
   struct Others {
     std::uint64_t promised_bytes = 0;  // what they have or may come to have
-    std::uint64_t most_to_give = 0;    // the most of it that one has which pages, or was forked by one that does
-    std::uint64_t paging = 0;          // how many page
-    std::uint64_t awake = 0;           // ... and do not rest
-    std::uint64_t awake_bytes = 0;     // what these have or may come to have
+    // Of that, what idle processes that do not page leave unused, but for the largest part: any one may wake without
+    // harm. 0 if the tool has not looked lately.
+    std::uint64_t lent_bytes = 0;
+    std::uint64_t most_to_give = 0;  // the most of it that one has which pages, or was forked by one that does
+    std::uint64_t paging = 0;        // how many page
+    std::uint64_t awake = 0;         // ... and do not rest
+    std::uint64_t awake_bytes = 0;   // what these have or may come to have
     std::uint64_t thrashing = 0;
     RoomNeed need = RoomNeed::kNone;  // the most of any
   };

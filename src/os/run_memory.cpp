@@ -15,15 +15,19 @@ static std::uint64_t added_bytes(const ProcessMemory::Use& use, std::uint64_t in
   return std::min(use.anonymous_bytes, std::max(grown, use.minor_faults * base::kPageBytes));
 }
 
+std::uint64_t grown_bytes(const base::RunSlot& slot) {
+  const auto use = ProcessMemory::use_of(slot.pid());
+  const std::uint64_t inherited = slot.inherited_bytes.load(std::memory_order_relaxed);
+  return inherited == 0 || use.anonymous_bytes == 0 ? use.anonymous_bytes : added_bytes(use, inherited);
+}
+
 std::uint64_t held_bytes(const base::RunPage& page, const base::RunSlot& slot) {
   const std::int32_t pid = slot.pid();
   if (pid <= 0 || page.is_gone(slot)) return 0;
   if (!page.is_in_own_namespace(slot)) return slot.bytes.load(std::memory_order_relaxed);
-  const auto use = ProcessMemory::use_of(pid);
-  if (use.anonymous_bytes == 0) return 0;  // it has ended, though perhaps nobody has waited for it
-  if (slot.watched.load(std::memory_order_relaxed) != 0) return slot.bytes.load(std::memory_order_relaxed);
-  const std::uint64_t inherited = slot.inherited_bytes.load(std::memory_order_relaxed);
-  return inherited == 0 ? use.anonymous_bytes : added_bytes(use, inherited);
+  const std::uint64_t grown = grown_bytes(slot);
+  if (grown == 0) return 0;  // it has ended, though perhaps nobody has waited for it
+  return slot.watched.load(std::memory_order_relaxed) != 0 ? slot.bytes.load(std::memory_order_relaxed) : grown;
 }
 
 }  // namespace farheap::os

@@ -14,4 +14,7 @@ namespace farheap::os {
 // Takes no lock, allocates nothing; about 10 us.
 [[nodiscard]] std::uint64_t held_bytes(const base::RunPage& page, const base::RunSlot& slot);
 
+// The same of a process of this pid namespace, straight from /proc: what it has, or has added to what it shares.
+[[nodiscard]] std::uint64_t grown_bytes(const base::RunSlot& slot);
+
 }  // namespace farheap::os

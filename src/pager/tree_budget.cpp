@@ -58,8 +58,8 @@ void TreeBudget::forked() { run_page_.forked(*last_child_, pid_); }
 bool TreeBudget::others_give_way(std::uint64_t& held_by_others) {
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
   const auto others = run_page_.others(*slot_);
-  held_by_others = others.promised_bytes;
-  const bool fits = others.promised_bytes + 2 * slot_->promised_bytes.load() <= budget;
+  held_by_others = others.promised_bytes - others.lent_bytes;
+  const bool fits = others.promised_bytes - others.lent_bytes + 2 * slot_->promised_bytes.load() <= budget;
   return !fits && others.most_to_give > budget / (others.paging + 2);
 }
 
@@ -71,7 +71,6 @@ void TreeBudget::renew_in_child() {
   slot_->inherited_bytes.store(os::ProcessMemory::use_of(getpid()).anonymous_bytes, std::memory_order_relaxed);
   last_child_ = nullptr;
   heat_ = nullptr;
-  idle_.forget();
   turn_ = Turn::kNone;
   pid_ = getpid();
   room_for_child_.store(false);
@@ -122,7 +121,8 @@ void TreeBudget::look_at_faults(Clock::time_point now) {
 
 // What plain programs have, and what those that rest still have, is nobody's to share.
 std::uint64_t TreeBudget::share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now) {
-  const std::uint64_t room = less(budget, others.promised_bytes - others.awake_bytes + slack_bytes(budget));
+  const std::uint64_t room =
+      less(budget, less(others.promised_bytes, others.awake_bytes + others.lent_bytes) + slack_bytes(budget));
   turn_ = take_turns(run_page_, *slot_, others.thrashing, now);
   switch (turn_) {
     case Turn::kOwn: return room;
@@ -165,11 +165,8 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
   const std::uint64_t wanted = held + coming_pages * base::kPageBytes + step_bytes(budget);
   // Before the look at the others: of two at once, one sees the other.
   slot_->promised_bytes.store(wanted);
-  auto others = run_page_.others(*slot_);
-  if (others.promised_bytes + wanted + slack_bytes(budget) > budget && !room_for_child_.load()) {
-    others.promised_bytes -= idle_.unused_bytes(run_page_, *slot_, others.promised_bytes, now);
-  }
-  std::uint64_t left = less(budget, others.promised_bytes + slack_bytes(budget));
+  const auto others = run_page_.others(*slot_);
+  std::uint64_t left = less(budget, others.promised_bytes - others.lent_bytes + slack_bytes(budget));
   if (room_for_child_.load()) left /= 2;
   const std::uint64_t own_share = share(others, budget, now);
   const bool hardly_waits = is_content(others);
@@ -189,7 +186,8 @@ bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
   if (own > handed_out_bytes) beside_bytes_ = std::max(beside_bytes_, own - handed_out_bytes);
   const std::uint64_t wanted = beside_bytes_ + handed_out_bytes;
   const bool shares = slot_->inherited_bytes.load(std::memory_order_relaxed) != 0;
-  slot_->bytes.store(shares ? os::held_bytes(run_page_, *slot_) : own, std::memory_order_relaxed);
+  const std::uint64_t held = shares ? os::held_bytes(run_page_, *slot_) : 0;
+  slot_->bytes.store(held != 0 ? held : own, std::memory_order_relaxed);
   slot_->promised_bytes.store(wanted);  // before the look at the others: of two at once, one sees the other
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
   return run_page_.others(*slot_).promised_bytes + wanted + slack_bytes(budget) <= budget;

@@ -12,7 +12,6 @@
 #include "base/run_page.hpp"
 #include "os/process_memory.hpp"
 #include "pager/budget.hpp"
-#include "pager/idle_promises.hpp"
 #include "pager/pressure.hpp"
 #include "pager/turns.hpp"
 
@@ -25,10 +24,10 @@ class TreeBudget final : public Budget {
   // Where this process's faults are counted by range, from zero; anew in a forked child.
   [[nodiscard]] base::HeatTable& start_heat();
 
-  // What is left after what others hold or may come to hold (IdlePromises: but for some of what the idle may come to
-  // hold), and not much more than what is held or coming: limits that rise in steps are never promised twice. Who has
-  // more than its share of a budget that others are short of, loses some of it with time, and so does who rests, or is
-  // calm while others thrash, of whatever it has. Calls exclude each other.
+  // What is left after what others hold or may come to hold (less what the idle lend of it), and not much more than
+  // what is held or coming: limits that rise in steps are never promised twice. Who has more than its share of a budget
+  // that others are short of, loses some of it with time, and so does who rests, or is calm while others thrash, of
+  // whatever it has. Calls exclude each other.
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
   // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,
@@ -76,7 +75,6 @@ class TreeBudget final : public Budget {
   std::uint64_t beside_bytes_ = 0;
   const base::HeatTable* heat_ = nullptr;
   Pressure pressure_;
-  IdlePromises idle_;
   Turn turn_ = Turn::kNone;  // when it was last looked at
   base::RunSlot* last_child_ = nullptr;
   std::int32_t pid_;

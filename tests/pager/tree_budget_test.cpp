@@ -118,6 +118,25 @@ TEST_F(TreeBudgetTest, AForkWaitsForOthersThatHaveMoreThanTheirShare) {
   EXPECT_FALSE(budget_->others_give_way(held)) << "that is its share";
 }
 
+TEST_F(TreeBudgetTest, ALimitRisesByWhatTheIdleLend) {
+  constexpr std::uint64_t kMany = 4096 * kMiB / base::kPageBytes;
+  base::RunSlot& idle = run_page_->claim(1);
+  for (base::RunSlot* slot : {other_, &idle}) slot->promised_bytes.store(400 * kMiB);
+  const auto limit_if = [&](std::uint64_t others_unused, std::uint64_t idles_unused) {
+    other_->unused_bytes.store(others_unused);
+    idle.unused_bytes.store(idles_unused);
+    run_page_->looked_ns.store(std::chrono::nanoseconds(base::Clock::now().time_since_epoch()).count());
+    return static_cast<double>(budget_->page_limit(kMany / 64, kMany) * base::kPageBytes);
+  };
+  const double alone = limit_if(0, 0);
+  EXPECT_NEAR(limit_if(300 * kMiB, 0), alone, kMiB) << "the largest is not lent";
+  EXPECT_NEAR(limit_if(300 * kMiB, 200 * kMiB), alone + 200.0 * kMiB, kMiB);
+  EXPECT_NEAR(limit_if(3000 * kMiB, 3000 * kMiB), alone + 400.0 * kMiB, kMiB) << "no more than was promised";
+  std::uint64_t held = 0;
+  EXPECT_FALSE(budget_->others_give_way(held));
+  EXPECT_EQ(held, 400 * kMiB);
+}
+
 TEST_F(TreeBudgetTest, WhoHasMoreThanItsShareGivesRoomToWhoIsShort) {
   const std::uint64_t resident = 900 * kMiB / base::kPageBytes;
   other_->watched.store(true);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "idle_watch.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/log.hpp"
+#include "os/process_memory.hpp"
+#include "os/run_memory.hpp"
+#include "quiet_thread.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+// While nothing pages, nobody is short of room.
+constexpr std::chrono::milliseconds kNothingPages{50};
+
+std::uint32_t own_pid_namespace() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self", error);
+  struct stat status{};
+  if (error || self != std::to_string(getpid()) || stat("/proc/self/ns/pid", &status) != 0) return 0;
+  return static_cast<std::uint32_t>(status.st_ino);
+}
+
+}  // namespace
+
+IdleWatch::IdleWatch(base::RunPage& page)
+    : page_(page), pid_namespace_(own_pid_namespace()), seen_(base::RunPage::kSlots - 1) {}
+
+// Not at the last slot, which several processes may have.
+void IdleWatch::look() {
+  if (pid_namespace_ == 0) return;
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    base::RunSlot& slot = page_.slots[i];
+    const std::uint64_t unused = look_at(slot, seen_[i]);
+    if (unused != slot.unused_bytes.load(std::memory_order_relaxed)) slot.unused_bytes.store(unused);
+  }
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(base::Clock::now().time_since_epoch());
+  page_.looked_ns.store(now.count());
+}
+
+// What of its promise the process does not use, if it is idle.
+std::uint64_t IdleWatch::look_at(const base::RunSlot& slot, Seen& seen) const {
+  const auto holder = slot.holder.load();
+  const std::int32_t pid = holder.pid();
+  // Who pages asks by itself.
+  if (pid <= 0 || slot.watched.load() != 0 || holder.pid_namespace() != pid_namespace_) {
+    if (seen.pid != 0) seen = {};
+    return 0;
+  }
+  const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
+  const std::uint64_t grown = os::grown_bytes(slot);
+  const bool is_quiet = seen.pid == pid && grown != 0 && grown <= seen.quiet_bytes + kLittle;
+  if (!is_quiet) {
+    seen = {.pid = pid, .quiet_bytes = grown};
+    return 0;
+  }
+  if (++seen.quiet_looks < kQuietLooks) return 0;
+  // What a forked process shares is in part its own, and all of it when its relatives have gone.
+  if ((seen.quiet_looks - kQuietLooks) % kShareEvery == 0) {
+    const std::uint64_t share = slot.inherited_bytes.load() == 0 ? grown : os::ProcessMemory::anonymous_share_of(pid);
+    seen.share_bytes = share != 0 ? share : promised;
+  }
+  return promised - std::min(promised, std::max(grown, seen.share_bytes));
+}
+
+IdleWatchThread::IdleWatchThread(base::RunPage& page) : page_(page) {
+  std::error_code why;
+  thread_ = start_quietly(
+      [this] {
+        IdleWatch watch(page_);
+        while (!stopped_.load()) {
+          const bool pages = page_.counters.paging_processes.load(std::memory_order_relaxed) != 0;
+          if (pages) watch.look();
+          base::sleep_for(pages ? IdleWatch::kLookEvery : kNothingPages);
+        }
+      },
+      why);
+  if (why) base::log(base::LogLevel::kInfo, "no thread to watch idle processes: {}", why.message());
+}
+
+IdleWatchThread::~IdleWatchThread() {
+  stopped_.store(true);
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace farheap::tool
