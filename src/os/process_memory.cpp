@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "base/format_into.hpp"
 #include "os/own_descriptors.hpp"
@@ -70,14 +69,14 @@ ProcessMemory::Use ProcessMemory::use_of(int process) {
 }
 
 std::uint64_t ProcessMemory::anonymous_share_of(int process) {
-  constexpr std::string_view kLine = "\nPss_Anon:";
+  constexpr char kLine[] = "\nPss_Anon:";
   char path[64];
   char text[2048];
   print_path(path, process, "smaps_rollup");
   if (!read_text(path, text)) return 0;
-  const char* at = std::strstr(text, kLine.data());
+  const char* at = std::strstr(text, kLine);
   if (at == nullptr) return 0;
-  at += kLine.size();
+  at += sizeof kLine - 1;
   return next_number(at) * 1024;
 }
 
