@@ -72,21 +72,26 @@ std::uint64_t IdleWatch::look_at(const base::RunSlot& slot, Seen& seen) const {
 
 IdleWatchThread::IdleWatchThread(base::RunPage& page) : page_(page) {
   std::error_code why;
-  thread_ = start_quietly(
-      [this] {
-        IdleWatch watch(page_);
-        while (!stopped_.load()) {
-          const bool pages = page_.counters.paging_processes.load(std::memory_order_relaxed) != 0;
-          if (pages) watch.look();
-          base::sleep_for(pages ? IdleWatch::kLookEvery : kNothingPages);
-        }
-      },
-      why);
+  thread_ = start_quietly([this] { watch(); }, why);
   if (why) base::log(base::LogLevel::kInfo, "no thread to watch idle processes: {}", why.message());
 }
 
+void IdleWatchThread::watch() {
+  IdleWatch watch(page_);
+  base::LockGuard lock(mutex_);
+  while (!stopped_) {
+    const bool pages = page_.counters.paging_processes.load(std::memory_order_relaxed) != 0;
+    if (pages) watch.look();
+    stop_.wait_for(mutex_, pages ? IdleWatch::kLookEvery : kNothingPages);
+  }
+}
+
 IdleWatchThread::~IdleWatchThread() {
-  stopped_.store(true);
+  {
+    base::LockGuard lock(mutex_);
+    stopped_ = true;
+    stop_.notify_all();
+  }
   if (thread_.joinable()) thread_.join();
 }
 

@@ -12,14 +12,16 @@
 // Thread-safety: look() one at a time.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/condition.hpp"
+#include "base/mutex.hpp"
 #include "base/run_page.hpp"
+#include "base/thread_safety.hpp"
 
 namespace farheap::tool {
 
@@ -57,8 +59,11 @@ class IdleWatchThread {
   IdleWatchThread& operator=(const IdleWatchThread&) = delete;
 
  private:
+  void watch();
   base::RunPage& page_;
-  std::atomic<bool> stopped_{false};
+  base::Mutex mutex_;
+  base::Condition stop_;
+  bool stopped_ FARHEAP_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
