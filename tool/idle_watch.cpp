@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "idle_watch.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <system_error>
 
 #include "base/log.hpp"
 #include "os/process_memory.hpp"
+#include "os/process_name.hpp"
 #include "os/run_memory.hpp"
 #include "quiet_thread.hpp"
 
@@ -20,18 +17,12 @@ namespace {
 // While nothing pages, nobody is short of room.
 constexpr std::chrono::milliseconds kNothingPages{50};
 
-std::uint32_t own_pid_namespace() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self", error);
-  struct stat status{};
-  if (error || self != std::to_string(getpid()) || stat("/proc/self/ns/pid", &status) != 0) return 0;
-  return static_cast<std::uint32_t>(status.st_ino);
-}
-
 }  // namespace
 
 IdleWatch::IdleWatch(base::RunPage& page)
-    : page_(page), pid_namespace_(own_pid_namespace()), seen_(base::RunPage::kSlots - 1) {}
+    : page_(page),
+      pid_namespace_(static_cast<std::uint32_t>(os::name_of_this_process().pid_namespace)),
+      seen_(base::RunPage::kSlots - 1) {}
 
 // Not at the last slot, which several processes may have.
 void IdleWatch::look() {

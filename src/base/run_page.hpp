@@ -96,7 +96,7 @@ struct RunSlot {
   std::atomic<Unrest> unrest{Unrest::kWorks};
   // A child that has not come by then (monotonic clock) never will. 0: its parent has not returned from fork() yet.
   std::atomic<std::int64_t> born_by_ns{0};
-  // Of what is promised to it, as much as it does not use, if it is idle: the tool's to write (tool/idle_watch.hpp).
+  // It is idle, and does not use this much of what is promised to it. The tool writes it (tool/idle_watch.hpp).
   std::atomic<std::uint64_t> unused_bytes{0};
   std::atomic<std::uint32_t> heats{0};  // how often a process began to count in this slot's heat table
   [[nodiscard]] std::int32_t pid() const { return holder.load(std::memory_order_relaxed).pid(); }
@@ -160,8 +160,8 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
   std::uint64_t total_bytes();
   struct Others {
     std::uint64_t promised_bytes = 0;  // what they have or may come to have
-    // Of that, what idle processes that do not page leave unused, but for the largest part: any one may wake without
-    // harm. 0 if the tool has not looked lately.
+    // Idle processes that do not page leave so much of it unused. The largest part is left out, so that any one may
+    // wake without harm. 0 if the tool has not looked lately.
     std::uint64_t lent_bytes = 0;
     std::uint64_t most_to_give = 0;  // the most of it that one has which pages, or was forked by one that does
     std::uint64_t paging = 0;        // how many page

@@ -24,8 +24,8 @@ class ProcessMemory {
     std::uint64_t minor_faults = 0;
   };
   [[nodiscard]] static Use use_of(int process);
-  // Of any process: its anonymous memory, each page divided by how many processes share it (smaps_rollup, Linux 5.4).
-  // 0 if that cannot be read. Walks its page tables: some 0.1 ms.
+  // The anonymous memory of any process, where a page that several share counts in part for each (smaps_rollup, Linux
+  // 5.4). 0 if that cannot be read. The kernel walks the page tables for it: 0.1 ms for a process of 10 MiB.
   [[nodiscard]] static std::uint64_t anonymous_share_of(int process);
   void reopen();  // in a forked child, whose /proc/self is another
 

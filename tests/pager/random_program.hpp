@@ -43,7 +43,7 @@ struct Program {
     std::lock_guard lock(model[page].mutex);
     put(page, value, buffer);
   }
-  // What the page has, once more, or what it had before: bytes that the store may have of another time.
+  // The page gets what it has once more, or what it had before. The store may still have those bytes.
   void write_again(PageNumber page, bool before, std::byte* buffer) {
     std::lock_guard lock(model[page].mutex);
     put(page, before ? model[page].before : model[page].value, buffer);
@@ -54,8 +54,8 @@ struct Program {
     world.pager->discard(first, count);
     for (std::uint64_t i = 0; i < count; ++i) note(model[first + i], 0);
   }
-  // Of neighbouring pages that have been read, and so may have come together, every other one is given back and gets
-  // the same contents anew.
+  // Reads neighbouring pages, which may so come together. Then every other one is given back, and gets the same
+  // contents anew.
   void renew_neighbours(PageNumber first, std::uint64_t count, std::byte* buffer) {
     for (PageNumber page = first; page < first + count; ++page) read(page, buffer);
     for (PageNumber page = first + 1; page < first + count; page += 2) {

@@ -2,6 +2,7 @@
 #include "tool/idle_watch.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -172,10 +173,8 @@ TEST_F(IdleWatchTest, WhatAParentLeftToItsChildrenIsUsed) {
   ASSERT_EQ(read(up[0], pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
   ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
   for (const int pid : pids) promise(pid, kMuch).inherited_bytes.store(kLeft + 4 * kMiB);
-  const auto until = base::Clock::now() + std::chrono::seconds(20);
   std::uint64_t lent = 0;
-  while (lent == 0 && base::Clock::now() < until) lent = lent_after(1);  // they may still be on their way to sleep
-  EXPECT_GT(lent, 0u);
+  while (lent == 0) lent = lent_after(1);  // they may still be on their way to sleep
   EXPECT_LE(lent, kMuch - kLeft / 2);
   for (const int number : {up[0], up[1], end[0], end[1]}) close(number);
 }
@@ -184,9 +183,7 @@ TEST(IdleWatchThreadTest, LooksWhileSomethingPages) {
   const auto run_page = std::make_unique<base::RunPage>();
   const IdleWatchThread thread(*run_page);
   run_page->counters.paging_processes.store(1);
-  const auto until = base::Clock::now() + std::chrono::seconds(20);
-  while (run_page->looked_ns.load() == 0 && base::Clock::now() < until) base::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_NE(run_page->looked_ns.load(), 0);
+  while (run_page->looked_ns.load() == 0) sched_yield();  // or it never ends
 }
 
 }  // namespace
