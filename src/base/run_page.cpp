@@ -207,7 +207,9 @@ std::uint64_t RunPage::total_bytes() {
 RunPage::Others RunPage::others(const RunSlot& own) {
   Others sum;
   std::uint64_t largest = 0;
-  const bool is_fresh = monotonic_ns() - looked_ns.load(std::memory_order_relaxed) < kLookHoldsNs;
+  const std::int64_t looked = looked_ns.load(std::memory_order_relaxed);  // any number
+  const std::int64_t now = monotonic_ns();
+  const bool is_fresh = looked <= now && looked > now - kLookHoldsNs;
   for (auto& slot : slots) {
     const SlotHolder holder = slot.holder.load(std::memory_order_relaxed);
     if (holder.pid() == 0 || &slot == &own) continue;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -281,6 +282,23 @@ TEST_F(RunPageTest, ASlotIsItsProcesssForAsLongAsItHoldsItsLock) {
   EXPECT_TRUE(page_->is_gone(childs));
   EXPECT_EQ(page_->total_bytes(), 0U);
   for (const int file : {ready[0], ready[1], end[0]}) close(file);
+}
+
+// The smallest number there is was taken from the time.
+TEST_F(RunPageTest, ALookAtATimeThatCannotBeIsNone) {
+  RunSlot& own = page_->claim(getpid());
+  for (const pid_t idle : {2, 3}) {
+    RunSlot& slot = page_->claim(idle);
+    slot.holder = SlotHolder(idle, page_->pid_namespace + 1);  // whose numbers mean nothing here: it lives
+    slot.promised_bytes.store(1000);
+    slot.unused_bytes.store(1000);
+  }
+  page_->looked_ns.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  ASSERT_EQ(page_->others(own).lent_bytes, 1000u);
+  for (const std::int64_t never : {INT64_MIN, std::int64_t{-1}, INT64_MAX}) {
+    page_->looked_ns.store(never);
+    EXPECT_EQ(page_->others(own).lent_bytes, 0u) << never;
+  }
 }
 
 // Whoever is in the run can write anything to what is shared. At worst the sums are wrong.
