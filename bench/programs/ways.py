@@ -24,6 +24,9 @@ WAYS = ("plain", *SHORT_WAYS, "enough")  # enough: farheap with all the memory i
 TIMES_PLAIN = 10  # a run that takes so many times the plain one is given up
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 ROOM_BYTES = 64 * MIB
+# Farheap's group is limited, too: some programs size their heap by that. This much above kernel swap's, for what is no
+# memory of the program: the tool's own process, page tables, what is cached of the store.
+RUNTIME_ROOM_BYTES = 32 * MIB
 PRIORITY = 1000  # of swap areas: before those that somebody else may have on
 
 
@@ -118,7 +121,8 @@ class Ways:
         command = farheap_command.run_command(self.tool, record.budget_bytes, job.command,
                                               store=f"file:{self.options.folder}", mask=self.options.mask,
                                               settings=self.options.settings)
-        run, counts = self.run_once(job, command, last_words=True)
+        limit = record.budget_bytes + self._beside(record) + RUNTIME_ROOM_BYTES if record.level != FULL else None
+        run, counts = self.run_once(job, command, limit=limit, last_words=True)
         stats = farheap_command.parse_stats(run.stderr)
         if stats is not None:
             for name in ("faults_store", "faults_probation", "bytes_read", "bytes_written", "paging_processes"):

@@ -76,8 +76,10 @@ bool RunPage::is_locked_by_another(std::size_t slot) const {
 
 // The parent of a child that is not there yet. It has a slot while it lives.
 bool RunPage::is_here(SlotHolder parent) const {
+  if (parent.pid() <= 0) return false;  // the smallest number is its own negative
   for (const auto& slot : slots) {
-    if (slot.holder.load().is_same_process(parent)) return !is_gone(slot);
+    const SlotHolder seen = slot.holder.load();
+    if (seen.is_same_process(parent)) return !is_gone(slot, seen);
   }
   return parent.pid_namespace() == pid_namespace && !is_no_process(parent.pid());  // the last slot is shared
 }

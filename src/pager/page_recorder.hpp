@@ -74,6 +74,10 @@ class RecordedBacking final : public Backing {
   [[nodiscard]] Status read(std::span<const Read> runs) override { return backing_.read(runs); }
   [[nodiscard]] Status write(std::span<const Write> runs) override { return backing_.write(runs); }
   void forget(PageRun run) override;
+  [[nodiscard]] Result<Stored> stored_from(PageNumber first) override { return backing_.stored_from(first); }
+  void invalidate(PageRun run) override { backing_.invalidate(run); }
+  [[nodiscard]] bool has_owners() const override { return backing_.has_owners(); }
+  [[nodiscard]] Status claim(PageRun run) override { return backing_.claim(run); }
 
  private:
   Backing& backing_;

@@ -7,6 +7,7 @@
 //   state       in view  memory    store        leaves to
 //   kFresh      no       -         -            kFilling (first touch)
 //   kFilling    no       incoming  maybe        kPresent | kProbation (marker, neighbour) | back, when a read fails
+//               no       -         asked        kFresh | kStored, as the backing says (invalidated, from every state)
 //   kPresent    yes      view      maybe stale  kTakingOut (chosen to leave) | kFresh (discarded)
 //   kTakingOut  maybe    either    maybe stale  kProbation | kPresent (refused) | kFresh (the program had dropped it)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)

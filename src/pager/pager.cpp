@@ -34,6 +34,7 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       backing_(backing),
       counters_(counters),
       options_(std::move(options)),
+      has_owners_(backing.has_owners()),
       table_(std::move(table)),
       earlier_(table_, backing_, options_.lost, changes.tracked()),
       changes_(std::move(changes)),
@@ -77,7 +78,7 @@ void Pager::leave_block(BlockId id, std::uint32_t pages) {
   table_.free_block(id);
 }
 
-void Pager::drop_from_memory(PageRun run, PageState state) {
+void Pager::drop_from_memory(PageRun run, PageState state, PageState becomes) {
   if (state == PageState::kPresent) {
     view_.drop_view(run);
   } else {
@@ -85,14 +86,14 @@ void Pager::drop_from_memory(PageRun run, PageState state) {
   }
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const BlockId id = table_.tag(run.first + i);
-    table_.set_state(run.first + i, PageState::kFresh);
+    table_.set_state(run.first + i, becomes);
     table_.tag(run.first + i) = 0;
     leave_block(id, 1);
   }
   changes_.note_discarded(run);
 }
 
-void Pager::discard_in_extent(PageNumber first, PageNumber end) {
+void Pager::discard_in_extent(PageNumber first, PageNumber end, PageState becomes) {
   for (PageNumber page = first; page < end;) {
     if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
       moving_.wait(mutex_);
@@ -116,17 +117,17 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end) {
         for (PageNumber next = page + 1; idle.count < run.count && !busy(next) && !changes_.is_waiting(next); ++next) {
           ++idle.count;
         }
-        drop_from_memory(idle, state);
+        drop_from_memory(idle, state, becomes);
         page += idle.count;
         continue;
       }
       case PageState::kStored:
-        for (std::uint32_t i = 0; i < run.count; ++i) {
-          table_.set_state(run.first + i, PageState::kFresh);
+      case PageState::kFresh:
+        for (std::uint32_t i = 0; state != becomes && i < run.count; ++i) {
+          table_.set_state(run.first + i, becomes);
           table_.tag(run.first + i) = 0;
         }
         break;
-      case PageState::kFresh: break;
     }
     page += run.count;
   }
@@ -142,7 +143,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
       moving_.wait_for_thaw(mutex_);
       earlier_.learn(from);
       if (table_.find(from) != nullptr) {
-        discard_in_extent(from, stop);
+        discard_in_extent(from, stop, PageState::kFresh);
         moving_.begin();  // a fork in between would leave the child's map with slots that no page of it has
         lock.unlock();
         backing_.forget({from, static_cast<std::uint32_t>(stop - from)});
@@ -259,6 +260,10 @@ Status Pager::read_patiently(std::span<const Backing::Read> reads) {
 
 Status Pager::flush_patiently(std::uint64_t& from) {
   return patiently([&] { return backing_.flush_some(from); });
+}
+
+Status Pager::claim_patiently(PageRun run) {
+  return patiently([&] { return backing_.claim(run); });
 }
 
 Status Pager::write_patiently(std::span<const Backing::Write> writes) {

@@ -72,6 +72,10 @@ class Pager {
   // Contents are dropped: the pages read as zeros, memory and store space are given back. The caller sees to it
   // that nobody touches them meanwhile (as with munmap).
   void discard(PageNumber first, std::uint64_t count);
+  // Others have changed what the backing has of these pages. They leave memory as they are; the next touch reads the
+  // backing anew. What was written to them here and is not in the backing is lost. May be called while they are
+  // touched: such a touch sees them as they were before, or as they are now.
+  void invalidate(PageNumber first, std::uint64_t count);
   // The one door for what is said about pages to come (hint.hpp). Nothing is promised.
   void hint(const Hint& said);
 
@@ -202,6 +206,10 @@ class Pager {
   void expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) FARHEAP_REQUIRES(mutex_);
   void fill_expected(PageRun run) FARHEAP_REQUIRES(mutex_);
 
+  // pager_owners.cpp
+  void invalidate_in_extent(PageRun run);
+  void claim_and_let_write(PageNumber page);
+
   // pager_commit.cpp
   void let_write(PageNumber page) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool let_write_for_flush(PageNumber page);
@@ -251,8 +259,9 @@ class Pager {
   bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
-  void discard_in_extent(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
-  void drop_from_memory(PageRun run, PageState state) FARHEAP_REQUIRES(mutex_);
+  // They become kFresh, or kFilling, which is the caller's then.
+  void discard_in_extent(PageNumber first, PageNumber end, PageState becomes) FARHEAP_REQUIRES(mutex_);
+  void drop_from_memory(PageRun run, PageState state, PageState becomes) FARHEAP_REQUIRES(mutex_);
   void will_need(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void note_hint(HintKind kind, PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
@@ -260,6 +269,7 @@ class Pager {
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status flush_patiently(std::uint64_t& from);
+  Status claim_patiently(PageRun run);
   Status write_patiently(std::span<const Backing::Write> writes);
 
   View& view_;
@@ -267,6 +277,7 @@ class Pager {
   base::RunCounters& counters_;
   base::HeatTable* heat_table_ = nullptr;
   const PagerOptions options_;
+  const bool has_owners_;  // pages are claimed before they are written to
 
   // Held by who takes pages out of view, from choosing them on.
   mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
@@ -288,7 +299,8 @@ class Pager {
   Room room_ FARHEAP_GUARDED_BY(mutex_);
   ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
   WriteWatch write_watch_ FARHEAP_GUARDED_BY(mutex_);
-  Leaving this_round_;  // the evictor's own
+  std::uint64_t revocations_ FARHEAP_GUARDED_BY(mutex_) = 0;  // each makes void the claims that are under way
+  Leaving this_round_;                                        // the evictor's own
 };
 
 }  // namespace farheap::pager

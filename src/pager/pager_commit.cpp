@@ -18,6 +18,7 @@ namespace farheap::pager {
 void Pager::written(PageNumber page) {
   if (let_write_for_flush(page)) return;
   counters_.faults.fetch_add(1, std::memory_order_relaxed);
+  if (has_owners_) return claim_and_let_write(page);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   moving_.wait_for_thaw(mutex_);
@@ -26,6 +27,7 @@ void Pager::written(PageNumber page) {
 
 bool Pager::written_at_once(PageNumber page) {
   if (let_write_for_flush(page)) return true;
+  if (has_owners_) return false;
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   if (moving_.is_frozen()) return false;
@@ -69,6 +71,7 @@ std::uint64_t Pager::begin_commit(const std::function<void()>& at_cut) {
   pause_eviction(true);
   freeze();
   mutex_.assume_held();  // until thaw()
+  ++revocations_;
   const std::uint64_t pages = cut_.begin();
   at_cut();
   thaw();

@@ -36,7 +36,7 @@ void Pager::fill_fresh(PageNumber page) {
   const BlockId id = table_.new_block(run.first, run.count);
   begin_filling(run, id);
   // They will be written, most likely; and what stays zero is never stored.
-  if (!cut_.are_writes_forbidden()) changes_.note_changed(run);
+  if (!cut_.are_writes_forbidden() && !has_owners_) changes_.note_changed(run);
   const View::Guard guard = changes_.guard_of(run.first);
   mutex_.unlock();
   view_.put_in(run, g_zeros, guard);
@@ -64,7 +64,8 @@ void Pager::expect(PageNumber first, PageNumber end) {
 void Pager::expect_in(PageRun extent, PageRun part, std::uint64_t of_pages) {
   moving_.wait_for_thaw(mutex_);
   earlier_.learn(part.first);
-  if (extent.first + extent.count > table_.capacity_pages() || cut_.are_writes_forbidden()) return;
+  if (extent.first + extent.count > table_.capacity_pages()) return;
+  if (cut_.are_writes_forbidden() || has_owners_) return;
   if (room_.resident() < options_.pages_before_huge || room_.resident() + extent.count > room_.limit() / 2) return;
   const auto is_fresh = [&](PageRun run) {
     return table_.state(run.first) == PageState::kFresh &&

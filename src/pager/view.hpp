@@ -140,12 +140,25 @@ class Backing {
     from = kFlushed;
     return {};
   }
-  // Of the pages [first, first + 512) that nobody has touched yet: which it holds from an earlier run. All others are
-  // fresh. Requires: first is a multiple of 512.
+  // Of the pages [first, first + 512) that nobody has touched yet, or that were invalidated: which it holds. All others
+  // are fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;
   [[nodiscard]] virtual Result<Stored> stored_from(PageNumber /*first*/) { return Stored(); }
   // The contents are not needed any more.
   virtual void forget(PageRun run) = 0;
+
+  // ---- what others may change, too
+  // They did (Pager::invalidate()). What it keeps nearer of these pages is no longer right, and goes.
+  virtual void invalidate(PageRun /*run*/) {}
+  // Pages are to be claimed before they are written to. The answer never changes. Whoever says so reads what it does
+  // not hold as zeros.
+  [[nodiscard]] virtual bool has_owners() const { return false; }
+  // Returns when this process may write to the pages, at once if it already may; waits for others as long as it takes.
+  // It may until the backing grants no more and a commit begins or the pages are invalidated, in this order: a claim
+  // that is under way then is made again. A claim may invalidate what is here of the pages. Meanwhile a fault waits,
+  // and so may one that is behind it: who owns pages must be able to let go of them without touching any that may be
+  // away. On error the program ends.
+  [[nodiscard]] virtual Status claim(PageRun /*run*/) { return {}; }
 };
 
 }  // namespace farheap::pager

@@ -62,6 +62,12 @@ void BlockMap::for_each_reference(VisitGroup visit_group, VisitSlot visit_slot) 
   }
 }
 
+Result<pager::Backing::Stored> BlockMap::stored_from(PageNumber first) {
+  base::LockGuard lock(mutex_);
+  const Extent* const extent = extents_[first / kPages];
+  return extent != nullptr ? extent->stored : Stored();
+}
+
 Slot BlockMap::slot_of(PageNumber page) const {
   base::LockGuard lock(mutex_);
   const Extent* extent = extents_[page / kPages];

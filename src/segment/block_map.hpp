@@ -40,6 +40,7 @@ class BlockMap final : public pager::Backing {
   [[nodiscard]] Status write(std::span<const Write> runs) override;
   [[nodiscard]] std::unique_ptr<Reads> reads_in_flight(unsigned most) override;
   void forget(pager::PageRun run) override;
+  [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override;
 
   // Where the page rests, kNoSlot if nowhere.
   [[nodiscard]] Slot slot_of(pager::PageNumber page) const;

@@ -466,6 +466,16 @@ void Tier::forget(PageRun run) {
   forget_below(end);
 }
 
+// Not while anything is being written below: it would arrive there afterwards.
+void Tier::invalidate(PageRun run) {
+  {
+    base::LockGuard one(writing_);
+    base::LockGuard lock(mutex_);
+    for (PageNumber page = run.first; page < run.first + run.count; ++page) remove(page);
+  }
+  below_.invalidate(run);
+}
+
 bool Tier::is_leaving(PageNumber page) {
   for (const EntryId id : leaving_) {
     if (entries_[id].page != page) continue;

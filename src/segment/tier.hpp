@@ -57,7 +57,11 @@ class Tier final : public pager::Backing {
   void begin_flush() override { ++flushes_; }
   [[nodiscard]] Status flush_some(std::uint64_t& from) override;
   void end_flush() override { --flushes_; }
+  // What is here alone is not stored.
   [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override { return below_.stored_from(first); }
+  void invalidate(pager::PageRun run) override;
+  [[nodiscard]] bool has_owners() const override { return below_.has_owners(); }
+  [[nodiscard]] Status claim(pager::PageRun run) override { return below_.claim(run); }
 
   // The budget of the pager before it: tells the tier how much memory there is.
   [[nodiscard]] pager::Budget& budget() { return tier_budget_; }

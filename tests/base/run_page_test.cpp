@@ -301,6 +301,16 @@ TEST_F(RunPageTest, ALookAtATimeThatCannotBeIsNone) {
   }
 }
 
+// It was its own parent, of which it was asked for ever whether it is there.
+TEST_F(RunPageTest, AChildOfTheSmallestNumberHasNoParent) {
+  RunSlot& own = page_->claim(getpid());
+  RunSlot& child = page_->claim_for_child(getpid(), 1000, 0);
+  child.holder = SlotHolder(-(1 << 30), page_->pid_namespace);
+  ASSERT_EQ(child.pid(), -(1 << 30));
+  EXPECT_TRUE(page_->is_gone(child));
+  EXPECT_EQ(page_->others(own).promised_bytes, 0u);
+}
+
 // Whoever is in the run can write anything to what is shared. At worst the sums are wrong.
 TEST_F(RunPageTest, AnyBytesInWhatIsSharedEndNothing) {
   (void)page_->claim(getpid());

@@ -269,6 +269,12 @@ class MapBacking : public Backing {
     if (holding_) return held_.push_back(run);
     for (std::uint32_t i = 0; i < run.count; ++i) pages_.erase(run.first + i);
   }
+  Result<Stored> stored_from(PageNumber first) override {
+    std::lock_guard lock(mutex_);
+    Stored stored;
+    for (std::uint32_t i = 0; i < stored.size(); ++i) stored[i] = pages_.contains(first + i);
+    return stored;
+  }
   // While a commit is under way, what is forgotten is not its business.
   void hold_forgets(bool on) {
     std::lock_guard lock(mutex_);

@@ -50,6 +50,18 @@ TEST_P(BlockMapTest, RandomStepsAgainstAModel) {
   EXPECT_EQ(worker.found_at_rest() != 0, store == "mem:" || store == kInMemory);
 }
 
+TEST_P(BlockMapTest, SaysWhichPagesItHolds) {
+  const std::vector<std::byte> bytes(2 * kPageBytes, std::byte{7});
+  const pager::Backing::Write one{{510, 2}, bytes.data()};
+  ASSERT_TRUE(map_->write({&one, 1}));
+  map_->forget({511, 1});
+  const auto first = map_->stored_from(0), second = map_->stored_from(512);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->count(), 1u);
+  EXPECT_TRUE(first->test(510));
+  EXPECT_TRUE(second->none());
+}
+
 // Threads share extents, but no page.
 TEST_P(BlockMapTest, ThreadsOnPagesOfTheirOwn) {
   std::vector<std::thread> threads;

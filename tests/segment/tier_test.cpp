@@ -106,6 +106,26 @@ TEST(Tier, AnOfferedPageStaysBelow) {
   EXPECT_EQ(world.below.page(3), bytes);
 }
 
+TEST(Tier, WhatIsInvalidatedIsReadFromBelow) {
+  TierWorld world;
+  for (const PageNumber page : {3, 4}) {
+    ASSERT_TRUE(world.write(page, page_of(3), false));
+    const PageBytes bytes = page_of(3);
+    const Backing::Write offered{{page, 1}, bytes.data(), true};
+    world.tier->offer({&offered, 1});
+  }
+  const PageBytes anothers = page_of(99);
+  const Backing::Write one{{3, 1}, anothers.data()};
+  ASSERT_TRUE(world.below.write({&one, 1}));
+  world.tier->invalidate({3, 1});
+  EXPECT_FALSE(world.has(3));
+  EXPECT_TRUE(world.has(4));
+  PageBytes read;
+  ASSERT_TRUE(world.read(3, read));
+  EXPECT_EQ(read, anothers);
+  EXPECT_EQ(world.tier->check(), "");
+}
+
 TEST(Tier, AFlushWritesWhatIsOnlyHereAndKeepsIt) {
   TierWorld world;
   for (PageNumber page = 0; page < 200; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));

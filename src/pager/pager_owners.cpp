@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pages that others may change, too: what they have changed is read anew, and what is to be written here is claimed
+// first. A page that comes in is guarded until it has been claimed, the zeros of a fresh one, too.
+//
+// Who takes a page away does so in this order: the backing grants no more claims for it; what was written is committed,
+// if it is to last; invalidate() is called. A claim that was granted just before the first step is found void at the
+// next one: the write that it was for would be in no commit.
+#include <algorithm>
+#include <optional>
+
+#include "pager/pager.hpp"
+
+namespace farheap::pager {
+
+void Pager::invalidate(PageNumber first, std::uint64_t count) {
+  const PageNumber end = first + count;
+  while (first < end) {
+    const PageNumber stop = std::min<PageNumber>((first / kExtentPages + 1) * kExtentPages, end);
+    invalidate_in_extent({first, static_cast<std::uint32_t>(stop - first)});
+    first = stop;
+  }
+  freed_.notify_all();
+}
+
+// Until it is known what the backing has, the pages count as on their way in: who touches one waits.
+void Pager::invalidate_in_extent(PageRun run) {
+  const Still still(door_, leaving_view_);
+  Lock lock(mutex_);
+  moving_.wait_for_thaw(mutex_);
+  ++revocations_;
+  earlier_.learn(run.first);
+  moving_.begin();
+  discard_in_extent(run.first, run.first + run.count, PageState::kFilling);
+  lock.unlock();
+  backing_.invalidate(run);
+  const auto stored = backing_.stored_from(run.first / kExtentPages * kExtentPages);
+  lock.lock();
+  if (!stored) options_.lost(stored.error());
+  for (PageNumber page = run.first; page < run.first + run.count; ++page) {
+    const bool is_stored = stored && stored->test(page % kExtentPages);
+    table_.set_state(page, is_stored ? PageState::kStored : PageState::kFresh);
+  }
+  moving_.end();
+  view_.wake(run);
+}
+
+void Pager::claim_and_let_write(PageNumber page) {
+  for (std::optional<std::uint64_t> claimed_at;;) {
+    {
+      door_.lock(mutex_);
+      Lock lock(mutex_, std::adopt_lock);
+      moving_.wait_for_thaw(mutex_);
+      const bool needs_claim = table_.state(page) == PageState::kPresent && !cut_.are_writes_forbidden();
+      if (!needs_claim || claimed_at == revocations_) return let_write(page);
+      claimed_at = revocations_;
+    }
+    if (Status status = claim_patiently({page, 1}); !status) return options_.lost(status.error());
+  }
+}
+
+}  // namespace farheap::pager
