@@ -265,12 +265,18 @@ def full_rows(measured, found):
     return rows
 
 
+def without_empty(head, rows):
+    """Less the columns in which nothing was measured."""
+    kept = [at for at in range(len(head)) if any(row[at] != "-" for row in rows)]
+    return [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
 def all_tables(measured):
     """(title, head, rows) of each table that has rows."""
     found = {(one["name"], one["metric"]): one for one in results_of(measured)}
-    tables = [(f"At {level} %", LEVEL_HEAD, [level_row(measured, found, name, level) for name in sorted(measured.programs)
-                                             if any(measured.of(name, level, way) for way in (*BASELINES, "farheap"))])
-              for level in measured.levels()]
+    tables = [(f"At {level} %", *without_empty(LEVEL_HEAD, [
+        level_row(measured, found, name, level) for name in sorted(measured.programs)
+        if any(measured.of(name, level, way) for way in (*BASELINES, "farheap"))])) for level in measured.levels()]
     tables += [("In sum", SUM_HEAD, sum_rows(measured, found)),
                ("More misses, or dearer ones?", PRICE_HEAD, price_rows(measured)),
                ("Misses", MISSES_HEAD, misses_rows(measured, found)),
