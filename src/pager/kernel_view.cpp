@@ -354,12 +354,15 @@ std::size_t KernelView::drop_many(std::span<const PageRun> runs) {
   return dropped;
 }
 
-// Pages that the program has locked stay; all that is known of them is that they read as zeros from now on.
+// Pages that the program has locked go, too, where the kernel can do that; elsewhere they stay, as zeros. To write to a
+// guarded one would wait for the pager, whose mutex this thread has.
 void KernelView::drop_view(PageRun run) {
-  if (try_drop(view_at(run.first), run.count * kPageBytes)) return;
+  if (os::drop_though_locked(view_at(run.first), run.count * kPageBytes)) return;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     std::byte* const page = view_at(run.first + i);
-    if (!try_drop(page, kPageBytes)) std::memset(page, 0, kPageBytes);
+    if (os::drop_though_locked(page, kPageBytes) || try_drop(page, kPageBytes)) continue;
+    userfault_.write_protect(page, kPageBytes, false);
+    std::memset(page, 0, kPageBytes);
   }
 }
 void KernelView::mend(PageNumber page) {

@@ -7,13 +7,15 @@
 //   state       in view  memory    store        leaves to
 //   kFresh      no       -         -            kFilling (first touch)
 //   kFilling    no       incoming  maybe        kPresent | kProbation (marker, neighbour) | back, when a read fails
-//               no       -         asked        kFresh | kStored, as the backing says (invalidated, from every state)
+//               no       -         asked        kFresh | kStored, as the backing says (invalidated, from every state of
+//               rest)
 //   kPresent    yes      view      maybe stale  kTakingOut (chosen to leave) | kFresh (discarded)
 //   kTakingOut  maybe    either    maybe stale  kProbation | kPresent (refused) | kFresh (the program had dropped it)
 //   kProbation  no       staging   maybe stale  kPresent (touched) | kWriting (its turn has come)
 //   kWriting    no       staging   incoming     kDropping | kPresent (touched) | kProbation (failed)
 //   kDropping   no       maybe     yes or zeros kStored | kFresh (all zeros)
 //   kStored     no       -         yes          kFilling (touched, read ahead) | kFresh (discarded)
+//               where pages have owners, zeros that were read need not be there: they read as such
 //
 // A page in kFilling, kTakingOut, kWriting or kDropping belongs to the thread that put it there; everybody else waits
 // or goes round it. Who touches it in kTakingOut or kDropping marks its block as wanted, and is woken by that thread to

@@ -15,6 +15,10 @@ namespace farheap::pager {
 
 Result<std::unique_ptr<Pager>> Pager::make(View& view, Backing& backing, Budget& budget, base::RunCounters& counters,
                                            PagerOptions options) {
+  if (backing.has_owners() && !options.track_changes) {
+    return fail(ErrorCode::kInvalidArgument, "cannot page what has owners", "a pager that tracks no changes",
+                "the first write to a page is not seen", "track_changes");
+  }
   auto table = PageTable::make(options.capacity_pages);
   if (!table) return fail(std::move(table.error()));
   table->note_for_cores(options.core_pages);
@@ -94,8 +98,12 @@ void Pager::drop_from_memory(PageRun run, PageState state, PageState becomes) {
 }
 
 void Pager::discard_in_extent(PageNumber first, PageNumber end, PageState becomes) {
+  // By the commit under way, which has not taken it yet; or has, and writes it to the backing.
+  const auto is_held = [&](PageNumber page) {
+    return becomes == PageState::kFresh ? changes_.is_waiting(page) : changes_.is_committing(page);
+  };
   for (PageNumber page = first; page < end;) {
-    if (changes_.is_waiting(page)) {  // the commit under way has not taken it yet
+    if (is_held(page)) {
       moving_.wait(mutex_);
       continue;
     }
@@ -114,7 +122,7 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end, PageState become
           continue;
         }
         PageRun idle{page, 1};
-        for (PageNumber next = page + 1; idle.count < run.count && !busy(next) && !changes_.is_waiting(next); ++next) {
+        for (PageNumber next = page + 1; idle.count < run.count && !busy(next) && !is_held(next); ++next) {
           ++idle.count;
         }
         drop_from_memory(idle, state, becomes);
@@ -260,6 +268,15 @@ Status Pager::read_patiently(std::span<const Backing::Read> reads) {
 
 Status Pager::flush_patiently(std::uint64_t& from) {
   return patiently([&] { return backing_.flush_some(from); });
+}
+
+Status Pager::ask_stored_patiently(PageNumber first, Backing::Stored& stored) {
+  return patiently([&]() -> Status {
+    auto answer = backing_.stored_from(first);
+    if (!answer) return fail(std::move(answer.error()));
+    stored = *answer;
+    return {};
+  });
 }
 
 Status Pager::claim_patiently(PageRun run) {

@@ -22,9 +22,9 @@
 //
 // Thread-safety: all calls may be made at the same time; one mutex guards the state. It is let go of while the backing
 // reads, writes or forgets pages, a buffer is filled or pages are taken out of view. It is held while the backing is
-// asked which pages of an extent it has (stored_from(), once for each extent; a kept segment may have to read a block
-// of its map for that), because the answer becomes the state. Threads of the program hold a second mutex, too, so that
-// nothing leaves the view while they are here (see Still); a flush holds that one while it writes.
+// asked which pages of an extent it has (stored_from(), at the first touch of each extent; a kept segment may have to
+// read a block of its map for that), because the answer becomes the state. Threads of the program hold a second mutex,
+// too, so that nothing leaves the view while they are here (see Still); a flush holds that one while it writes.
 #pragma once
 
 #include <array>
@@ -73,8 +73,9 @@ class Pager {
   // that nobody touches them meanwhile (as with munmap).
   void discard(PageNumber first, std::uint64_t count);
   // Others have changed what the backing has of these pages. They leave memory as they are; the next touch reads the
-  // backing anew. What was written to them here and is not in the backing is lost. May be called while they are
-  // touched: such a touch sees them as they were before, or as they are now.
+  // backing anew. What was written to them here and is not in the backing is lost. Waits for a commit that has them.
+  // May be called while they are touched: such a touch sees them as they were before, or as they are now; but not by
+  // who delivers what the backing reads. Requires: Backing::has_owners().
   void invalidate(PageNumber first, std::uint64_t count);
   // The one door for what is said about pages to come (hint.hpp). Nothing is promised.
   void hint(const Hint& said);
@@ -259,7 +260,7 @@ class Pager {
   bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
-  // They become kFresh, or kFilling, which is the caller's then.
+  // Afterwards they are kFresh; or kFilling, and the caller is to end that.
   void discard_in_extent(PageNumber first, PageNumber end, PageState becomes) FARHEAP_REQUIRES(mutex_);
   void drop_from_memory(PageRun run, PageState state, PageState becomes) FARHEAP_REQUIRES(mutex_);
   void will_need(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
@@ -269,6 +270,7 @@ class Pager {
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
   Status read_patiently(std::span<const Backing::Read> reads);
   Status flush_patiently(std::uint64_t& from);
+  Status ask_stored_patiently(PageNumber first, Backing::Stored& stored);
   Status claim_patiently(PageRun run);
   Status write_patiently(std::span<const Backing::Write> writes);
 

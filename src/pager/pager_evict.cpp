@@ -271,6 +271,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
       case View::Taken::kGone:
         table_.set_state(page, PageState::kFresh);
         table_.tag(page) = 0;
+        changes_.note_discarded({page, 1});
         --block.pages;
         room_.went(1);
         break;

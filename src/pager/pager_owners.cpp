@@ -7,6 +7,7 @@
 // if it is to last; invalidate() is called. A claim that was granted just before the first step is found void at the
 // next one: the write that it was for would be in no commit.
 #include <algorithm>
+#include <cassert>
 #include <optional>
 
 #include "pager/pager.hpp"
@@ -14,6 +15,7 @@
 namespace farheap::pager {
 
 void Pager::invalidate(PageNumber first, std::uint64_t count) {
+  assert(has_owners_);
   const PageNumber end = first + count;
   while (first < end) {
     const PageNumber stop = std::min<PageNumber>((first / kExtentPages + 1) * kExtentPages, end);
@@ -30,16 +32,19 @@ void Pager::invalidate_in_extent(PageRun run) {
   moving_.wait_for_thaw(mutex_);
   ++revocations_;
   earlier_.learn(run.first);
+  const bool is_known = table_.find(run.first) != nullptr;  // otherwise the first touch asks
   moving_.begin();
-  discard_in_extent(run.first, run.first + run.count, PageState::kFilling);
+  if (is_known) discard_in_extent(run.first, run.first + run.count, PageState::kFilling);
   lock.unlock();
   backing_.invalidate(run);
-  const auto stored = backing_.stored_from(run.first / kExtentPages * kExtentPages);
+  Backing::Stored stored;
+  if (is_known) {
+    const Status status = ask_stored_patiently(run.first / kExtentPages * kExtentPages, stored);
+    if (!status) options_.lost(status.error());
+  }
   lock.lock();
-  if (!stored) options_.lost(stored.error());
-  for (PageNumber page = run.first; page < run.first + run.count; ++page) {
-    const bool is_stored = stored && stored->test(page % kExtentPages);
-    table_.set_state(page, is_stored ? PageState::kStored : PageState::kFresh);
+  for (PageNumber page = run.first; is_known && page < run.first + run.count; ++page) {
+    table_.set_state(page, stored.test(page % kExtentPages) ? PageState::kStored : PageState::kFresh);
   }
   moving_.end();
   view_.wake(run);

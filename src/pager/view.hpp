@@ -140,25 +140,31 @@ class Backing {
     from = kFlushed;
     return {};
   }
-  // Of the pages [first, first + 512) that nobody has touched yet, or that were invalidated: which it holds. All others
-  // are fresh. Requires: first is a multiple of 512.
+  // Of the pages [first, first + 512) that nobody has touched yet, or that were invalidated: which it holds. Those of
+  // them that it does not hold are fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;
   [[nodiscard]] virtual Result<Stored> stored_from(PageNumber /*first*/) { return Stored(); }
   // The contents are not needed any more.
   virtual void forget(PageRun run) = 0;
 
-  // ---- what others may change, too
-  // They did (Pager::invalidate()). What it keeps nearer of these pages is no longer right, and goes.
-  virtual void invalidate(PageRun /*run*/) {}
-  // Pages are to be claimed before they are written to. The answer never changes. Whoever says so reads what it does
-  // not hold as zeros.
+  // ---- what others may change, too (a space that several processes map, a region that has an owner)
+  // Only claim() may wait for others. The other calls are made with locks of the pager that others wait for when they
+  // commit or invalidate.
+  //
+  // Pages are to be claimed before they are written to. The answer never changes. Requires of a backing that says so:
+  // what it does not hold reads as zeros; at_rest() shows nothing; every pager that ever asked stored_from() is told
+  // when another has changed a page, if it has read the page or not; forget() comes for pages that were not claimed.
   [[nodiscard]] virtual bool has_owners() const { return false; }
   // Returns when this process may write to the pages, at once if it already may; waits for others as long as it takes.
-  // It may until the backing grants no more and a commit begins or the pages are invalidated, in this order: a claim
-  // that is under way then is made again. A claim may invalidate what is here of the pages. Meanwhile a fault waits,
-  // and so may one that is behind it: who owns pages must be able to let go of them without touching any that may be
-  // away. On error the program ends.
+  // If others have written to them since they were read here, they are invalidated first. The process may write to
+  // them until the backing grants no more, and then a commit begins or invalidate() is called: a claim that is under
+  // way at that moment is made again. Only when invalidate() has returned may the backing grant them to another. It
+  // should leave them to who claimed them for a while, or two that want the same page take it from each other before
+  // either has written. Meanwhile a fault waits, and so may one that is behind it: who lets go of pages must touch
+  // none that may be away, and take no lock of a thread that may be faulting. On error the program ends.
   [[nodiscard]] virtual Status claim(PageRun /*run*/) { return {}; }
+  // Others have changed these pages (Pager::invalidate()). What it keeps nearer of them is no longer right, and goes.
+  virtual void invalidate(PageRun /*run*/) {}
 };
 
 }  // namespace farheap::pager

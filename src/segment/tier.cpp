@@ -173,7 +173,7 @@ bool Tier::take(PageNumber page, const std::byte* bytes, bool is_below) {
 
 Status Tier::write(std::span<const Write> runs) {
   base::LockGuard turn(writing_);
-  const bool takes = flushes_ == 0;
+  const bool takes = flushes_ == 0 && !below_.has_owners();  // a commit does not know what only this one has
   std::size_t soon = 0;
   for (const Write& one : runs) soon += takes && one.soon ? one.run.count : 0;
   if (Status made = make_room(soon * kUsualBytes); !made) return made;

@@ -314,7 +314,7 @@ TEST_F(RunPageTest, AChildOfTheSmallestNumberHasNoParent) {
 // Whoever is in the run can write anything to what is shared. At worst the sums are wrong.
 TEST_F(RunPageTest, AnyBytesInWhatIsSharedEndNothing) {
   (void)page_->claim(getpid());
-  auto* const shared = static_cast<std::byte*>(static_cast<void*>(static_cast<RunShared*>(page_)));
+  auto* const shared = reinterpret_cast<std::byte*>(static_cast<RunShared*>(page_));
   for (const int byte : {0xff, 0x80, 0x7f, 0x01, 0x55}) {
     std::memset(shared, byte, sizeof(RunShared));
     RunSlot& own = page_->claim(getpid());

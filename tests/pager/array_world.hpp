@@ -418,7 +418,11 @@ class World {
   void write(PageNumber page, std::byte* buffer, Access&& access) {
     bool guarded = false;
     while (const auto wakes = view.write(page, guarded, access)) {
-      guarded ? pager->written(page) : (void)pager->fault(page, true, buffer);
+      if (!guarded) {
+        (void)pager->fault(page, true, buffer);
+      } else if (!pager->written_at_once(page)) {
+        pager->written(page);
+      }
       view.wait(page, *wakes);
     }
   }

@@ -210,5 +210,32 @@ INSTANTIATE_TEST_SUITE_P(Worlds, CommitModelTest,
                                                "store_stumbles", 1200, {.read_error = 0.01, .write_error = 0.02}, 0.2}),
                          [](const auto& one) { return one.param.name; });
 
+// It had no bytes, and counted as changed: the next commit waited for it for ever.
+TEST(PagerCommit, APageThatTheProgramHasDroppedIsNotWaitedFor) {
+  WorldOptions options{.pages = 512, .memory_pages = 100};
+  options.track_changes = true;
+  World world(options);
+  std::vector<PageBytes> buffer(512);
+  const auto write = [&](PageNumber page) {
+    world.write(page, buffer[0].data(), [](PageBytes& bytes) { bytes.fill(std::byte{1}); });
+  };
+  write(0);
+  world.view.vanish(0);
+  for (PageNumber page = 1; world.pager->state(0) != PageState::kFresh; page = page % 511 + 1) write(page);
+  (void)world.pager->begin_commit([] {});
+  std::uint64_t pages = 0;
+  const auto take = [&](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
+    for (const PageRun& run : runs) {
+      put(world, run, bytes);
+      bytes += run.count * kPageBytes;
+      pages += run.count;
+    }
+    return {};
+  };
+  EXPECT_TRUE(world.pager->take_commit(buffer[0].data(), take));
+  world.pager->end_commit(true);
+  EXPECT_GT(pages, 0u);
+}
+
 }  // namespace
 }  // namespace farheap::pager::testing

@@ -24,24 +24,27 @@ PageBytes page_of(std::uint64_t value) {
   return bytes;
 }
 
+// What nobody has written reads as zeros.
+Status read_or_zeros(MapBacking& pages, std::span<const Backing::Read> runs) {
+  for (const Backing::Read& one : runs) {
+    for (std::uint32_t i = 0; i < one.run.count; ++i) {
+      std::byte* const into = one.into + i * kPageBytes;
+      const Backing::Read single{{one.run.first + i, 1}, into};
+      Status status = pages.read({&single, 1});
+      if (!status && status.error().code != ErrorCode::kCorrupt) return status;
+      if (!status) std::memset(into, 0, kPageBytes);
+    }
+  }
+  return {};
+}
+
 class Directory;
 
-// What one of them sees of the backing that they share. What nobody has written reads as zeros.
+// What one of them sees of the backing that they share.
 class Shared final : public Backing {
  public:
   Shared(MapBacking& pages, Directory& directory, int who) : pages_(pages), directory_(directory), who_(who) {}
-  Status read(std::span<const Read> runs) override {
-    for (const Read& one : runs) {
-      for (std::uint32_t i = 0; i < one.run.count; ++i) {
-        std::byte* const into = one.into + i * kPageBytes;
-        const Read single{{one.run.first + i, 1}, into};
-        Status status = pages_.read({&single, 1});
-        if (!status && status.error().code != ErrorCode::kCorrupt) return status;
-        if (!status) std::memset(into, 0, kPageBytes);
-      }
-    }
-    return {};
-  }
+  Status read(std::span<const Read> runs) override { return read_or_zeros(pages_, runs); }
   Status write(std::span<const Write> runs) override { return pages_.write(runs); }
   void forget(PageRun run) override { pages_.forget(run); }
   Result<Stored> stored_from(PageNumber first) override { return pages_.stored_from(first); }
@@ -218,22 +221,53 @@ INSTANTIATE_TEST_SUITE_P(Worlds, OwnersTest,
 
 // ---- one pager, and a backing that somebody else changes
 
+// Grants whatever is claimed.
+class Granting final : public Backing {
+ public:
+  explicit Granting(MapBacking& pages) : pages_(pages) {}
+  Status read(std::span<const Read> runs) override { return read_or_zeros(pages_, runs); }
+  Status write(std::span<const Write> runs) override { return pages_.write(runs); }
+  void forget(PageRun run) override { pages_.forget(run); }
+  Result<Stored> stored_from(PageNumber first) override { return pages_.stored_from(first); }
+  bool has_owners() const override { return true; }
+  Status claim(PageRun /*run*/) override {
+    if (++claims == 1 && at_first_claim) at_first_claim();
+    return {};
+  }
+  int claims = 0;
+  std::function<void()> at_first_claim;
+
+ private:
+  MapBacking& pages_;
+};
+
 class InvalidateTest : public ::testing::Test {
  protected:
+  InvalidateTest() {
+    WorldOptions options{.pages = 2048, .memory_pages = 600};
+    options.track_changes = true;
+    options.near = [this](Backing& below, Budget&, base::RunCounters&) {
+      auto made = std::make_unique<Granting>(static_cast<MapBacking&>(below));
+      granting_ = made.get();
+      return WorldOptions::Near{std::move(made)};
+    };
+    world_ = std::make_unique<World>(options);
+  }
   void put(PageNumber page, std::uint64_t value) {
     const PageBytes bytes = page_of(value);
     const Backing::Write one{{page, 1}, bytes.data()};
-    ASSERT_TRUE(world_.backing.write({&one, 1}));
+    ASSERT_TRUE(world_->backing.write({&one, 1}));
   }
   std::uint64_t read(PageNumber page) {
     std::uint64_t value = 0;
-    world_.touch(page, false, buffer_[0].data(), [&](PageBytes& bytes) { value = word(bytes); });
+    world_->touch(page, false, buffer_[0].data(), [&](PageBytes& bytes) { value = word(bytes); });
     return value;
   }
   void write(PageNumber page, std::uint64_t value) {
-    world_.touch(page, true, buffer_[0].data(), [&](PageBytes& bytes) { bytes = page_of(value); });
+    world_->write(page, buffer_[0].data(), [&](PageBytes& bytes) { bytes = page_of(value); });
   }
-  World world_{{.pages = 2048, .memory_pages = 600}};
+  Granting* granting_ = nullptr;
+  std::unique_ptr<World> world_;
   std::vector<PageBytes> buffer_ = std::vector<PageBytes>(512);
 };
 
@@ -241,28 +275,80 @@ TEST_F(InvalidateTest, WhatAnotherHasWrittenIsRead) {
   for (const PageNumber page : {3, 700}) write(page, 5);
   EXPECT_EQ(read(9), 0u) << "a page that was fresh";
   for (const PageNumber page : {3, 9, 700, 1500}) put(page, 7);
-  world_.pager->invalidate(0, 2048);
+  world_->pager->invalidate(0, 2048);
   for (const PageNumber page : {3, 9, 700, 1500}) EXPECT_EQ(read(page), 7u) << page;
 }
 
 TEST_F(InvalidateTest, WhatWasWrittenHereAndNowhereElseIsLost) {
   write(3, 5);
-  world_.pager->invalidate(3, 1);
+  world_->pager->invalidate(3, 1);
   EXPECT_EQ(read(3), 0u);
 }
 
 TEST_F(InvalidateTest, ItsNeighboursStayAsTheyAre) {
   for (PageNumber page = 0; page < 16; ++page) write(page, 100 + page);
   for (PageNumber page = 0; page < 16; ++page) put(page, 7);
-  world_.pager->invalidate(4, 8);
+  world_->pager->invalidate(4, 8);
   for (PageNumber page = 0; page < 16; ++page) EXPECT_EQ(read(page), page / 4 % 3 == 0 ? 100 + page : 7u) << page;
 }
 
 TEST_F(InvalidateTest, MemoryIsGivenBack) {
   for (PageNumber page = 0; page < 200; ++page) write(page, 5);
-  const std::uint64_t before = world_.pager->resident_pages();
-  world_.pager->invalidate(0, 200);
-  EXPECT_LE(world_.pager->resident_pages() + 200, before);
+  const std::uint64_t before = world_->pager->resident_pages();
+  world_->pager->invalidate(0, 200);
+  EXPECT_LE(world_->pager->resident_pages() + 200, before);
+}
+
+TEST_F(InvalidateTest, WhatNobodyHasTouchedIsStillInTheStore) {
+  for (const PageNumber page : {3, 9}) put(page, 7);
+  world_->pager->invalidate(3, 1);
+  for (const PageNumber page : {3, 9}) EXPECT_EQ(read(page), 7u) << page;
+}
+
+TEST_F(InvalidateTest, APageIsClaimedOnceAndAgainAfterACommit) {
+  write(3, 5);
+  write(3, 6);
+  EXPECT_EQ(granting_->claims, 1);
+  (void)world_->pager->begin_commit([] {});
+  world_->pager->end_commit(true);
+  write(3, 7);
+  EXPECT_EQ(granting_->claims, 2);
+  EXPECT_EQ(read(3), 7u);
+}
+
+// The write came after the cut of the last commit before the page was taken, and was in none.
+TEST_F(InvalidateTest, AClaimThatWasGrantedBeforeACommitIsMadeAgain) {
+  granting_->at_first_claim = [&] {
+    (void)world_->pager->begin_commit([] {});
+    world_->pager->end_commit(true);
+  };
+  write(3, 5);
+  EXPECT_EQ(granting_->claims, 2);
+}
+
+TEST_F(InvalidateTest, AClaimThatWasGrantedBeforeAnInvalidationIsMadeAgain) {
+  EXPECT_EQ(read(3), 0u);
+  granting_->at_first_claim = [&] {
+    put(3, 7);
+    world_->pager->invalidate(3, 1);
+  };
+  std::uint64_t before = 0;
+  world_->write(3, buffer_[0].data(), [&](PageBytes& bytes) { before = word(bytes); });
+  EXPECT_EQ(granting_->claims, 2);
+  EXPECT_EQ(before, 7u);
+}
+
+TEST(PagerOwners, NeedAPagerThatTracksChanges) {
+  MapBacking pages({}, 1);
+  Granting granting(pages);
+  ArrayView view(512);
+  FixedBudget budget(512);
+  base::RunCounters counters;
+  PagerOptions options;
+  options.capacity_pages = 512;
+  const auto pager = Pager::make(view, granting, budget, counters, options);
+  ASSERT_FALSE(pager);
+  EXPECT_EQ(pager.error().code, ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -126,6 +126,31 @@ TEST(Tier, WhatIsInvalidatedIsReadFromBelow) {
   EXPECT_EQ(world.tier->check(), "");
 }
 
+// A commit would not have had it, and who claimed the page next would not have seen it.
+TEST(Tier, WhatHasOwnersIsNeverHereAlone) {
+  class Owned final : public Backing {
+   public:
+    explicit Owned(MapBacking& pages) : pages_(pages) {}
+    Status read(std::span<const Read> runs) override { return pages_.read(runs); }
+    Status write(std::span<const Write> runs) override { return pages_.write(runs); }
+    void forget(pager::PageRun run) override { pages_.forget(run); }
+    bool has_owners() const override { return true; }
+
+   private:
+    MapBacking& pages_;
+  };
+  TierWorld world;
+  Owned owned(world.below);
+  const auto tier = Tier::make(owned, world.inner, {.capacity_pages = 64, .most_bytes = base::kMiB}, world.written);
+  ASSERT_TRUE(tier);
+  (void)(*tier)->budget().page_limit(0, 0);
+  const PageBytes bytes = page_of(7);
+  const Backing::Write one{{7, 1}, bytes.data(), true};
+  ASSERT_TRUE((*tier)->write({&one, 1}));
+  EXPECT_EQ(world.below.page(7), bytes);
+  EXPECT_TRUE((*tier)->has_owners());
+}
+
 TEST(Tier, AFlushWritesWhatIsOnlyHereAndKeepsIt) {
   TierWorld world;
   for (PageNumber page = 0; page < 200; ++page) ASSERT_TRUE(world.write(page, page_of(page + 1)));
