@@ -100,6 +100,7 @@ void Pager::drop_from_memory(PageRun run, PageState state, PageState becomes) {
 void Pager::discard_in_extent(PageNumber first, PageNumber end, PageState becomes) {
   // By the commit under way, which has not taken it yet; or has, and writes it to the backing.
   const auto is_held = [&](PageNumber page) {
+    mutex_.assume_held();
     return becomes == PageState::kFresh ? changes_.is_waiting(page) : changes_.is_committing(page);
   };
   for (PageNumber page = first; page < end;) {
