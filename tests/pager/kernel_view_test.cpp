@@ -427,6 +427,24 @@ TEST_P(KernelViewTest, LockedStagingIsDroppedAndTakesWhatIsPutThereNext) {
   EXPECT_EQ(std::memcmp(view_->staging(page.first), next.data(), kPageBytes), 0);
 }
 
+// Zeros were written to it, by the thread that had the mutex without which nobody serves that write.
+TEST_P(KernelViewTest, ALockedPageThatIsGuardedIsDropped) {
+  const PageRun page{5, 1};
+  std::byte* const at = range_.data() + page.first * kPageBytes;
+  ASSERT_EQ(syscall(SYS_mlock, at, kPageBytes), 0);
+  write(page.first, 7);
+  {
+    std::lock_guard lock(mutex_);
+    view_->guard(page);
+    view_->drop_view(page);
+    in_view_[page.first] = false;
+  }
+  EXPECT_EQ(words(page.first)[0], 0u);
+  write(page.first, 8);
+  EXPECT_EQ(words(page.first)[0], 8u);
+  ASSERT_EQ(syscall(SYS_munlock, at, kPageBytes), 0);
+}
+
 // All of a huge page, in a range that is watched: parts of it leave, come back and are guarded as small pages do.
 TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
   auto range = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);
