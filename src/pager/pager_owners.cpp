@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pages that others may change, too: what they have changed is read anew, and what is to be written here is claimed
-// first. A page that comes in is guarded until it has been claimed, the zeros of a fresh one, too.
+// Pages that others may change, too. The pager reads anew what they have changed, and claims a page before the program
+// writes to it. A page that comes in is guarded until it has been claimed; so are the zeros of a fresh one.
 //
-// Who takes a page away does so in this order: the backing grants no more claims for it; what was written is committed,
-// if it is to last; invalidate() is called. A claim that was granted just before the first step is found void at the
-// next one: the write that it was for would be in no commit.
+// A page is taken away in three steps. The backing grants no more claims for it. A commit takes what was written, if
+// that is to last. The backing's owner calls invalidate(). The second step, or the third if there is no second, makes
+// void each claim that was granted before the first and not used yet: its write would be in no commit.
 #include <algorithm>
 #include <cassert>
 #include <optional>

@@ -24,10 +24,10 @@ class TreeBudget final : public Budget {
   // Where this process's faults are counted by range, from zero; anew in a forked child.
   [[nodiscard]] base::HeatTable& start_heat();
 
-  // What others hold or may come to hold is not there for this process, except for what the idle lend of it. The limit
-  // is not much more than what is held or coming: limits that rise in steps are never promised twice. Who has more than
-  // its share of a budget that others are short of, loses some of it with time, and so does who rests, or is calm while
-  // others thrash, of whatever it has. Calls exclude each other.
+  // This process may have what is left of the budget: others hold the rest, or may come to hold it. Idle ones lend some
+  // of theirs. The limit is not much more than what is held or coming: limits that rise in steps are never promised
+  // twice. While others are short of room, a process loses some of its memory with time: of what it has beyond its
+  // share, or of all if it rests, or is calm while others thrash. Calls exclude each other.
   [[nodiscard]] std::uint64_t page_limit(std::uint64_t resident_pages, std::uint64_t coming_pages) override;
 
   // Before paging starts: whether all that the processes of the run may touch without asking again fits the budget,

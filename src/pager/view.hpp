@@ -140,8 +140,8 @@ class Backing {
     from = kFlushed;
     return {};
   }
-  // Of the pages [first, first + 512) that nobody has touched yet, or that were invalidated: which it holds. Those of
-  // them that it does not hold are fresh. Requires: first is a multiple of 512.
+  // Says which of the pages [first, first + 512) it holds. The pager asks about pages that nobody has touched yet, or
+  // that were invalidated, and takes the others of them for fresh. Requires: first is a multiple of 512.
   using Stored = std::bitset<512>;
   [[nodiscard]] virtual Result<Stored> stored_from(PageNumber /*first*/) { return Stored(); }
   // The contents are not needed any more.

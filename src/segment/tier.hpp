@@ -57,7 +57,7 @@ class Tier final : public pager::Backing {
   void begin_flush() override { ++flushes_; }
   [[nodiscard]] Status flush_some(std::uint64_t& from) override;
   void end_flush() override { --flushes_; }
-  // What is here alone is not stored.
+  // A page that only the tier has does not count: the backing below does not hold it.
   [[nodiscard]] Result<Stored> stored_from(pager::PageNumber first) override { return below_.stored_from(first); }
   void invalidate(pager::PageRun run) override;
   [[nodiscard]] bool has_owners() const override { return below_.has_owners(); }

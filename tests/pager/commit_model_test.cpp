@@ -113,6 +113,17 @@ void put(World& world, PageRun run, const std::byte* bytes) {
   while (!world.backing.write({&one, 1})) continue;
 }
 
+// Takes all of a commit.
+Pager::Take take_into(World& world) {
+  return [&world](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
+    for (const PageRun& run : runs) {
+      put(world, run, bytes);
+      bytes += run.count * kPageBytes;
+    }
+    return {};
+  };
+}
+
 struct Case {
   const char* name;
   std::uint64_t memory_pages;
@@ -182,14 +193,7 @@ TEST_P(CommitModelTest, EveryCommitIsAStateThatWas) {
   for (auto& thread : threads) thread.join();
   // The last one, with all at rest, has all.
   (void)world.pager->begin_commit([] {});
-  const auto take = [&](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
-    for (const PageRun& run : runs) {
-      put(world, run, bytes);
-      bytes += run.count * kPageBytes;
-    }
-    return {};
-  };
-  ASSERT_TRUE(world.pager->take_commit(buffer[0].data(), take));
+  ASSERT_TRUE(world.pager->take_commit(buffer[0].data(), take_into(world)));
   const auto found = world.backing.copy();
   world.pager->end_commit(true);
   EXPECT_FALSE(world.pager->has_changes());
@@ -222,17 +226,8 @@ TEST(PagerCommit, APageThatTheProgramHasDroppedIsNotWaitedFor) {
   write(0);
   world.view.vanish(0);
   for (PageNumber page = 1; world.pager->state(0) != PageState::kFresh; page = page % 511 + 1) write(page);
-  (void)world.pager->begin_commit([] {});
-  std::uint64_t pages = 0;
-  const auto take = [&](std::span<const PageRun> runs, const std::byte* bytes) -> Status {
-    for (const PageRun& run : runs) {
-      put(world, run, bytes);
-      bytes += run.count * kPageBytes;
-      pages += run.count;
-    }
-    return {};
-  };
-  EXPECT_TRUE(world.pager->take_commit(buffer[0].data(), take));
+  const std::uint64_t pages = world.pager->begin_commit([] {});
+  EXPECT_TRUE(world.pager->take_commit(buffer[0].data(), take_into(world)));
   world.pager->end_commit(true);
   EXPECT_GT(pages, 0u);
 }

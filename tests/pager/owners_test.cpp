@@ -24,7 +24,7 @@ PageBytes page_of(std::uint64_t value) {
   return bytes;
 }
 
-// What nobody has written reads as zeros.
+// A page that was never written reads as zeros.
 Status read_or_zeros(MapBacking& pages, std::span<const Backing::Read> runs) {
   for (const Backing::Read& one : runs) {
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
@@ -38,24 +38,31 @@ Status read_or_zeros(MapBacking& pages, std::span<const Backing::Read> runs) {
   return {};
 }
 
-class Directory;
-
-// What one of them sees of the backing that they share.
-class Shared final : public Backing {
+class Owned : public Backing {
  public:
-  Shared(MapBacking& pages, Directory& directory, int who) : pages_(pages), directory_(directory), who_(who) {}
+  explicit Owned(MapBacking& pages) : pages_(pages) {}
   Status read(std::span<const Read> runs) override { return read_or_zeros(pages_, runs); }
   Status write(std::span<const Write> runs) override { return pages_.write(runs); }
   void forget(PageRun run) override { pages_.forget(run); }
   Result<Stored> stored_from(PageNumber first) override { return pages_.stored_from(first); }
-  void invalidate(PageRun run) override { invalidated += run.count; }
   bool has_owners() const override { return true; }
+
+ protected:
+  MapBacking& pages_;
+};
+
+class Directory;
+
+// The two pagers have one each, over the same pages.
+class Shared final : public Owned {
+ public:
+  Shared(MapBacking& pages, Directory& directory, int who) : Owned(pages), directory_(directory), who_(who) {}
+  void invalidate(PageRun run) override { invalidated += run.count; }
   Status claim(PageRun run) override;
 
   std::atomic<std::uint64_t> invalidated{0}, claims{0};
 
  private:
-  MapBacking& pages_;
   Directory& directory_;
   const int who_;
 };
@@ -90,7 +97,7 @@ class Directory {
     owners_[page] = who;
     return {};
   }
-  // Of the run, what this one does not own may be changed by the other at any time.
+  // The other pager may change what this one does not own at any time.
   void invalidate_what_is_not_own(int who, PageRun run) {
     std::lock_guard lock(mutex_);
     for (std::uint32_t i = 0; i < run.count;) {
@@ -123,7 +130,7 @@ struct Case {
 
 class OwnersTest : public ::testing::TestWithParam<Case> {};
 
-// One of the two, and how often each page was counted up by its threads.
+// One of the two pagers.
 struct Side {
   Side(int who, const Case& one, MapBacking& pages, Directory& directory) {
     WorldOptions options;
@@ -222,23 +229,15 @@ INSTANTIATE_TEST_SUITE_P(Worlds, OwnersTest,
 // ---- one pager, and a backing that somebody else changes
 
 // Grants whatever is claimed.
-class Granting final : public Backing {
+class Granting final : public Owned {
  public:
-  explicit Granting(MapBacking& pages) : pages_(pages) {}
-  Status read(std::span<const Read> runs) override { return read_or_zeros(pages_, runs); }
-  Status write(std::span<const Write> runs) override { return pages_.write(runs); }
-  void forget(PageRun run) override { pages_.forget(run); }
-  Result<Stored> stored_from(PageNumber first) override { return pages_.stored_from(first); }
-  bool has_owners() const override { return true; }
+  using Owned::Owned;
   Status claim(PageRun /*run*/) override {
     if (++claims == 1 && at_first_claim) at_first_claim();
     return {};
   }
   int claims = 0;
   std::function<void()> at_first_claim;
-
- private:
-  MapBacking& pages_;
 };
 
 class InvalidateTest : public ::testing::Test {
