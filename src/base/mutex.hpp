@@ -35,6 +35,7 @@ class FARHEAP_CAPABILITY("shared mutex") SharedMutex {
   [[nodiscard]] bool try_lock() FARHEAP_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
   void unlock() FARHEAP_RELEASE() { mutex_.unlock(); }
   void lock_shared() FARHEAP_ACQUIRE_SHARED() { mutex_.lock_shared(); }
+  [[nodiscard]] bool try_lock_shared() FARHEAP_TRY_ACQUIRE_SHARED(true) { return mutex_.try_lock_shared(); }
   void unlock_shared() FARHEAP_RELEASE_SHARED() { mutex_.unlock_shared(); }
   void unlock_in_child() FARHEAP_RELEASE() { new (&mutex_) std::shared_mutex; }  // as Mutex's
   void assume_held() const FARHEAP_ASSERT_CAPABILITY(this) {}
@@ -69,6 +70,27 @@ class FARHEAP_SCOPED_CAPABILITY SharedGuard {
 
  private:
   Lock& lock_;
+};
+
+// The same, of a lock that the caller has taken, and may let go of it before.
+template <class Lock>
+class FARHEAP_SCOPED_CAPABILITY SharedLock {
+ public:
+  SharedLock(Lock& lock, std::adopt_lock_t) FARHEAP_REQUIRES_SHARED(lock) : lock_(lock) {}
+  ~SharedLock() FARHEAP_RELEASE() {
+    if (owns_) lock_.unlock_shared();
+  }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+  void unlock() FARHEAP_RELEASE() {
+    owns_ = false;
+    lock_.unlock_shared();
+  }
+
+ private:
+  Lock& lock_;
+  bool owns_ = true;
 };
 
 // Holds it, and may let go of it in between.

@@ -182,6 +182,9 @@ struct Number : Counted<0, UINT32_MAX> {
 struct Threads : Counted<1, 64> {
   static constexpr std::string_view kForm = "1..64", kExample = "4";
 };
+struct FewThreads : Counted<0, 8> {
+  static constexpr std::string_view kForm = "0..8", kExample = "2";
+};
 struct Percent : Counted<0, 90> {
   static constexpr std::string_view kForm = "0..90 (per cent)", kExample = "10";
 };

@@ -57,8 +57,9 @@ using Full = OnFull;
 using Stats = StatsForm;
 using Switch = bool;
 using Number = std::uint32_t;
-using Threads = std::uint32_t;  // 1 to 64
-using Percent = std::uint32_t;  // 0 to 90
+using Threads = std::uint32_t;     // 1 to 64
+using FewThreads = std::uint32_t;  // 0 to 8
+using Percent = std::uint32_t;     // 0 to 90
 using Log = LogLevel;
 }  // namespace option_kind
 
@@ -84,6 +85,9 @@ using Log = LogLevel;
   X(BlockSize, block_max, "2M", false, "The largest block that travels between memory and the store")                  \
   X(Size, read_ahead, "4M", false, "How far ahead of a sweep to read, for each stream. 0: not at all")                 \
   X(Threads, handlers, "4", false, "Threads that serve faults, at the most")                                           \
+  X(FewThreads, evictors, "0", false,                                                                                  \
+    "Threads that bring pages out of memory, at the most. 0: one for every four processors, up to four, and two at "   \
+    "least where the store is at a server")                                                                            \
   X(Switch, keep_awake, "on", false,                                                                                   \
     "While faults follow each other closely, keep processors that are free from falling asleep")                        \
   X(Percent, probation, "10", false,                                                                                   \

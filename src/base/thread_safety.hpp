@@ -32,6 +32,7 @@
 #define FARHEAP_ACQUIRE(...) FARHEAP_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define FARHEAP_ACQUIRE_SHARED(...) FARHEAP_THREAD_SAFETY(acquire_shared_capability(__VA_ARGS__))
 #define FARHEAP_TRY_ACQUIRE(...) FARHEAP_THREAD_SAFETY(try_acquire_capability(__VA_ARGS__))
+#define FARHEAP_TRY_ACQUIRE_SHARED(...) FARHEAP_THREAD_SAFETY(try_acquire_shared_capability(__VA_ARGS__))
 #define FARHEAP_RELEASE(...) FARHEAP_THREAD_SAFETY(release_capability(__VA_ARGS__))
 #define FARHEAP_RELEASE_SHARED(...) FARHEAP_THREAD_SAFETY(release_shared_capability(__VA_ARGS__))
 // It is held, which the analysis cannot know: by one who is named in a comment.

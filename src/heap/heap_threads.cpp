@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A heap's beginning and end, and the caches of its threads.
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -10,6 +8,7 @@
 #include <numeric>
 
 #include "base/mutex.hpp"
+#include "base/processors.hpp"
 #include "heap/book_layout.hpp"  // for its assertions
 #include "heap/heap.hpp"
 #include "os/robust_list.hpp"
@@ -38,11 +37,7 @@ constexpr unsigned kSlowCallsPerLook = 16;
 }
 
 // More arenas than processors, so that two threads seldom want the same lock; few, because each has half-full slabs.
-[[nodiscard]] unsigned arena_count(unsigned most) {
-  cpu_set_t set;
-  int processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::clamp(2 * static_cast<unsigned>(processors), 2u, most);
-}
+[[nodiscard]] unsigned arena_count(unsigned most) { return std::clamp(2 * base::usable_processors(), 2u, most); }
 
 }  // namespace
 

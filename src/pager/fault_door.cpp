@@ -25,6 +25,14 @@ void lock_awake(base::Mutex& mutex) {
   mutex.lock();
 }
 
+void share_awake(base::SharedMutex& mutex) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (mutex.try_lock_shared()) return;
+    __builtin_ia32_pause();
+  }
+  mutex.lock_shared();
+}
+
 void FaultDoor::lock(base::Mutex& mutex) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   lock_awake(mutex);
@@ -32,7 +40,7 @@ void FaultDoor::lock(base::Mutex& mutex) {
 }
 
 // Not always awake either: a thread of a real-time priority would keep those from the processor who have it.
-void FaultDoor::lock_unwoken(base::Mutex& mutex) {
+void FaultDoor::lock_unwoken(base::SharedMutex& mutex) {
   if (mutex.try_lock()) return;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   for (int looks = 0; !mutex.try_lock(); ++looks) {
@@ -51,7 +59,7 @@ void FaultDoor::let_through(base::Mutex& mutex) const {
   mutex.lock();
 }
 
-Still::Still(FaultDoor& door, base::Mutex& leaving_view) : lock_(leaving_view) {
+Still::Still(FaultDoor& door, base::SharedMutex& leaving_view) : lock_(leaving_view) {
   constexpr std::size_t kStackInUse = base::kPageBytes;  // by what is called with the mutex
   door.lock_unwoken(lock_);
   [[maybe_unused]] volatile char stack[kStackInUse];

@@ -20,8 +20,9 @@ class FaultDoor {
 
   // For a fault. Not asleep as long as one block's way out takes.
   void lock(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
-  // For a thread of the program, never asleep on the mutex: whoever is woken with it may find his stack gone.
-  void lock_unwoken(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
+  // For a thread of the program, never asleep on the lock: whoever is woken with it may find his stack gone. Who shares
+  // it lets go of it when somebody is at the door.
+  void lock_unwoken(base::SharedMutex& mutex) FARHEAP_ACQUIRE(mutex);
 
   [[nodiscard]] unsigned waiting() const { return waiting_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_wanted() const { return waiting() != 0; }
@@ -35,21 +36,22 @@ class FaultDoor {
   std::atomic<unsigned> waiting_ = 0;
 };
 
-// The evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
+// An evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
 // would have to wake it, a system call and an interrupt to another processor.
 void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
+void share_awake(base::SharedMutex& mutex) FARHEAP_ACQUIRE_SHARED(mutex);
 
 // A thread of the program holds this while it is in the pager, beside the mutex: nothing leaves the view meanwhile. Its
 // stack may lie in the pages. It touches that before it has the mutex, because with the mutex nobody could bring it.
 class FARHEAP_SCOPED_CAPABILITY Still {
  public:
-  Still(FaultDoor& door, base::Mutex& leaving_view) FARHEAP_ACQUIRE(leaving_view);
+  Still(FaultDoor& door, base::SharedMutex& leaving_view) FARHEAP_ACQUIRE(leaving_view);
   ~Still() FARHEAP_RELEASE() { lock_.unlock(); }
   Still(const Still&) = delete;
   Still& operator=(const Still&) = delete;
 
  private:
-  base::Mutex& lock_;
+  base::SharedMutex& lock_;
 };
 
 }  // namespace farheap::pager

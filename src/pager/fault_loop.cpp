@@ -27,6 +27,9 @@ constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
 constexpr std::chrono::milliseconds kStoreFullWait{500};
 constexpr int kReaderRestsMs = 200;  // without work; then its buffer is given back
+constexpr int kEvictorRestsMs = 10;
+constexpr int kHelpersRestMs = 1000;  // evictors that are called when they are wanted
+constexpr int kStopLooksMs = 20;      // where threads end
 
 // Not the poll() that the program may have.
 void sleep_for_any(pollfd* waiting, unsigned count, int milliseconds) {
@@ -58,7 +61,10 @@ Status FaultLoop::start() {
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
-  if (Status started = start_thread(&FaultLoop::evictor); !started) return started;
+  evictors_made_ = 0;
+  for (unsigned i = 0; i < options_.evictors; ++i) {
+    if (Status started = start_thread(&FaultLoop::evictor); !started) return started;
+  }
   readers_made_ = 0;
   for (unsigned i = 0; i < options_.readers; ++i) {
     if (Status started = start_thread(&FaultLoop::reader); !started) return started;
@@ -103,10 +109,12 @@ void* FaultLoop::handler(void* loop) {
 void* FaultLoop::evictor(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
   Pager& pager = self.pager_;
+  const unsigned number = self.evictors_made_.fetch_add(1);
+  const int rests = number == 0 ? kEvictorRestsMs : self.options_.can_stop ? kStopLooksMs : kHelpersRestMs;
   while (!self.stopping_.load(std::memory_order_relaxed)) {
-    switch (pager.evict_once()) {
+    switch (pager.evict_once(number)) {
       case Pager::Evicted::kWorked: break;
-      case Pager::Evicted::kIdle: pager.wait_for_eviction_work(10); break;
+      case Pager::Evicted::kIdle: pager.wait_for_eviction_work(rests, number); break;
       case Pager::Evicted::kStoreFull: base::sleep_for(kStoreFullWait); break;
     }
   }
@@ -118,7 +126,8 @@ void* FaultLoop::reader(void* loop) {
   const unsigned number = self.options_.most_handlers + self.readers_made_.fetch_add(1);
   std::byte* const buffer = self.buffers_.at(number);
   while (!self.stopping_.load(std::memory_order_relaxed)) {
-    const std::uint32_t used = self.pager_.read_ahead_once(buffer, self.options_.can_stop ? 20 : kReaderRestsMs);
+    const std::uint32_t used =
+        self.pager_.read_ahead_once(buffer, self.options_.can_stop ? kStopLooksMs : kReaderRestsMs);
     used != 0 ? self.buffers_.used(number, used) : self.buffers_.shrink(number);
   }
   return nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime's threads do (os/runtime_threads.hpp): handlers that take faults from the kernel, the evictor, the
-// reader.
+// What the runtime's threads do (os/runtime_threads.hpp): handlers that take faults from the kernel, evictors, readers.
 //
 // Handlers take turns. The one whose turn it is leads: it waits for faults and serves those that are quick, and keeps
 // several small reads in flight where the store can answer later. A fault that may take long it serves itself, after it
@@ -34,6 +33,7 @@ struct FaultLoopOptions {
   unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
   unsigned readers = 1;   // as PagerOptions::readers
+  unsigned evictors = 1;  // as PagerOptions::evictors
   bool can_stop = false;  // a heap that is closed; a program's never is
 };
 
@@ -42,7 +42,7 @@ class FaultLoop {
   // All outlive the loop.
   FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page, FaultLoopOptions options);
   static constexpr unsigned threads(const FaultLoopOptions& options) {
-    return options.most_handlers + 1 + options.readers;
+    return options.most_handlers + options.evictors + options.readers;
   }
   // kUnavailable if a thread cannot be made.
   [[nodiscard]] Status start();
@@ -84,6 +84,7 @@ class FaultLoop {
   const FaultLoopOptions options_;
   ReadBuffers buffers_;  // one for each handler, then the readers', then one for all reads in flight
   std::atomic<unsigned> readers_made_ = 0;
+  std::atomic<unsigned> evictors_made_ = 0;
   base::Mutex turn_;                                          // held by who leads, sleeping included
   Polling polling_;                                           // pays() is for all
   std::uint32_t first_thread_ FARHEAP_GUARDED_BY(turn_) = 0;  // the first that faulted

@@ -2,7 +2,7 @@
 //
 // A round of the evictor, between choosing blocks and giving their memory back.
 //
-// Thread-safety: the evictor's own.
+// Thread-safety: one evictor's own.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,7 @@ struct Leaving {
     bool soon;  // Backing::Write's
   };
   std::vector<BlockId> blocks;
+  std::uint64_t expected = 0;  // pages of the blocks that the room (Room) does not know yet to have left, or to stay
   std::vector<Page> pages;
   std::vector<Backing::Write> writes;
   std::vector<Backing::Write> offers;  // of what is stored already
@@ -54,10 +55,9 @@ struct Leaving {
   std::vector<Part> parts;
   std::vector<PageRun> runs;  // the same, as the view wants them
 
-  bool store_is_full = false;  // since an earlier round, and the program was told
-
   void clear() {
     blocks.clear();
+    expected = 0;
     pages.clear();
     writes.clear();
     offers.clear();

@@ -47,9 +47,11 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       probation_(table_, options_.probation_percent),
       around_(options_.block_min_pages, options_.block_max_pages),
       room_(budget),
-      read_ahead_(table_, earlier_, policy_, room_, evictor_,
+      evictors_(options_.evictors, room_),
+      read_ahead_(table_, earlier_, policy_, room_, evictors_,
                   {options_.read_ahead_pages, options_.block_max_pages, options_.readers}),
-      write_watch_(view_, table_) {}
+      write_watch_(view_, table_),
+      rounds_(options_.evictors) {}
 
 void Pager::adopt(PageRun run) {
   const Still still(door_, leaving_view_);
@@ -247,7 +249,7 @@ void Pager::put_out(PageNumber first, PageNumber end) {
       take_out(id);
     }
   });
-  evictor_.wake();
+  evictors_.wake();
 }
 
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
@@ -293,7 +295,7 @@ bool Pager::is_within_limit() {
   Lock lock(mutex_);
   room_.refresh();
   const bool is_within = !room_.lacks(0);
-  if (!is_within) evictor_.wake();
+  if (!is_within) evictors_.wake();
   return is_within;
 }
 
@@ -322,12 +324,12 @@ void Pager::thaw_in_child() {
   // The parent's threads, some of which waited, are not here.
   room_.forget_threads();
   read_ahead_.forget_requests();
+  evictors_.forget_threads();
   new (&door_) FaultDoor;
-  new (&leaving_view_) base::Mutex;
+  new (&leaving_view_) base::SharedMutex;
   new (&mutex_) base::Mutex;
   new (&moving_) Moving;
   new (&freed_) base::Condition;
-  new (&evictor_) Sleeper;
 }
 
 std::uint64_t Pager::resident_pages() const {

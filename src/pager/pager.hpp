@@ -10,7 +10,7 @@
 //
 // Who calls what:
 //   fault()          fault handler threads, one call a fault
-//   evict_once()     the evictor: moves victims to probation, writes what has to be written, drops
+//   evict_once()     evictors: move victims to probation, write what has to be written, drop
 //   read_ahead_once() the reader: carries out read-ahead and WILL_NEED hints
 //   fetch()          threads of the program, ahead of a fault
 //   the rest         any thread
@@ -41,6 +41,7 @@
 #include "pager/changes.hpp"
 #include "pager/cut.hpp"
 #include "pager/earlier.hpp"
+#include "pager/evictors.hpp"
 #include "pager/fault_door.hpp"
 #include "pager/flush_batch.hpp"
 #include "pager/hint.hpp"
@@ -53,7 +54,6 @@
 #include "pager/probation.hpp"
 #include "pager/read_ahead.hpp"
 #include "pager/room.hpp"
-#include "pager/sleeper.hpp"
 #include "pager/told_writes.hpp"
 #include "pager/view.hpp"
 #include "pager/write_watch.hpp"
@@ -120,9 +120,10 @@ class Pager {
   std::uint32_t finish_fault(const Started& started, const std::byte* arrived, std::byte* buffer);
 
   enum class Evicted { kIdle, kWorked, kStoreFull };
-  // One round. kIdle: nothing to do until the next fault (wait_for_work()).
-  [[nodiscard]] Evicted evict_once();
-  void wait_for_eviction_work(int at_most_ms);
+  // One round, by the evictor of that number (below PagerOptions::evictors; the first has the number 0). kIdle: nothing
+  // to do until it is woken (wait_for_eviction_work()).
+  [[nodiscard]] Evicted evict_once(unsigned evictor = 0);
+  void wait_for_eviction_work(int at_most_ms, unsigned evictor = 0);
   // One request, if there is one; waits for one for a while.
   std::uint32_t read_ahead_once(std::byte* buffer, int wait_ms);
 
@@ -222,7 +223,7 @@ class Pager {
   [[nodiscard]] PageNumber choose_for_flush(PageNumber from, std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
   [[nodiscard]] Status write_batch(std::byte* buffer) FARHEAP_REQUIRES(leaving_view_);
   void note_flushed(const FlushBatch::Page& one, bool written) FARHEAP_REQUIRES(mutex_);
-  void guard_quiet() FARHEAP_REQUIRES(leaving_view_, mutex_);
+  void guard_quiet() FARHEAP_EXCLUDES(leaving_view_, mutex_);
   void guard_run(PageRun run) FARHEAP_REQUIRES(leaving_view_, mutex_);
 
   // pager_incoming.cpp
@@ -237,17 +238,18 @@ class Pager {
 
   // pager_evict.cpp
   void take_out_in_passing();
+  [[nodiscard]] Evicted note_vain_round(bool is_first) FARHEAP_REQUIRES(mutex_);
   void offer_nothing() FARHEAP_REQUIRES(mutex_);
   // The next victim that is not in use, as far as that is known; 0 when there is none.
   [[nodiscard]] BlockId take_victim() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] BlockId with_neighbours(BlockId id) FARHEAP_REQUIRES(mutex_);
   void join(BlockId one, BlockId whole) FARHEAP_REQUIRES(mutex_);
-  void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(leaving_view_, mutex_);
+  void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(mutex_) FARHEAP_REQUIRES_SHARED(leaving_view_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.
-  void take_out(BlockId id) FARHEAP_REQUIRES(leaving_view_, mutex_);
+  void take_out(BlockId id) FARHEAP_REQUIRES(mutex_) FARHEAP_REQUIRES_SHARED(leaving_view_);
   void forget_gone(PageRun run, const View::Taken* answers) FARHEAP_EXCLUDES(mutex_);
   void note_taken(BlockId id, PageRun run, const View::Taken* answers) FARHEAP_REQUIRES(mutex_);
-  void choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) FARHEAP_REQUIRES(mutex_);
+  void choose_leaving(std::uint64_t pages, Leaving& leaving) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool may_return(const Block& block) const FARHEAP_REQUIRES(mutex_);
   void examine(Leaving& leaving) FARHEAP_EXCLUDES(mutex_);
   void settle(Leaving& leaving, bool written) FARHEAP_REQUIRES(mutex_);
@@ -281,13 +283,12 @@ class Pager {
   const PagerOptions options_;
   const bool has_owners_;  // pages are claimed before they are written to
 
-  // Held by who takes pages out of view, from choosing them on.
-  mutable base::Mutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
+  // Shared by those that take pages out of view, from choosing them on; held by who needs that none leaves.
+  mutable base::SharedMutex leaving_view_ FARHEAP_ACQUIRED_BEFORE(mutex_);
   mutable base::Mutex mutex_;
   mutable FaultDoor door_;  // to both
   Moving moving_ FARHEAP_GUARDED_BY(mutex_);
   base::Condition freed_;  // memory was freed: who waits for that is not told of every page that comes to rest
-  Sleeper evictor_;        // changed with mutex_
   PageTable table_;        // with mutex_; pages and blocks on their way are of those who move them
   Earlier earlier_ FARHEAP_GUARDED_BY(mutex_);
   Changes changes_ FARHEAP_GUARDED_BY(mutex_);
@@ -299,10 +300,12 @@ class Pager {
   Probation probation_ FARHEAP_GUARDED_BY(mutex_);
   Around around_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);
+  Evictors evictors_;  // changed with mutex_
   ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
   WriteWatch write_watch_ FARHEAP_GUARDED_BY(mutex_);
   std::uint64_t revocations_ FARHEAP_GUARDED_BY(mutex_) = 0;  // each makes void the claims that are under way
-  Leaving this_round_;                                        // the evictor's own
+  std::atomic<bool> store_is_full_ = false;                   // and the program was told
+  std::vector<Leaving> rounds_;                               // by evictor: its own
 };
 
 }  // namespace farheap::pager

@@ -164,7 +164,7 @@ void Pager::end_commit(bool done) {
   Lock lock(mutex_);
   cut_.end(done);
   moving_.tell();
-  evictor_.wake();
+  evictors_.wake();
 }
 
 }  // namespace farheap::pager

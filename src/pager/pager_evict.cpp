@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The way out: from view to probation, from probation to the store. Runs ahead of need, between a high and a low
-// water mark, so that a fault finds room without waiting for a write.
+// water mark, so that a fault finds room without waiting for a write. Several evictors may be at it, each with a round
+// of its own: a block is of one of them, from the moment it is off its list. Which blocks leave first is exact for one
+// of them only.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -42,8 +44,9 @@ void Pager::give_way(std::uint32_t& since_break, std::uint32_t pages) {
   lock_awake(mutex_);
 }
 
-void Pager::wait_for_eviction_work(int at_most_ms) {
+void Pager::wait_for_eviction_work(int at_most_ms, unsigned evictor) {
   Lock lock(mutex_);
+  if (evictor != 0) return evictors_.sleep(evictor, mutex_, std::chrono::milliseconds(at_most_ms));
   if (room_.is_stuck()) {  // not to be woken: only time helps
     lock.unlock();
     base::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
@@ -51,22 +54,26 @@ void Pager::wait_for_eviction_work(int at_most_ms) {
   }
   if (room_.lacks_announced()) return;
   if (!flush_list_.quiet().empty() && moving_.may_evict()) return;
-  evictor_.sleep(mutex_, std::chrono::milliseconds(at_most_ms));
+  evictors_.sleep(evictor, mutex_, std::chrono::milliseconds(at_most_ms));
 }
 
-Pager::Evicted Pager::evict_once() {
-  lock_awake(leaving_view_);
-  Lock leaving_view(leaving_view_, std::adopt_lock);
+Pager::Evicted Pager::evict_once(unsigned evictor) {
+  const bool is_first = evictor == 0;
+  share_awake(leaving_view_);
+  base::SharedLock leaving_view(leaving_view_, std::adopt_lock);
   lock_awake(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   room_.refresh();
   if (!moving_.may_evict()) return Evicted::kIdle;
-  if (!flush_list_.quiet().empty()) {
+  if (is_first && !flush_list_.quiet().empty()) {
+    lock.unlock();
+    leaving_view.unlock();
     guard_quiet();
-    if (!moving_.may_evict()) return Evicted::kIdle;
+    return Evicted::kWorked;
   }
-  const std::uint64_t excess = std::min(room_.excess(), kBatchPages);
+  const std::uint64_t excess = std::min(evictors_.share_of(room_.excess()), kBatchPages);
   if (excess == 0) {
+    if (!is_first) return Evicted::kIdle;
     room_.note_round(true);
     if (room_.free() != 0) moving_.tell(), freed_.notify_all();
     leaving_view.unlock();
@@ -75,21 +82,21 @@ Pager::Evicted Pager::evict_once() {
   }
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
-  const std::uint64_t wanted =
-      std::min(probation_.target(room_.limit(), policy_.foreseen_percent()) + excess, probation_.pages() + 2 * excess);
+  room_.begin_search(excess);
+  const std::uint64_t target = probation_.target(room_.limit(), policy_.foreseen_percent());
+  const std::uint64_t wanted = std::min(target + room_.sought(), probation_.pages() + 2 * excess);
+  evictors_.call_help();
   fill_probation(wanted);
   leaving_view.unlock();
+  room_.end_search(excess);
   if (!moving_.may_evict()) return Evicted::kIdle;
 
-  Leaving& leaving = this_round_;
+  Leaving& leaving = rounds_[evictor];
   leaving.clear();
-  choose_leaving(excess, leaving.blocks);
-  room_.note_round(!leaving.blocks.empty());
-  if (room_.is_stuck()) {
-    freed_.notify_all();
-    return Evicted::kIdle;
-  }
-  room_.lower_reserve();
+  choose_leaving(excess, leaving);
+  if (leaving.blocks.empty()) return note_vain_round(is_first);
+  room_.note_round(true);
+  if (is_first) room_.lower_reserve();
   moving_.begin();
   mutex_.unlock();
   examine(leaving);
@@ -102,15 +109,14 @@ Pager::Evicted Pager::evict_once() {
   moving_.tell();
   freed_.notify_all();
   if (written) {
-    if (leaving.store_is_full && !leaving.writes.empty()) {
-      leaving.store_is_full = false;
+    if (!leaving.writes.empty() && store_is_full_.exchange(false)) {
       base::log(base::LogLevel::kError, "there is space again; the program goes on");
     }
     return Evicted::kWorked;
   }
   lock.unlock();
   if (written.error().code == ErrorCode::kNoSpace && options_.wait_when_full) {
-    if (!std::exchange(leaving.store_is_full, true)) {
+    if (!store_is_full_.exchange(true)) {
       counters_.store_full_waits.fetch_add(1, std::memory_order_relaxed);
       base::log(base::LogLevel::kError, "{}; the program waits until there is space", written.error().message());
     }
@@ -118,6 +124,18 @@ Pager::Evicted Pager::evict_once() {
   }
   options_.lost(written.error());
   return Evicted::kStoreFull;
+}
+
+// What others bring out will be free in a moment.
+Pager::Evicted Pager::note_vain_round(bool is_first) {
+  if (!is_first) return Evicted::kIdle;
+  if (room_.leaving() != 0) {
+    moving_.wait_for(mutex_, std::chrono::milliseconds(1));
+    return Evicted::kWorked;
+  }
+  room_.note_round(false);
+  freed_.notify_all();
+  return Evicted::kIdle;
 }
 
 // What the backing has near may be too much by now.
@@ -195,9 +213,9 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
     if (since_break >= kPagesUnderLock || door_.is_wanted()) {
       since_break = 0;
       mutex_.unlock();
-      leaving_view_.unlock();
+      leaving_view_.unlock_shared();
       door_.wait();
-      lock_awake(leaving_view_);
+      share_awake(leaving_view_);
       lock_awake(mutex_);
       if (!moving_.may_evict()) break;
     }
@@ -234,18 +252,18 @@ void Pager::take_out(BlockId id) {
   }
 }
 
-// Blocks out for a page in, by the thread that brings it, while the evictor sleeps: then no other processor has to be
+// Blocks out for a page in, by the thread that brings it, while the evictors sleep: then no other processor has to be
 // told. Each page by itself is an interrupt on each processor that runs this process, which is waited for (13 of the
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
-  if (!evictor_.sleeps()) return;
-  if (!leaving_view_.try_lock()) return;
-  const Lock turn(leaving_view_, std::adopt_lock);
+  if (!evictors_.sleeps()) return;
+  if (!leaving_view_.try_lock_shared()) return;
+  const base::SharedLock turn(leaving_view_, std::adopt_lock);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);
   const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
-    return evictor_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
+    return evictors_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
            probation_.pages() < probation_.target(room_.limit(), policy_.foreseen_percent()) + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
@@ -289,10 +307,9 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
 }
 
 // In one piece: a flush knows what is on probation, and what is on its way.
-void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
-  std::uint64_t sum = 0;
+void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
   std::vector<BlockId> staying;
-  while (sum < pages && probation_.oldest() != 0) {
+  while (leaving.expected < pages && probation_.oldest() != 0) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
@@ -304,11 +321,11 @@ void Pager::choose_leaving(std::uint64_t pages, std::vector<BlockId>& chosen) {
     table_.for_each_run(block.first, block.first + block.count, PageState::kProbation, id, [&](PageRun run) {
       for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);
     });
-    sum += block.pages;
-    chosen.push_back(id);
+    leaving.expected += block.pages;
+    leaving.blocks.push_back(id);
   }
   for (const BlockId id : staying) probation_.push_newest(id);
-  room_.will_leave(sum);
+  room_.will_leave(leaving.expected);
 }
 
 // Sweeps bring large pieces, and come by again for such; what is done with does not come back.
@@ -374,7 +391,7 @@ void Pager::settle(Leaving& leaving, bool written) {
   view_.drop_staging(leaving.runs);
   lock_awake(mutex_);
   let_go(leaving);
-  room_.none_leaves();  // one evictor at a time
+  room_.stays(leaving.expected);
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
     block.busy = block.wanted = false;
@@ -460,7 +477,8 @@ void Pager::let_go(Leaving& leaving) {
   std::uint64_t zero = 0;
   std::uint32_t since_break = 0;
   for (const auto& [run, from, back] : leaving.parts) {
-    room_.went(run.count);
+    room_.has_left(run.count);
+    leaving.expected -= run.count;
     if (back) continue;
     Block& block = table_.block(leaving.pages[from].block);
     if (block.guessed) around_.guessed(table_.extent(run.first), false, run.count);

@@ -211,7 +211,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, by_sweep);
   moving_.tell();
-  if (room_.lacks_reserve()) evictor_.wake();
+  if (room_.lacks_reserve()) evictors_.wake();
 }
 
 std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
@@ -219,7 +219,7 @@ std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
     const auto since = Clock::now();
     room_.begin_wait();
     while (room_.free() == 0) {
-      evictor_.wake();
+      evictors_.wake();
       freed_.wait_for(mutex_, std::chrono::milliseconds(20));
       // Nothing can leave (all pinned or locked by the program): better over the budget than stuck. Pages that
       // are being written, or wait for a full store, are not a reason.
@@ -230,7 +230,7 @@ std::uint32_t Pager::wait_for_room(std::uint32_t wanted) {
     const auto waited = Clock::now() - since;
     count(counters_.stall_no_room_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count());
   }
-  if (room_.lacks_reserve()) evictor_.wake();
+  if (room_.lacks_reserve()) evictors_.wake();
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(room_.free(), 1, wanted));
 }
 

@@ -125,7 +125,7 @@ Status Pager::write_batch(std::byte* buffer) {
   }
   Lock lock(mutex_);
   for (const FlushBatch::Page& one : flush_batch_.pages()) note_flushed(one, written.has_value());
-  if (!flush_list_.quiet().empty()) evictor_.wake();
+  if (!flush_list_.quiet().empty()) evictors_.wake();
   return written;
 }
 
@@ -174,6 +174,10 @@ static PageRun next_quiet(const FlushList& list, const PageTable& table, std::si
 // By the evictor, whose stack lies elsewhere, and with what eviction takes: who may not lose a page from view now
 // cannot have it guarded either.
 void Pager::guard_quiet() {
+  door_.lock_unwoken(leaving_view_);
+  const base::LockGuard leaving_view(leaving_view_, std::adopt_lock);
+  lock_awake(mutex_);
+  const base::LockGuard lock(mutex_, std::adopt_lock);
   flush_list_.sort_quiet();
   for (std::size_t at = 0; at < flush_list_.quiet().size() && moving_.may_evict();) {
     const PageRun run = next_quiet(flush_list_, table_, at);
@@ -183,8 +187,8 @@ void Pager::guard_quiet() {
     mutex_.unlock();
     leaving_view_.unlock();
     door_.wait();
-    leaving_view_.lock();
-    mutex_.lock();
+    door_.lock_unwoken(leaving_view_);
+    lock_awake(mutex_);
   }
   flush_list_.forget_quiet();
 }

@@ -22,6 +22,7 @@ struct PagerOptions {
   std::uint32_t block_max_pages = 512;    // of blocks fetched or written in one piece
   std::uint64_t read_ahead_pages = 1024;  // how far ahead of a stream; 0: never
   std::uint32_t readers = 1;              // threads that call read_ahead_once()
+  std::uint32_t evictors = 1;             // ... evict_once(), each with a number of its own
   std::uint32_t probation_percent = 5;    // of the memory there is, at the most
   bool wait_when_full = true;             // a full store: wait for space, or give up
   CorePage* core_pages = nullptr;         // where the states of pages are noted for cores

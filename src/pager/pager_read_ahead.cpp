@@ -60,7 +60,7 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
     return !moving_.is_frozen() && !room_.lacks(run.count + room_.waiting());
   };
   if (!fits()) {
-    evictor_.wake();
+    evictors_.wake();
     freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
     if (!fits()) return false;
   }
@@ -79,7 +79,7 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
   const Backing::Rest rest = backing_.where(run);
   begin_incoming(incoming);
   const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
-  if (room_.lacks_reserve()) evictor_.wake();
+  if (room_.lacks_reserve()) evictors_.wake();
   mutex_.unlock();
 
   const auto since = Clock::now();

@@ -19,13 +19,13 @@ constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over row
 
 }  // namespace
 
-ReadAhead::ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Sleeper& evictor,
+ReadAhead::ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
                      ReadAheadOptions options)
     : table_(table),
       earlier_(earlier),
       policy_(policy),
       room_(room),
-      evictor_(evictor),
+      evictors_(evictors),
       options_(options),
       streams_(options.block_max_pages * options.readers) {}
 
@@ -141,7 +141,7 @@ void ReadAhead::request(const Request& wanted) {
   requests_.push_back(wanted);
   room_.announce(wanted.run.count);
   there_.notify_one();
-  if (room_.lacks_announced()) evictor_.wake();
+  if (room_.lacks_announced()) evictors_.wake();
 }
 
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in

@@ -12,11 +12,11 @@
 
 #include "base/condition.hpp"
 #include "pager/earlier.hpp"
+#include "pager/evictors.hpp"
 #include "pager/loops.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/room.hpp"
-#include "pager/sleeper.hpp"
 #include "pager/streams.hpp"
 
 namespace farheap::pager {
@@ -36,8 +36,9 @@ class ReadAhead {
     bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
   };
 
-  // All of them must outlive it. The evictor is woken to make room for what is asked for.
-  ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Sleeper& evictor, ReadAheadOptions options);
+  // All of them must outlive it. Evictors are woken to make room for what is asked for.
+  ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
+            ReadAheadOptions options);
 
   // A page was touched that was not in view. Tells the policy, too.
   [[nodiscard]] Streams::Advice notice(PageNumber page);
@@ -81,7 +82,7 @@ class ReadAhead {
   Earlier& earlier_;
   Policy& policy_;
   Room& room_;
-  Sleeper& evictor_;
+  Evictors& evictors_;
   const ReadAheadOptions options_;
   Streams streams_;
   Loops loops_;

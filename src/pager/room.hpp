@@ -54,13 +54,27 @@ class Room {
   // Being written: they will be free soon.
   [[nodiscard]] std::uint64_t leaving() const { return leaving_; }
   void will_leave(std::uint64_t pages) { leaving_ += pages; }
-  void none_leaves() { leaving_ = 0; }
+  // Of those: they went, or they stay after all.
+  void has_left(std::uint64_t pages) {
+    went(pages);
+    leaving_ -= pages;
+  }
+  void stays(std::uint64_t pages) { leaving_ -= pages; }
 
-  // What a round of the evictor is to bring out. It begins when less is free than the reserve and what is announced,
-  // and goes on until that much and the reserve again is. 0: nothing to do.
+  // An evictor is looking for so many that may leave; it ends that before any of them is said to leave. Meanwhile the
+  // others look for more.
+  void begin_search(std::uint64_t pages) { sought_ += pages; }
+  void end_search(std::uint64_t pages) { sought_ -= pages; }
+  [[nodiscard]] std::uint64_t sought() const { return sought_; }
+
+  // What evictors are to bring out, beside what they already do. A round begins when less is free than the reserve and
+  // what is announced, and goes on until that much and the reserve again is. Where somebody waits though some are on
+  // their way already, the store takes its time: then as many again set out. 0: nothing to do.
   [[nodiscard]] std::uint64_t excess() const {
-    const std::uint64_t high = limit_ - std::min(limit_, reserve() + announced_);
-    const std::uint64_t staying = resident_ - leaving_;
+    const std::uint64_t on_way = leaving_ + sought_;
+    const std::uint64_t again = waiting_ != 0 ? std::min(on_way, limit_ / kMostOnWay) : 0;
+    const std::uint64_t high = limit_ - std::min(limit_, reserve() + announced_ + again);
+    const std::uint64_t staying = resident_ - std::min(resident_, on_way);
     return staying <= high ? 0 : staying - (high - std::min(high, reserve()));
   }
 
@@ -78,7 +92,8 @@ class Room {
   // All is pinned or locked by the program: to wait longer is in vain. (What is pinned for a read ends: some rounds.)
   [[nodiscard]] bool is_hopeless() const { return stuck_rounds_ >= kStuckRounds && leaving_ == 0; }
 
-  // In a forked child: the threads that waited, and those that read ahead, are not there.
+  // In a forked child: the threads that waited, and those that read ahead, are not there. (Those that evict were at
+  // rest.)
   void forget_threads() {
     waiting_ = 0;
     announced_ = 0;
@@ -86,6 +101,7 @@ class Room {
 
  private:
   static constexpr std::uint64_t kReserveDecay = 64;
+  static constexpr std::uint64_t kMostOnWay = 16;   // a part of memory
   static constexpr std::uint32_t kStuckRounds = 3;  // some milliseconds apart
 
   Budget& budget_;
@@ -94,6 +110,7 @@ class Room {
   std::uint64_t reserve_ = kMostReserve;
   std::uint64_t announced_ = 0;
   std::uint64_t leaving_ = 0;
+  std::uint64_t sought_ = 0;
   std::uint32_t waiting_ = 0;
   std::uint32_t stuck_rounds_ = 0;  // in a row
 };

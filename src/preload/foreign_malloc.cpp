@@ -44,9 +44,11 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
   }
   touch_name_databases();
   constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
-  return os::keep_threads_waiting(kOfTheStore +
-                                  pager::FaultLoop::threads({.most_handlers = runtime.options.handlers,
-                                                             .readers = segment::PagedSegment::kReaders}));
+  return os::keep_threads_waiting(
+      kOfTheStore +
+      pager::FaultLoop::threads({.most_handlers = runtime.options.handlers,
+                                 .readers = segment::PagedSegment::kReaders,
+                                 .evictors = segment::evictors_for(runtime.options.evictors, runtime.options.store)}));
 }
 
 }  // namespace farheap::preload

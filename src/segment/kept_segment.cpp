@@ -236,6 +236,7 @@ Status KeptSegment::start_paging() {
   wanted.pager.block_max_pages = kBlockPages;
   wanted.pager.track_changes = true;
   wanted.pager.readers = kReaders;
+  wanted.pager.evictors = evictors_for(0, "");  // its writes wait for each other
   wanted.pager.keep_changes = read_only_;
   // Not in the tables: what they reserve, they touch here and there.
   wanted.pager.huge_from = table_bytes(range_.size()) / kPageBytes;

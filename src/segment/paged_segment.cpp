@@ -53,11 +53,13 @@ PagingSettings paging_settings(const base::Options& options) {
   result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
   result.read_ahead_pages = options.read_ahead / kPageBytes;
   result.readers = PagedSegment::kReaders;
+  result.evictors = evictors_for(options.evictors, options.store);
   result.probation_percent = options.probation;
   result.wait_when_full = options.on_full == base::OnFull::kPause;
   if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
     result.block_min_pages = result.block_max_pages = 1;
     result.read_ahead_pages = 0;
+    result.evictors = 1;
     settings.recorded_window_pages = recorded_window_pages(options);
   }
   return settings;

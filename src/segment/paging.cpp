@@ -7,12 +7,20 @@
 
 #include <algorithm>
 
+#include "base/processors.hpp"
 #include "os/page_map.hpp"
 #include "segment/at_the_tables.hpp"
+#include "store/kinds.hpp"
 
 namespace farheap::segment {
 
 using base::kPageBytes;
+
+unsigned evictors_for(unsigned said, std::string_view store) {
+  constexpr unsigned kProcessorsForOne = 4, kMost = 4;
+  const unsigned least = store::is_at_a_server(store) ? 2 : 1;
+  return said != 0 ? said : std::clamp(base::usable_processors() / kProcessorsForOne, least, kMost);
+}
 
 Result<std::unique_ptr<Paging>> Paging::make(const os::Mapping& range, os::UserfaultFeatures wanted,
                                              base::RunPage& run_page) {
@@ -42,6 +50,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   const pager::FaultLoopOptions threads{.most_handlers = settings.handlers,
                                         .buffer_pages = settings.pager.block_max_pages,
                                         .readers = settings.pager.readers,
+                                        .evictors = settings.pager.evictors,
                                         .can_stop = settings.ends};
   auto pager = pager::Pager::make(seen, rests, room, run_page_.counters, std::move(settings.pager));
   if (!pager) return fail(std::move(pager.error()));

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "base/run_page.hpp"
 #include "os/mapping.hpp"
@@ -21,10 +22,14 @@
 
 namespace farheap::segment {
 
+// Threads that evict: as many as the user says; 0: what suits the processors, and the store, which at a server is
+// waited for.
+[[nodiscard]] unsigned evictors_for(unsigned said, std::string_view store);
+
 struct PagingSettings {
   pager::PagerOptions pager;  // its capacity is the range's; `lost` ends the process
-  unsigned handlers = 2;
-  bool ends = false;  // with the object, as of a heap that is closed; a program's never does
+  unsigned handlers = 2;      // evictors and readers: the pager's
+  bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
   std::unique_ptr<pager::PageRecorder> recorder;

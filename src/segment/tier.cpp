@@ -172,12 +172,12 @@ bool Tier::take(PageNumber page, const std::byte* bytes, bool is_below) {
 }
 
 Status Tier::write(std::span<const Write> runs) {
-  base::LockGuard turn(writing_);
+  base::UniqueLock turn(writing_);
   const bool takes = flushes_ == 0 && !below_.has_owners();  // a commit does not know what only this one has
   std::size_t soon = 0;
   for (const Write& one : runs) soon += takes && one.soon ? one.run.count : 0;
   if (Status made = make_room(soon * kUsualBytes); !made) return made;
-  past_.clear();
+  std::vector<Write> past;
   for (const Write& one : runs) {
     if (!takes || !one.soon) {
       base::LockGuard lock(mutex_);
@@ -185,17 +185,18 @@ Status Tier::write(std::span<const Write> runs) {
         remove(one.run.first + i);
         set_word(one.run.first + i, kGone | share_.stamp());
       }
-      past_.push_back(one);
+      past.push_back(one);
       continue;
     }
     for (std::uint32_t i = 0; i < one.run.count; ++i) {
       const std::byte* const bytes = one.from + i * kPageBytes;
       if (take(one.run.first + i, bytes, false)) continue;
-      pager::add_page(past_, one.run.first + i, bytes, kMostTogether, true);
+      pager::add_page(past, one.run.first + i, bytes, kMostTogether, true);
     }
   }
-  Status written = past_.empty() ? Status{} : below_.write(past_);
-  for (const Write& one : past_) {
+  turn.unlock();
+  Status written = past.empty() ? Status{} : below_.write(past);
+  for (const Write& one : past) {
     if (written && one.soon) written_(one.run);
   }
   return written;

@@ -157,11 +157,11 @@ class Tier final : public pager::Backing {
   const std::uint64_t least_pages_;
   TierBudget tier_budget_;
 
-  // Held by who writes below, from choosing on: of two writes of a page the later one wins.
+  // Held by who packs, and by who writes below what was packed, from choosing on: of two writes of a page the later one
+  // wins. What goes past is written without: no entry has it then, and its page is of who writes it (the pager).
   base::Mutex writing_;
   // A page to pack into, and kBackPages to unpack into.
   os::Mapping buffer_ FARHEAP_GUARDED_BY(writing_);
-  std::vector<Write> past_ FARHEAP_GUARDED_BY(writing_);  // what goes past
   std::vector<Write> back_ FARHEAP_GUARDED_BY(writing_);
   std::atomic<unsigned> flushes_ = 0;                 // under way
   bool is_open_ FARHEAP_GUARDED_BY(writing_) = true;  // it may have some memory now

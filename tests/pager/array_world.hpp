@@ -342,6 +342,7 @@ struct WorldOptions {
   std::uint64_t read_ahead_pages = 256;
   bool track_changes = false;
   bool guards = false;
+  unsigned evictors = 0;  // 0: one to three, by the seed
   // What stands between the pager and its backing, if anything does, and the budget that the pager asks then.
   struct Near {
     std::unique_ptr<Backing> backing;
@@ -360,6 +361,8 @@ class World {
     pager_options.policy = options.policy;
     pager_options.read_ahead_pages = options.read_ahead_pages;
     pager_options.track_changes = options.track_changes;
+    const auto evictors = options.evictors != 0 ? options.evictors : 1 + static_cast<unsigned>(options.seed % 3);
+    pager_options.evictors = evictors;
     pager_options.huge_from = kExtentPages;
     pager_options.pages_before_huge = 0;
     pager_options.lost = [this](const Error& error) {
@@ -375,15 +378,8 @@ class World {
     if (options.guards) pager->note_away(away.data());
     heat->start(1);
     pager->heat_goes_to(*heat);
-    threads_.emplace_back([this] {
-      while (!stop_) {
-        switch (pager->evict_once()) {
-          case Pager::Evicted::kIdle: pager->wait_for_eviction_work(1); break;
-          case Pager::Evicted::kStoreFull: std::this_thread::sleep_for(std::chrono::microseconds(200)); break;
-          case Pager::Evicted::kWorked: break;
-        }
-      }
-    });
+    for (unsigned evictor = 0; evictor < evictors; ++evictor)
+      threads_.emplace_back([this, evictor] { evict(evictor); });
     threads_.emplace_back([this] {
       std::vector<PageBytes> buffer(512);
       while (!stop_) pager->read_ahead_once(buffer[0].data(), 1);
@@ -473,6 +469,15 @@ class World {
   std::vector<std::string> lost;
 
  private:
+  void evict(unsigned evictor) {
+    while (!stop_) {
+      switch (pager->evict_once(evictor)) {
+        case Pager::Evicted::kIdle: pager->wait_for_eviction_work(1, evictor); break;
+        case Pager::Evicted::kStoreFull: std::this_thread::sleep_for(std::chrono::microseconds(200)); break;
+        case Pager::Evicted::kWorked: break;
+      }
+    }
+  }
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 namespace farheap::pager {
@@ -15,6 +16,7 @@ class FaultDoorTest : public ::testing::Test {
   }
   FaultDoor door_;
   base::Mutex mutex_;
+  base::SharedMutex leaving_view_;
 };
 
 TEST_F(FaultDoorTest, AFaultThatFindsTheMutexFreeHasNotWaited) {
@@ -55,17 +57,32 @@ TEST_F(FaultDoorTest, AFaultThatDoesNotComeIsNotWaitedForForEver) {
   EXPECT_FALSE(door_.is_wanted());
 }
 
-TEST_F(FaultDoorTest, AThreadOfTheProgramIsLetThroughLikeAFault) {
+// Those that take pages out of view share it, and as long as one of them has it, no thread of the program is there.
+TEST_F(FaultDoorTest, AThreadOfTheProgramIsLetThroughBetweenThoseThatShare) {
   bool was_there = false;
-  mutex_.lock();
+  std::atomic<bool> second_has_it = false, second_may_go = false;
+  std::thread second([&] {
+    share_awake(leaving_view_);
+    second_has_it = true;
+    while (!second_may_go) std::this_thread::yield();
+    leaving_view_.unlock_shared();
+  });
+  while (!second_has_it) std::this_thread::yield();
+  share_awake(leaving_view_);
   std::thread program([&] {
-    const Still still(door_, mutex_);
+    const Still still(door_, leaving_view_);
     was_there = true;
   });
   until_wanted();
-  while (door_.is_wanted()) door_.let_through(mutex_);
+  leaving_view_.unlock_shared();
+  door_.wait();
+  EXPECT_EQ(door_.waiting(), 1u);  // the second has it still
+  second_may_go = true;
+  while (door_.is_wanted()) door_.wait();
+  share_awake(leaving_view_);
   EXPECT_TRUE(was_there);
-  mutex_.unlock();
+  leaving_view_.unlock_shared();
+  second.join();
   program.join();
 }
 

@@ -84,7 +84,7 @@ TEST(PagerFork, AChildHasNoFaultsOfItsParentAtTheDoor) {
 // of them in the store, were at hand.
 TEST(PagerLocks, NobodyWaitsForABackingThatForgets) {
   for (const bool vanish : {false, true}) {
-    World world({.pages = 512, .memory_pages = 100});
+    World world({.pages = 512, .memory_pages = 100, .evictors = 1});
     std::vector<std::thread> asking;
     std::atomic<unsigned> forgotten{0}, kept_waiting{0};
     world.backing.at_forget = [&] {  // by the evictor alone

@@ -34,9 +34,9 @@ class ReadAheadTest : public ::testing::Test {
   Earlier earlier_{table_, backing_, lost_, false};
   Policy policy_{PolicyKind::kPeriod, table_};
   Room room_{budget_};
-  Sleeper evictor_;
-  ReadAhead read_ahead_{table_, earlier_, policy_,
-                        room_,  evictor_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
+  Evictors evictors_{1, room_};
+  ReadAhead read_ahead_{table_, earlier_,  policy_,
+                        room_,  evictors_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
 };
 
 TEST_F(ReadAheadTest, WhatIsAskedForIsAnnouncedUntilItIsNoMore) {

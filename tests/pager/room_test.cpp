@@ -66,8 +66,42 @@ TEST_F(RoomTest, WhatIsBeingWrittenNeedNotLeaveASecondTime) {
   const std::uint64_t excess = room_.excess();
   room_.will_leave(excess);
   EXPECT_EQ(room_.excess(), 0u);
-  room_.none_leaves();
+  room_.has_left(20);
+  EXPECT_EQ(room_.excess(), 0u);
+  EXPECT_EQ(room_.resident(), 99'980u);
+  EXPECT_EQ(room_.leaving(), excess - 20);
+  room_.stays(excess - 20);
+  EXPECT_EQ(room_.excess(), excess - 20);
+}
+
+TEST_F(RoomTest, WhereSomebodyWaitsForASlowStoreAsMuchAgainSetsOutUpToASixteenthOfMemory) {
+  budget_.limit = 3200;
+  room_.refresh();
+  room_.came(3200);
+  const std::uint64_t excess = room_.excess();
+  ASSERT_EQ(excess, 2 * room_.reserve());
+  room_.will_leave(excess);
+  EXPECT_EQ(room_.excess(), 0u);
+  room_.begin_wait();
   EXPECT_EQ(room_.excess(), excess);
+  room_.begin_search(excess);
+  EXPECT_EQ(room_.excess(), excess);
+  room_.will_leave(2 * excess);  // more than a sixteenth is on its way
+  EXPECT_EQ(room_.excess(), 0u);
+  room_.end_wait();
+}
+
+TEST_F(RoomTest, WhatOneEvictorLooksForTheOthersLeaveToIt) {
+  room_.came(100'000);
+  const std::uint64_t excess = room_.excess();
+  room_.begin_search(100);
+  EXPECT_EQ(room_.excess(), excess - 100);
+  room_.begin_search(excess - 100);
+  EXPECT_EQ(room_.excess(), 0u);
+  room_.went(100'000 - 5);  // the program has dropped nearly all
+  EXPECT_EQ(room_.excess(), 0u);
+  room_.end_search(excess);
+  EXPECT_EQ(room_.sought(), 0u);
 }
 
 TEST_F(RoomTest, RoomIsMadeForWhatIsAnnouncedAheadOfIt) {
@@ -118,7 +152,7 @@ TEST_F(RoomTest, ThereIsHopeWhileSomethingIsBeingWrittenOrTheLastRoundFoundSome)
   EXPECT_TRUE(room_.is_hopeless());
   room_.will_leave(1);
   EXPECT_FALSE(room_.is_hopeless());
-  room_.none_leaves();
+  room_.stays(1);
   room_.note_round(true);
   EXPECT_FALSE(room_.is_stuck());
   EXPECT_FALSE(room_.is_hopeless());
