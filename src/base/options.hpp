@@ -85,6 +85,8 @@ using Log = LogLevel;
   X(BlockSize, block_max, "2M", false, "The largest block that travels between memory and the store")                  \
   X(Size, read_ahead, "4M", false, "How far ahead of a sweep to read, for each stream. 0: not at all")                 \
   X(Threads, handlers, "4", false, "Threads that serve faults, at the most")                                           \
+  X(FewThreads, fault_queues, "0", false,                                                                              \
+    "Queues of faults, each with handlers of its own; 1, 2, 4 or 8. 0: one for every four processors, up to four")     \
   X(FewThreads, evictors, "0", false,                                                                                  \
     "Threads that bring pages out of memory, at the most. 0: one for every four processors, up to four, and two at "   \
     "least where the store is at a server")                                                                            \

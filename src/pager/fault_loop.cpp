@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
-#include <new>
 
 #include "base/log.hpp"
 #include "base/mutex.hpp"
@@ -21,6 +22,7 @@ namespace farheap::pager {
 namespace {
 
 constexpr unsigned kMostInFlight = 16;
+constexpr unsigned kMostQueues = 16;
 constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those take so long that waiting costs little
 // A read that the kernel did not take at once (it was short of memory) goes with the next look for answers.
 constexpr int kLookAgainMs = 10;
@@ -40,24 +42,36 @@ void sleep_for_any(pollfd* waiting, unsigned count, int milliseconds) {
 
 FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page,
                      FaultLoopOptions options)
-    : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {}
+    : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {
+  assert(options_.queues == view_.queues() && options_.queues <= kMostQueues && std::has_single_bit(options_.queues));
+}
+
+std::unique_ptr<FaultLoop::Desk> FaultLoop::make_desk(unsigned number) {
+  auto desk = std::make_unique<Desk>();
+  desk->number = number;
+  desk->reads = backing_.reads_in_flight(kMostInFlight);
+  desk->flights.resize(desk->reads ? kMostInFlight : 0);
+  for (unsigned flight = 0; flight < desk->flights.size(); ++flight) desk->free_numbers.push_back(flight);
+  return desk;
+}
+
+// Two handlers each: one leads while the other serves what takes long.
+unsigned FaultLoop::desks_for(unsigned handlers) const {
+  return std::bit_floor(std::clamp(handlers / 2, 1u, options_.queues));
+}
 
 Status FaultLoop::start() {
   const std::uint32_t largest = std::max(options_.buffer_pages, kMostInFlight * kFlightPages);
-  if (Status made = buffers_.make(options_.most_handlers + options_.readers + 1, largest); !made) return made;
+  if (Status made = buffers_.make(options_.most_handlers + options_.readers + options_.queues, largest); !made)
+    return made;
   if (options_.can_stop) wake_up_ = eventfd(0, EFD_CLOEXEC);
   if (options_.can_stop && wake_up_ < 0) return fail(errno_error(errno, "cannot start the pager", "eventfd"));
   // All handlers now, though most of them wait: later, pthread_create() could want a lock that the program's thread
   // holds whose fault it is that we should serve.
   handlers_ = 1;
   handlers_made_ = 0;
-  {
-    base::LockGuard turn(turn_);
-    reads_ = backing_.reads_in_flight(kMostInFlight);
-    flights_.resize(reads_ ? kMostInFlight : 0);
-    free_numbers_.clear();
-    for (unsigned number = 0; number < flights_.size(); ++number) free_numbers_.push_back(number);
-  }
+  desks_.clear();
+  for (unsigned number = 0; number < options_.queues; ++number) desks_.push_back(make_desk(number));
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
@@ -84,6 +98,7 @@ void FaultLoop::stop() {
   stopping_ = true;
   handlers_ = options_.most_handlers;
   handlers_.notify_all();
+  for (const auto& desk : desks_) desk->lead.tell();
   const std::uint64_t one = 1;
   while (write(wake_up_, &one, sizeof one) < 0 && errno == EINTR) continue;
   for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
@@ -92,11 +107,6 @@ void FaultLoop::stop() {
 }
 
 Status FaultLoop::start_in_child() {
-  new (&turn_) base::Mutex;
-  {
-    base::LockGuard turn(turn_);
-    first_thread_ = last_thread_ = 0;
-  }
   serving_ = 0;
   return start();
 }
@@ -133,80 +143,121 @@ void* FaultLoop::reader(void* loop) {
   return nullptr;
 }
 
+bool FaultLoop::read_event(Desk& desk, os::FaultEvent& event) {
+  const unsigned step = open_desks();
+  const unsigned queues = view_.queues() / step;
+  if (queues == 1) return view_.queue(desk.number).read_event(event);
+  pollfd ready[kMostQueues];
+  for (unsigned i = 0; i < queues; ++i) {
+    const unsigned queue = desk.number + (desk.next_queue + i) % queues * step;
+    ready[i] = {view_.queue(queue).descriptor(), POLLIN, 0};
+  }
+  sleep_for_any(ready, queues, 0);
+  for (unsigned i = 0; i < queues; ++i) {
+    if ((ready[i].revents & POLLIN) == 0) continue;
+    const unsigned place = (desk.next_queue + i) % queues;
+    if (!view_.queue(desk.number + place * step).read_event(event)) continue;
+    desk.next_queue = place + 1;
+    return true;
+  }
+  return false;
+}
+
 // False: nothing has come, but an answer may have.
-bool FaultLoop::next_event(os::FaultEvent& event) {
-  const bool in_flight = free_numbers_.size() < flights_.size();
+bool FaultLoop::next_event(Desk& desk, os::FaultEvent& event) {
+  const bool in_flight = desk.in_flight();
   auto look_out = in_flight ? kLookOut : std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
-  if (!polling_.pays()) look_out = {};
+  if (!desk.polling.pays()) look_out = {};
   const auto until = Clock::now() + look_out;
   do {
-    if (view_.userfault().read_event(event)) return true;
-    if (in_flight && land_one()) return false;
+    if (read_event(desk, event)) return true;
+    if (in_flight && land_one(desk)) return false;
   } while (Clock::now() < until);
-  pollfd waiting[] = {{view_.userfault().descriptor(), POLLIN, 0},
-                      {wake_up_, POLLIN, 0},
-                      {reads_ ? reads_->descriptor() : -1, POLLIN, 0}};
-  sleep_for_any(waiting, in_flight ? 3 : 2, in_flight ? kLookAgainMs : -1);
-  return view_.userfault().read_event(event);
+  pollfd waiting[kMostQueues + 2];
+  unsigned count = 0;
+  const unsigned step = open_desks();
+  for (unsigned queue = desk.number; queue < view_.queues(); queue += step) {
+    waiting[count++] = {view_.queue(queue).descriptor(), POLLIN, 0};
+  }
+  waiting[count++] = {wake_up_, POLLIN, 0};
+  if (in_flight) waiting[count++] = {desk.reads->descriptor(), POLLIN, 0};
+  sleep_for_any(waiting, count, in_flight ? kLookAgainMs : -1);
+  return read_event(desk, event);
 }
 
-void FaultLoop::note_thread(std::uint32_t thread) {
-  if (first_thread_ == 0) first_thread_ = thread;
-  if (thread == first_thread_ || thread == last_thread_ || handlers_ >= options_.most_handlers) return;
-  last_thread_ = thread;
-  ++handlers_;
+void FaultLoop::note_thread(Desk& desk, std::uint32_t thread) {
+  if (desk.first_thread == 0) desk.first_thread = thread;
+  if (thread == desk.first_thread || thread == desk.last_thread) return;
+  desk.last_thread = thread;
+  wake_handler();
+}
+
+// Other desks may want one, too.
+void FaultLoop::wake_handler() {
+  unsigned awake = handlers_.load();
+  do {
+    if (awake >= options_.most_handlers) return;
+  } while (!handlers_.compare_exchange_weak(awake, awake + 1));
   handlers_.notify_all();
+  if (desks_for(awake + 1) == desks_for(awake)) return;
+  for (const auto& desk : desks_) desk->lead.tell();
 }
 
-std::byte* FaultLoop::flight_buffer(unsigned number) const {
-  return buffers_.at(options_.most_handlers + options_.readers) + std::size_t{number} * kFlightPages * base::kPageBytes;
+std::byte* FaultLoop::flight_buffer(const Desk& desk, unsigned number) const {
+  return buffers_.at(options_.most_handlers + options_.readers + desk.number) +
+         std::size_t{number} * kFlightPages * base::kPageBytes;
 }
 
-bool FaultLoop::read_later(const Pager::Started& started, Clock::time_point since) {
-  if (free_numbers_.empty() || started.incoming.pages() > kFlightPages) return false;
-  const unsigned number = free_numbers_.back();
-  const Incoming::Reads reads(started.incoming, flight_buffer(number));
-  if (reads.all().size() != 1 || !reads_->begin(number, reads.all()[0])) return false;
-  free_numbers_.pop_back();
-  flights_[number] = {started, since};
+bool FaultLoop::read_later(Desk& desk, const Pager::Started& started, Clock::time_point since) {
+  if (desk.free_numbers.empty() || started.incoming.pages() > kFlightPages) return false;
+  const unsigned number = desk.free_numbers.back();
+  const Incoming::Reads reads(started.incoming, flight_buffer(desk, number));
+  if (reads.all().size() != 1 || !desk.reads->begin(number, reads.all()[0])) return false;
+  desk.free_numbers.pop_back();
+  desk.flights[number] = {started, since};
   return true;
 }
 
-bool FaultLoop::land_one() {
-  const auto answer = reads_->take();
+bool FaultLoop::land_one(Desk& desk) {
+  const auto answer = desk.reads->take();
   if (!answer) return false;
-  const Flight& flight = flights_[answer->number];
-  std::byte* const buffer = flight_buffer(answer->number);
+  const Flight& flight = desk.flights[answer->number];
+  std::byte* const buffer = flight_buffer(desk, answer->number);
   pager_.finish_fault(flight.started, answer->arrived ? buffer : nullptr, buffer);
   pager_.note_stall(flight.started.page, flight.since);
-  free_numbers_.push_back(answer->number);
+  desk.free_numbers.push_back(answer->number);
   return true;
 }
 
-void FaultLoop::land_all() {
-  const auto until = Clock::now() + (polling_.pays() ? kLookOut : std::chrono::microseconds(0));
-  while (free_numbers_.size() < flights_.size()) {
-    if (land_one() || Clock::now() < until) continue;
-    pollfd waiting{reads_->descriptor(), POLLIN, 0};
+void FaultLoop::land_all(Desk& desk) {
+  const auto until = Clock::now() + (desk.polling.pays() ? kLookOut : std::chrono::microseconds(0));
+  while (desk.in_flight()) {
+    if (land_one(desk) || Clock::now() < until) continue;
+    pollfd waiting{desk.reads->descriptor(), POLLIN, 0};
     sleep_for_any(&waiting, 1, kLookAgainMs);
   }
 }
 
-FaultLoop::Long FaultLoop::lead(std::byte* buffer) {
+FaultLoop::Long FaultLoop::lead(Desk& desk, unsigned handler, std::byte* buffer) {
   Long found;
   for (;;) {
     os::FaultEvent event;
-    if (!next_event(event)) {
+    if (&desk_of(handler) != &desk) {
+      land_all(desk);
+      found.elsewhere = true;
+      return found;
+    }
+    if (!next_event(desk, event)) {
       if (stopping_.load(std::memory_order_relaxed)) {
-        land_all();
+        land_all(desk);
         found.stop = true;
         return found;
       }
       continue;
     }
-    note_thread(event.thread);
+    note_thread(desk, event.thread);
     found.since = Clock::now();
-    polling_.note(found.since, event.thread);
+    desk.polling.note(found.since, event.thread);
     found.page = view_.page_of(event.address);
     found.write = event.write;
     run_page_.pulse.beat(std::chrono::nanoseconds(found.since.time_since_epoch()).count());
@@ -216,7 +267,7 @@ FaultLoop::Long FaultLoop::lead(std::byte* buffer) {
         pager_.note_stall(found.page, found.since);
         continue;
       }
-      land_all();
+      land_all(desk);
       return found;
     }
     const auto begun = pager_.begin_fault(found.page, found.write, found.started);
@@ -230,8 +281,8 @@ FaultLoop::Long FaultLoop::lead(std::byte* buffer) {
       pager_.note_stall(found.page, found.since);
       continue;
     }
-    if (found.begun && reads_ && read_later(found.started, found.since)) continue;
-    land_all();
+    if (found.begun && desk.reads && read_later(desk, found.started, found.since)) continue;
+    land_all(desk);
     return found;
   }
 }
@@ -241,13 +292,13 @@ void FaultLoop::handle() {
   for (unsigned awake; (awake = handlers_.load()) <= number;) handlers_.wait(awake);
   std::byte* const buffer = buffers_.at(number);
   for (;;) {
-    Long fault;
-    {
-      base::LockGuard turn(turn_);
-      fault = lead(buffer);
-    }
+    Desk& desk = desk_of(number);
+    if (!desk.lead.take([&] { return &desk_of(number) == &desk; })) continue;
+    const Long fault = lead(desk, number, buffer);
+    desk.lead.give();
     if (fault.stop) return;
-    os::look_out_for_answers(serving_.fetch_add(1) == 0 && polling_.pays());
+    if (fault.elsewhere) continue;
+    os::look_out_for_answers(serving_.fetch_add(1) == 0 && desk.polling.pays());
     if (fault.guarded) {
       pager_.written(fault.page);
     } else if (fault.begun) {

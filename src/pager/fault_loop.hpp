@@ -6,6 +6,12 @@
 // several small reads in flight where the store can answer later. A fault that may take long it serves itself, after it
 // has handed the lead on, because waking another thread to serve it would cost more than the fault. A second handler is
 // woken only when a second thread of the program faults.
+//
+// Where the view has several queues of faults, there are as many desks, each with a lead of its own. One is open at
+// first, and serves all queues; with four handlers awake two are, with eight four: desk d serves the queues, and has
+// the handlers, whose numbers leave d when divided by the number of open desks. That is a power of two. So whoever
+// sleeps at a desk and does not know yet that more were opened looks after all that he will be for then, and a queue is
+// never without one who looks after it.
 #pragma once
 
 #include <atomic>
@@ -19,6 +25,7 @@
 #include "os/runtime_threads.hpp"
 #include "os/userfault.hpp"
 #include "pager/kernel_view.hpp"
+#include "pager/lead.hpp"
 #include "pager/pager.hpp"
 #include "pager/polling.hpp"
 #include "pager/read_buffers.hpp"
@@ -27,6 +34,7 @@ namespace farheap::pager {
 
 struct FaultLoopOptions {
   unsigned most_handlers = 4;
+  unsigned queues = 1;  // of the view
   // After a fault, unless another handler is at work: another fault usually follows, and waking a blocked thread is
   // dear; but when several threads fault at once, or all processors are wanted (polling.hpp), a processor that spins is
   // missed elsewhere.
@@ -62,19 +70,44 @@ class FaultLoop {
   struct Long {
     PageNumber page = 0;
     bool write = false;
-    bool guarded = false;  // the page is there, and guarded
-    bool stop = false;     // there is no fault: the loop is being stopped
-    bool begun = false;    // it is `started` and only has to be read
+    bool guarded = false;    // the page is there, and guarded
+    bool stop = false;       // there is no fault: the loop is being stopped
+    bool elsewhere = false;  // ... the handler is wanted at another desk
+    bool begun = false;      // it is `started` and only has to be read
     Pager::Started started;
     Clock::time_point since;
   };
-  [[nodiscard]] Long lead(std::byte* buffer) FARHEAP_REQUIRES(turn_);
-  [[nodiscard]] bool next_event(os::FaultEvent& event) FARHEAP_REQUIRES(turn_);
-  void note_thread(std::uint32_t thread) FARHEAP_REQUIRES(turn_);
-  [[nodiscard]] std::byte* flight_buffer(unsigned number) const;
-  [[nodiscard]] bool read_later(const Pager::Started& started, Clock::time_point since) FARHEAP_REQUIRES(turn_);
-  [[nodiscard]] bool land_one() FARHEAP_REQUIRES(turn_);
-  void land_all() FARHEAP_REQUIRES(turn_);
+  struct Flight {
+    Pager::Started started;
+    Clock::time_point since;
+  };
+  // Held by who leads here, sleeping included: the lead.
+  struct Desk {
+    unsigned number = 0;
+    Lead lead;
+    Polling polling;                                          // pays() is for all
+    std::uint32_t first_thread FARHEAP_GUARDED_BY(lead) = 0;  // the first that faulted
+    std::uint32_t last_thread FARHEAP_GUARDED_BY(lead) = 0;
+    unsigned next_queue FARHEAP_GUARDED_BY(lead) = 0;                // to be asked first
+    std::unique_ptr<Backing::Reads> reads FARHEAP_GUARDED_BY(lead);  // null: this store's answers have to be waited for
+    std::vector<Flight> flights FARHEAP_GUARDED_BY(lead);            // by number
+    std::vector<unsigned> free_numbers FARHEAP_GUARDED_BY(lead);
+    [[nodiscard]] bool in_flight() const FARHEAP_REQUIRES(lead) { return free_numbers.size() < flights.size(); }
+  };
+  [[nodiscard]] std::unique_ptr<Desk> make_desk(unsigned number);
+  [[nodiscard]] unsigned open_desks() const { return desks_for(handlers_.load()); }
+  [[nodiscard]] unsigned desks_for(unsigned handlers) const;
+  [[nodiscard]] Desk& desk_of(unsigned handler) { return *desks_[handler % open_desks()]; }
+  [[nodiscard]] Long lead(Desk& desk, unsigned handler, std::byte* buffer) FARHEAP_REQUIRES(desk.lead);
+  [[nodiscard]] bool next_event(Desk& desk, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
+  [[nodiscard]] bool read_event(Desk& desk, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
+  void note_thread(Desk& desk, std::uint32_t thread) FARHEAP_REQUIRES(desk.lead);
+  void wake_handler();
+  [[nodiscard]] std::byte* flight_buffer(const Desk& desk, unsigned number) const;
+  [[nodiscard]] bool read_later(Desk& desk, const Pager::Started& started, Clock::time_point since)
+      FARHEAP_REQUIRES(desk.lead);
+  [[nodiscard]] bool land_one(Desk& desk) FARHEAP_REQUIRES(desk.lead);
+  void land_all(Desk& desk) FARHEAP_REQUIRES(desk.lead);
   [[nodiscard]] Status start_thread(os::ThreadBody body);
 
   Pager& pager_;
@@ -82,21 +115,11 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
-  ReadBuffers buffers_;  // one for each handler, then the readers', then one for all reads in flight
+  ReadBuffers buffers_;  // one for each handler, then the readers', then for each desk one for its reads in flight
   std::atomic<unsigned> readers_made_ = 0;
   std::atomic<unsigned> evictors_made_ = 0;
-  base::Mutex turn_;                                          // held by who leads, sleeping included
-  Polling polling_;                                           // pays() is for all
-  std::uint32_t first_thread_ FARHEAP_GUARDED_BY(turn_) = 0;  // the first that faulted
-  std::uint32_t last_thread_ FARHEAP_GUARDED_BY(turn_) = 0;
-  std::unique_ptr<Backing::Reads> reads_ FARHEAP_GUARDED_BY(turn_);  // null: this store's answers have to be waited for
-  struct Flight {
-    Pager::Started started;
-    Clock::time_point since;
-  };
-  std::vector<Flight> flights_ FARHEAP_GUARDED_BY(turn_);  // by number
-  std::vector<unsigned> free_numbers_ FARHEAP_GUARDED_BY(turn_);
-  std::atomic<unsigned> handlers_ = 0;  // that are awake
+  std::vector<std::unique_ptr<Desk>> desks_;  // one for each queue
+  std::atomic<unsigned> handlers_ = 0;        // that are awake: it only grows
   std::atomic<unsigned> handlers_made_ = 0;
   std::atomic<bool> stopping_ = false;
   std::vector<pthread_t> threads_;     // to be joined; none where they live as long as the process

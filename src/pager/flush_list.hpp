@@ -114,7 +114,8 @@ void FlushList::give_up_guards(PageNumber end, const Release& release) {
     }
     page += static_cast<unsigned>(std::countr_zero(word));
     PageRun run{page, 0};
-    for (; page < end && is_guarded(page); ++page, ++run.count) {
+    const PageNumber extent_end = std::min<PageNumber>(end, (page / kPages + 1) * kPages);
+    for (; page < extent_end && is_guarded(page); ++page, ++run.count) {
       note_moved(page, true);
     }
     release(run);

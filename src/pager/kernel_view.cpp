@@ -45,35 +45,79 @@ static void make_ours_alone(std::byte* at, std::size_t pages) {
   if (there != 0) syscall(SYS_madvise, at, there * kPageBytes, MADV_POPULATE_WRITE);
 }
 
-Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_t bytes, os::UserfaultFeatures wanted) {
+Result<std::unique_ptr<KernelView>> KernelView::make(std::byte* base, std::size_t bytes, os::UserfaultFeatures wanted,
+                                                     unsigned queues) {
   auto staging = os::Mapping::reserve(bytes, os::Access::kReadWrite);
   if (!staging) return fail(std::move(staging.error()));
   syscall(SYS_madvise, staging->data(), bytes, MADV_NOHUGEPAGE);
   syscall(SYS_madvise, staging->data(), bytes, MADV_DONTDUMP);
   syscall(SYS_munlock, staging->data(), bytes);
-  auto userfault = os::Userfault::open(wanted);
-  if (!userfault) return fail(std::move(userfault.error()));
-  return std::unique_ptr<KernelView>(new KernelView(base, bytes, std::move(*staging), std::move(*userfault), wanted));
+  auto opened = open(queues, wanted);
+  if (!opened) return fail(std::move(opened.error()));
+  return std::unique_ptr<KernelView>(new KernelView(base, bytes, std::move(*staging), std::move(*opened), wanted));
 }
 
-KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
+Result<KernelView::Queues> KernelView::open(unsigned queues, os::UserfaultFeatures wanted) {
+  Queues opened;
+  for (unsigned i = 0; i < queues; ++i) {
+    auto one = os::Userfault::open(wanted);
+    if (!one) return fail(std::move(one.error()));
+    opened.push_back(std::move(*one));
+  }
+  return opened;
+}
+
+KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, Queues queues,
                        os::UserfaultFeatures wanted)
-    : base_(base), bytes_(bytes), staging_(std::move(staging)), userfault_(std::move(userfault)), wanted_(wanted) {
-  drops_at_once_ = userfault_.features().move;  // which is older than what it takes
+    : base_(base), bytes_(bytes), staging_(std::move(staging)), queues_(std::move(queues)), wanted_(wanted) {
+  drops_at_once_ = features().move;  // which is older than what it takes
+}
+
+namespace {
+
+// Of the stripe that the offset is in, as a power of two.
+int width_of_stripe(std::size_t offset) {
+  constexpr std::size_t kGiB = std::size_t{1} << 30;
+  return offset < 4 * kGiB ? 26 : offset < 64 * kGiB ? 30 : 34;
+}
+
+}  // namespace
+
+os::Userfault& KernelView::queue_of(PageNumber page) {
+  const std::size_t offset = page * kPageBytes;
+  return queues_[(offset >> width_of_stripe(offset)) % queues_.size()];
+}
+
+// `range`: the program's, or staging.
+Status KernelView::watch_stripes(std::byte* range, std::size_t first, std::size_t end) {
+  while (first < end) {
+    const std::size_t width = std::size_t{1} << width_of_stripe(first);
+    const std::size_t stop = queues_.size() == 1 ? end : std::min((first / width + 1) * width, end);
+    if (Status status = queue_of(first / kPageBytes).register_range(range + first, stop - first); !status)
+      return status;
+    first = stop;
+  }
+  return {};
+}
+
+Status KernelView::watch(std::byte* at, std::size_t bytes) {
+  const auto first = static_cast<std::size_t>(at - base_);
+  return watch_stripes(base_, first, first + bytes);
 }
 
 Status KernelView::watch(const Runs& own) {
   for (const auto& [at, bytes] : own) {
-    if (Status status = userfault_.register_range(at, bytes); !status) return status;
+    if (Status status = watch(at, bytes); !status) return status;
   }
-  return userfault_.register_range(staging_.data(), bytes_);
+  return watch_stripes(staging_.data(), 0, bytes_);
 }
 
 Status KernelView::renew_in_child(const Runs& own) {
-  userfault_ = os::Userfault();  // the parent's goes first: the program may have left no further descriptor
-  auto userfault = os::Userfault::open(wanted_);
-  if (!userfault) return fail(std::move(userfault.error()));
-  userfault_ = std::move(*userfault);
+  const unsigned queues = this->queues();
+  queues_.clear();  // the parent's go first: the program may have left no further descriptor
+  auto opened = open(queues, wanted_);
+  if (!opened) return fail(std::move(opened.error()));
+  queues_ = std::move(*opened);
   return watch(own);
 }
 
@@ -91,44 +135,44 @@ bool KernelView::read_shown(PageRun run, std::byte* into) const {
   return os::copy_memory(into, view_at(run.first), run.count * kPageBytes);
 }
 
-void KernelView::let_write(std::byte* at, std::size_t bytes) {
-  if (keeps_guards_) {
-    userfault_.wake(at, bytes);
-  } else {
-    userfault_.write_protect(at, bytes, false);
-  }
+void KernelView::let_write(PageRun run) {
+  std::byte* const at = view_at(run.first);
+  const std::size_t bytes = run.count * kPageBytes;
+  os::Userfault& queue = queue_of(run.first);
+  keeps_guards_ ? queue.wake(at, bytes) : queue.write_protect(at, bytes, false);
 }
 
 void KernelView::guard(PageRun run) {
-  const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, true);
+  const int error = queue_of(run.first).write_protect(view_at(run.first), run.count * kPageBytes, true);
   if (error == 0 || error == ESRCH) return;
   base::stop(fmt::format("cannot guard pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
 }
 
 // The kernel does not move what it has pinned.
 bool KernelView::tells_every_write() const {
-  const os::UserfaultFeatures has = userfault_.features();
+  const os::UserfaultFeatures has = features();
   return has.move && has.kernel_faults && !has.notes_writes;
 }
 
 bool KernelView::take_written(PageNumber first, Written& written) {
-  if (!userfault_.features().notes_writes) return false;
+  if (!features().notes_writes) return false;
   const std::size_t pages = std::min(written.size(), bytes_ / kPageBytes - first);
   return os::take_written(view_at(first), pages, written);
 }
 
 void KernelView::release(PageRun run) {
-  const int error = userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false);
+  os::Userfault& queue = queue_of(run.first);
+  const int error = queue.write_protect(view_at(run.first), run.count * kPageBytes, false);
   if (error == 0 || error == ESRCH) return;
   if (!keeps_guards_) {  // the program may have mapped something of its own over a part of it
-    for (std::uint32_t i = 0; i < run.count; ++i) userfault_.write_protect(view_at(run.first + i), kPageBytes, false);
+    for (std::uint32_t i = 0; i < run.count; ++i) queue.write_protect(view_at(run.first + i), kPageBytes, false);
     return wake(run);
   }
   base::stop(fmt::format("cannot release pages at {}: errno {}", static_cast<void*>(view_at(run.first)), error));
 }
 
 void KernelView::take_out(PageRun run, std::span<Taken> answers) {
-  if (userfault_.features().move) {
+  if (features().move) {
     take_out_by_move(run, answers);
   } else {
     take_out_by_copy(run, answers);
@@ -138,7 +182,7 @@ void KernelView::take_out(PageRun run, std::span<Taken> answers) {
 // The kernel would move pages out of any anonymous mapping, and what is not watched does not come back.
 bool KernelView::is_watched(PageRun run) {
   if (keeps_guards_) return true;  // nobody else maps anything there
-  return userfault_.write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
+  return queue_of(run.first).write_protect(view_at(run.first), run.count * kPageBytes, false) == 0;
 }
 
 void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
@@ -148,12 +192,13 @@ void KernelView::take_out_by_move(PageRun run, std::span<Taken> answers) {
       take_out_by_move({run.first + i, 1}, answers.subspan(i, 1));
     return;
   }
+  os::Userfault& queue = queue_of(run.first);
   int tries = 0;
   std::uint32_t asked_until = 0;  // before it the kernel has been asked to make pages ours alone
   for (std::uint32_t at = 0; at < run.count;) {
     const PageNumber page = run.first + at;
     std::size_t done = 0;
-    const int error = userfault_.move(staging_at(page), view_at(page), (run.count - at) * kPageBytes, done);
+    const int error = queue.move(staging_at(page), view_at(page), (run.count - at) * kPageBytes, done);
     const auto moved = static_cast<std::uint32_t>(done / kPageBytes);
     std::fill_n(answers.begin() + at, moved, Taken::kTaken);
     at += moved;
@@ -183,10 +228,10 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
   for (std::uint32_t at = 0; at < run.count; at += 512) {
     const PageRun part{run.first + at, std::min<std::uint32_t>(run.count - at, 512)};
     const std::size_t bytes = part.count * kPageBytes;
-    const bool watched = userfault_.write_protect(view_at(part.first), bytes, true) == 0;
+    const bool watched = queue_of(part.first).write_protect(view_at(part.first), bytes, true) == 0;
     const bool all_known = watched && os::read_page_map(view_at(part.first), {entries, part.count});
     if (!all_known && !(watched && os::find_in_memory(view_at(part.first), {entries, part.count}))) {
-      let_write(view_at(part.first), bytes);
+      let_write(part);
       continue;
     }
     for (std::uint32_t i = 0; i < part.count;) {
@@ -199,7 +244,7 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
       } else if (all_known) {
         std::fill_n(answers.begin() + at + i, same.count, Taken::kGone);
       } else {
-        let_write(view_at(same.first), same.count * kPageBytes);
+        let_write(same);
       }
       i = end;
     }
@@ -209,8 +254,9 @@ void KernelView::take_out_by_copy(PageRun run, std::span<Taken> answers) {
 // Requires: the pages are there and write-protected. Those that cannot be read (the program has protected them) or
 // dropped (it has locked them) stay as they were.
 void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
+  os::Userfault& queue = queue_of(run.first);
   std::size_t copied = 0;
-  const int error = userfault_.copy(staging_at(run.first), view_at(run.first), run.count * kPageBytes, copied);
+  const int error = queue.copy(staging_at(run.first), view_at(run.first), run.count * kPageBytes, copied);
   if (error == 0 && try_drop(view_at(run.first), run.count * kPageBytes)) {
     std::fill_n(answers.begin(), run.count, Taken::kTaken);
     return;
@@ -219,7 +265,7 @@ void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
     std::byte* page = view_at(run.first + i);
     std::size_t one = i * kPageBytes < copied ? kPageBytes : 0;
     for (int tries = 0; one == 0 && tries < 100; ++tries) {
-      const int why = userfault_.copy(staging_at(run.first + i), page, kPageBytes, one);
+      const int why = queue.copy(staging_at(run.first + i), page, kPageBytes, one);
       if (why != EAGAIN && why != ENOMEM) break;
     }
     // Dropping some of them a second time does no harm: nobody can have put them in again meanwhile.
@@ -228,17 +274,17 @@ void KernelView::copy_out(PageRun run, std::span<Taken> answers) {
       continue;
     }
     if (one != 0) drop_staged(staging_at(run.first + i), kPageBytes);
-    let_write(page, kPageBytes);
+    let_write({run.first + i, 1});
   }
 }
 
 // Copies into a range that has no pages there yet, and wakes who waits for them.
-void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes, Guard guard) {
+void KernelView::put(os::Userfault& queue, std::byte* to, const std::byte* from, std::size_t bytes, Guard guard) {
   const bool guarded = guard == Guard::kOn;
   int tries = 0;
   for (std::size_t at = 0; at < bytes;) {
     std::size_t done = 0;
-    const int error = userfault_.copy(to + at, from + at, bytes - at, done, guarded);
+    const int error = queue.copy(to + at, from + at, bytes - at, done, guarded);
     at += done;
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 1000) continue;
@@ -247,8 +293,8 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes, Gu
     if (error == EEXIST || error == ENOENT || error == EINVAL) {
       if (error == ENOENT) strangers_.store(true, std::memory_order_relaxed);
       std::size_t one = 0;
-      if (error == EEXIST || userfault_.copy(to + at, from + at, kPageBytes, one, guarded) != 0) {
-        userfault_.wake(to + at, kPageBytes);
+      if (error == EEXIST || queue.copy(to + at, from + at, kPageBytes, one, guarded) != 0) {
+        queue.wake(to + at, kPageBytes);
       }
       at += kPageBytes;
       continue;
@@ -258,15 +304,16 @@ void KernelView::put(std::byte* to, const std::byte* from, std::size_t bytes, Gu
 }
 
 void KernelView::put_back(PageRun run) {
-  if (!userfault_.features().move) {
+  if (!features().move) {
     copy_back(run, Guard::kOff);
     return drop_staging({&run, 1});
   }
+  os::Userfault& queue = queue_of(run.first);
   const std::size_t bytes = run.count * kPageBytes;
   int tries = 0;
   for (std::size_t at = 0; at < bytes;) {
     std::size_t done = 0;
-    const int error = userfault_.move(view_at(run.first) + at, staging_at(run.first) + at, bytes - at, done);
+    const int error = queue.move(view_at(run.first) + at, staging_at(run.first) + at, bytes - at, done);
     at += done;
     if (error == 0 || done != 0) continue;
     if ((error == EAGAIN || error == ENOMEM) && ++tries < 100) continue;
@@ -275,9 +322,9 @@ void KernelView::put_back(PageRun run) {
     // a forked process, or beside a mapping of the program's: copy, one page. Where nothing is staged any more, who
     // copies would wait.
     if (error == EEXIST) {
-      userfault_.wake(view_at(run.first) + at, kPageBytes);
+      queue.wake(view_at(run.first) + at, kPageBytes);
     } else {
-      put(view_at(run.first) + at, staging_at(run.first) + at, kPageBytes);
+      put(queue, view_at(run.first) + at, staging_at(run.first) + at, kPageBytes);
     }
     drop_staged(staging_at(run.first) + at, kPageBytes);
     at += kPageBytes;
@@ -285,16 +332,16 @@ void KernelView::put_back(PageRun run) {
 }
 
 void KernelView::copy_back(PageRun run, Guard guard) {
-  put(view_at(run.first), staging(run.first), run.count * kPageBytes, guard);
+  put(queue_of(run.first), view_at(run.first), staging(run.first), run.count * kPageBytes, guard);
 }
 void KernelView::put_in(PageRun run, const std::byte* bytes, Guard guard) {
-  put(view_at(run.first), bytes, run.count * kPageBytes, guard);
+  put(queue_of(run.first), view_at(run.first), bytes, run.count * kPageBytes, guard);
 }
 
 // The kernel gives a watched range small pages only. So the huge page is filled elsewhere, which clears it, and moved.
 std::uint32_t KernelView::put_in_huge(PageNumber first) {
   base::LockGuard one(making_huge_);
-  if (!userfault_.features().move || !makes_huge_) return 0;
+  if (!features().move || !makes_huge_) return 0;
   if (nursery_.size() == 0) {
     auto made = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);
     makes_huge_ = made.has_value();
@@ -311,7 +358,7 @@ std::uint32_t KernelView::put_in_huge(PageNumber first) {
   std::size_t at = 0;
   for (int tries = 0; at < base::kHugePageBytes && tries < 100; ++tries) {
     std::size_t done = 0;
-    const int error = userfault_.move(view_at(first) + at, filled + at, base::kHugePageBytes - at, done);
+    const int error = queue_of(first).move(view_at(first) + at, filled + at, base::kHugePageBytes - at, done);
     at += done;
     if (error != 0 && done == 0 && error != EAGAIN && error != ENOMEM) break;
   }
@@ -323,7 +370,7 @@ std::uint32_t KernelView::put_in_huge(PageNumber first) {
 }
 
 void KernelView::stage(PageRun run, const std::byte* bytes) {
-  put(staging_at(run.first), bytes, run.count * kPageBytes);
+  put(queue_of(run.first), staging_at(run.first), bytes, run.count * kPageBytes);
 }
 
 // One call for many runs is one interrupt to the other processors, instead of one for each run: with the program busy
@@ -361,7 +408,7 @@ void KernelView::drop_view(PageRun run) {
   for (std::uint32_t i = 0; i < run.count; ++i) {
     std::byte* const page = view_at(run.first + i);
     if (os::drop_though_locked(page, kPageBytes) || try_drop(page, kPageBytes)) continue;
-    userfault_.write_protect(page, kPageBytes, false);
+    queue_of(run.first).write_protect(page, kPageBytes, false);
     std::memset(page, 0, kPageBytes);
   }
 }
@@ -369,6 +416,6 @@ void KernelView::mend(PageNumber page) {
   alignas(kPageBytes) static const std::byte zeros[kPageBytes]{};
   put_in({page, 1}, zeros, keeps_guards_ ? Guard::kOn : Guard::kOff);  // where there is a page, it stays
 }
-void KernelView::wake(PageRun run) { userfault_.wake(view_at(run.first), run.count * kPageBytes); }
+void KernelView::wake(PageRun run) { queue_of(run.first).wake(view_at(run.first), run.count * kPageBytes); }
 
 }  // namespace farheap::pager

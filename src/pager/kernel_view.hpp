@@ -9,6 +9,11 @@
 // MOVE does not tell, see docs/limits.md.
 //
 // The staging place of a page is a mirror: the same offset in a second range.
+//
+// A userfaultfd has one queue, whose lock all threads that fault wait for: on 16 processors one serves 210,000 faults a
+// second, eight serve 670,000 (docs/benchmarks/cores.md). So a view may have several, each for its stripes of the range
+// and of staging. Stripes are narrow where a heap begins, and wider further on: each is a mapping of its own for the
+// kernel.
 #pragma once
 
 #include <atomic>
@@ -25,16 +30,21 @@ namespace farheap::pager {
 
 class KernelView final : public View {
  public:
-  // [base, base + bytes) is mapped and outlives the view.
+  // [base, base + bytes) is mapped and outlives the view. Requires: queues > 0.
   [[nodiscard]] static Result<std::unique_ptr<KernelView>> make(std::byte* base, std::size_t bytes,
-                                                                os::UserfaultFeatures wanted);
-  // From now on the range faults to userfault(): the runs of it in `own`, which are private and anonymous.
+                                                                os::UserfaultFeatures wanted, unsigned queues = 1);
+  // From now on the range faults to the queues: the runs of it in `own`, which are private and anonymous.
   using Runs = std::vector<std::pair<std::byte*, std::size_t>>;
   [[nodiscard]] Status watch(const Runs& own);
   // In a forked child: the parent's context means nothing here.
   [[nodiscard]] Status renew_in_child(const Runs& own);
 
-  [[nodiscard]] os::Userfault& userfault() { return userfault_; }
+  // The same for a part of the range.
+  [[nodiscard]] Status watch(std::byte* at, std::size_t bytes);
+
+  [[nodiscard]] unsigned queues() const { return static_cast<unsigned>(queues_.size()); }
+  [[nodiscard]] os::Userfault& queue(unsigned number) { return queues_[number]; }
+  [[nodiscard]] os::UserfaultFeatures features() const { return queues_.front().features(); }
   // After the program has locked all of its memory, what is to come included.
   void unlock_staging();
   // Writes are watched: a guard that the pager has set is taken away by release() alone.
@@ -60,8 +70,12 @@ class KernelView final : public View {
   void wake(PageRun run) override;
 
  private:
-  KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, os::Userfault userfault,
-             os::UserfaultFeatures wanted);
+  using Queues = std::vector<os::Userfault>;
+  KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, Queues queues, os::UserfaultFeatures wanted);
+  [[nodiscard]] static Result<Queues> open(unsigned queues, os::UserfaultFeatures wanted);
+  // Of the range: pages of one extent have one queue.
+  [[nodiscard]] os::Userfault& queue_of(PageNumber page);
+  [[nodiscard]] Status watch_stripes(std::byte* range, std::size_t first, std::size_t end);
   [[nodiscard]] std::byte* view_at(PageNumber page) const;
   [[nodiscard]] std::byte* staging_at(PageNumber page) const;
   [[nodiscard]] bool is_watched(PageRun run);
@@ -69,14 +83,14 @@ class KernelView final : public View {
   void take_out_by_copy(PageRun run, std::span<Taken> answers);
   [[nodiscard]] std::size_t drop_many(std::span<const PageRun> runs);
   void copy_out(PageRun run, std::span<Taken> answers);
-  void put(std::byte* to, const std::byte* from, std::size_t bytes, Guard guard = Guard::kOff);
+  void put(os::Userfault& queue, std::byte* to, const std::byte* from, std::size_t bytes, Guard guard = Guard::kOff);
   // What was guarded for a moment only, to be taken out: it stays so where writes are watched.
-  void let_write(std::byte* at, std::size_t bytes);
+  void let_write(PageRun run);
 
   std::byte* base_;
   std::size_t bytes_;
   os::Mapping staging_;
-  os::Userfault userfault_;
+  Queues queues_;
   os::UserfaultFeatures wanted_;
   std::atomic<bool> strangers_{false};  // a part of the range was found to be mapped to something else
   std::atomic<bool> drops_at_once_;     // many runs by one call

@@ -25,6 +25,8 @@ struct PageRun {
 // The program's view of its pages. Every page has one staging place of its own, where its bytes are while it is
 // out of view but still in memory.
 //
+// A run that a call is about lies in one extent (512 pages, from a multiple of 512 on).
+//
 // Thread-safety: calls for different pages may be made at the same time; calls for one page are serialised by
 // the pager (a page is in exactly one state).
 class View {

@@ -46,7 +46,8 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
   constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
   return os::keep_threads_waiting(
       kOfTheStore +
-      pager::FaultLoop::threads({.most_handlers = runtime.options.handlers,
+      pager::FaultLoop::threads({.most_handlers = segment::handlers_for(
+                                     runtime.options.handlers, segment::fault_queues_for(runtime.options.fault_queues)),
                                  .readers = segment::PagedSegment::kReaders,
                                  .evictors = segment::evictors_for(runtime.options.evictors, runtime.options.store)}));
 }

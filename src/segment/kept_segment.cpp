@@ -227,7 +227,7 @@ Status KeptSegment::start_paging() {
   run_page_memory_ = std::move(*memory);
   run_page_ = ::new (run_page_memory_.data()) base::RunPage;
   backing_ = std::make_unique<KeptBacking>(*versions_, snapshot_ ? &*snapshot_ : nullptr);
-  auto made = Paging::make(range_, {}, *run_page_);
+  auto made = Paging::make(range_, {}, 1, *run_page_);
   if (!made) return fail(std::move(made.error()));
   paging_ = std::move(*made);
   PagingSettings wanted;

@@ -237,7 +237,8 @@ Status PagedSegment::start_paging(bool tells_writes) {
   auto map = BlockMap::make(*store_, range_.size() / kPageBytes);
   if (!map) return fail(std::move(map.error()));
   map_ = std::move(*map);
-  auto made = Paging::make(range_, wanted_features(options_, tells_writes), run_page_);
+  auto made =
+      Paging::make(range_, wanted_features(options_, tells_writes), fault_queues_for(options_.fault_queues), run_page_);
   if (!made) return fail(std::move(made.error()));
   paging_ = std::move(*made);
   drop_what_nobody_has();

@@ -88,7 +88,7 @@ class PagedSegment final : public PageSpace {
   }
   [[nodiscard]] bool is_paging() const { return is_paging_.load(std::memory_order_acquire); }
   // Pages leave by being copied: the kernel has no UFFDIO_MOVE, or it is masked.
-  [[nodiscard]] bool copies_pages() const { return is_paging() && !paging_->view().userfault().features().move; }
+  [[nodiscard]] bool copies_pages() const { return is_paging() && !paging_->view().features().move; }
   // Takes what the run holds now into its peak (TreeBudget::note_use).
   void note_use() { budget_.note_use(); }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/processors.hpp"
 #include "os/page_map.hpp"
@@ -22,10 +23,18 @@ unsigned evictors_for(unsigned said, std::string_view store) {
   return said != 0 ? said : std::clamp(base::usable_processors() / kProcessorsForOne, least, kMost);
 }
 
+// On two processors one queue is better: whoever serves it finds the next fault before he has to sleep.
+unsigned fault_queues_for(unsigned said) {
+  constexpr unsigned kProcessorsForOne = 4, kMost = 4;
+  return std::bit_floor(said != 0 ? said : std::clamp(base::usable_processors() / kProcessorsForOne, 1u, kMost));
+}
+
+unsigned handlers_for(unsigned said, unsigned queues) { return queues == 1 ? said : std::max(said, 2 * queues); }
+
 Result<std::unique_ptr<Paging>> Paging::make(const os::Mapping& range, os::UserfaultFeatures wanted,
-                                             base::RunPage& run_page) {
+                                             unsigned fault_queues, base::RunPage& run_page) {
   syscall(SYS_madvise, range.data(), range.size(), MADV_NOHUGEPAGE);
-  auto view = pager::KernelView::make(range.data(), range.size(), wanted);
+  auto view = pager::KernelView::make(range.data(), range.size(), wanted, fault_queues);
   if (!view) return fail(std::move(view.error()));
   return std::unique_ptr<Paging>(new Paging(range, std::move(*view), run_page));
 }
@@ -47,7 +56,8 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   pager::Budget& room = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget;
   if (settings.pager.track_changes) view_->keep_guards();
   settings.pager.capacity_pages = range_.size() / kPageBytes;
-  const pager::FaultLoopOptions threads{.most_handlers = settings.handlers,
+  const pager::FaultLoopOptions threads{.most_handlers = handlers_for(settings.handlers, view_->queues()),
+                                        .queues = view_->queues(),
                                         .buffer_pages = settings.pager.block_max_pages,
                                         .readers = settings.pager.readers,
                                         .evictors = settings.pager.evictors,
@@ -97,7 +107,7 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
 // What a neighbour's fault filled in while nobody watched is not there.
 Status Paging::watch_again(std::byte* at, std::size_t bytes) {
   syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range
-  if (Status watched = view_->userfault().register_range(at, bytes); !watched) return watched;
+  if (Status watched = view_->watch(at, bytes); !watched) return watched;
   pager_->discard(page_at(at), bytes / kPageBytes);
   return {};
 }

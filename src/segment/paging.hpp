@@ -25,10 +25,14 @@ namespace farheap::segment {
 // Threads that evict: as many as the user says; 0: what suits the processors, and the store, which at a server is
 // waited for.
 [[nodiscard]] unsigned evictors_for(unsigned said, std::string_view store);
+// Queues of faults (KernelView): as many as the user says; 0: what suits the processors. A power of two.
+[[nodiscard]] unsigned fault_queues_for(unsigned said);
+// Threads that serve faults from so many queues, at the most.
+[[nodiscard]] unsigned handlers_for(unsigned said, unsigned queues);
 
 struct PagingSettings {
   pager::PagerOptions pager;  // its capacity is the range's; `lost` ends the process
-  unsigned handlers = 2;      // evictors and readers: the pager's
+  unsigned handlers = 2;      // at the most; two for each queue of faults at least. Evictors and readers: the pager's
   bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
@@ -40,7 +44,7 @@ class Paging {
  public:
   // The range has no huge pages from here on; nothing else changes. `range` and `run_page` outlive it.
   [[nodiscard]] static Result<std::unique_ptr<Paging>> make(const os::Mapping& range, os::UserfaultFeatures wanted,
-                                                            base::RunPage& run_page);
+                                                            unsigned fault_queues, base::RunPage& run_page);
   ~Paging();
   Paging(const Paging&) = delete;
   Paging& operator=(const Paging&) = delete;

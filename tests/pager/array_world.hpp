@@ -67,6 +67,7 @@ class ArrayView : public View {
   }
 
   void take_out(PageRun run, std::span<Taken> answers) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       Page& page = pages_[run.first + i];
       std::lock_guard lock(page.mutex);
@@ -83,11 +84,18 @@ class ArrayView : public View {
     }
   }
   void put_back(PageRun run) override {
+    check(run);
     copy_back(run, Guard::kOff);
     drop_staging({&run, 1});
   }
-  void copy_back(PageRun run, Guard guard) override { put(run, staging_[run.first].data(), guard); }
-  void put_in(PageRun run, const std::byte* bytes, Guard guard) override { put(run, bytes, guard); }
+  void copy_back(PageRun run, Guard guard) override {
+    check(run);
+    put(run, staging_[run.first].data(), guard);
+  }
+  void put_in(PageRun run, const std::byte* bytes, Guard guard) override {
+    check(run);
+    put(run, bytes, guard);
+  }
   // Now and then not all of it, as where the kernel has no huge page left.
   std::uint32_t put_in_huge(PageNumber first) override {
     static const std::vector<PageBytes> zeros(kExtentPages);
@@ -96,12 +104,14 @@ class ArrayView : public View {
     return count;
   }
   void guard(PageRun run) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
       if (pages_[run.first + i].in_view) pages_[run.first + i].guarded = true;
     }
   }
   void release(PageRun run) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
       pages_[run.first + i].guarded = false;
@@ -130,6 +140,7 @@ class ArrayView : public View {
     return says_what_is_written;
   }
   void stage(PageRun run, const std::byte* bytes) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       claim(pages_[run.first + i].staged, false, true);
       std::memcpy(staging_[run.first + i].data(), bytes + i * kPageBytes, kPageBytes);
@@ -145,6 +156,7 @@ class ArrayView : public View {
     }
   }
   void drop_view(PageRun run) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
       pages_[run.first + i].in_view = false;
@@ -160,6 +172,7 @@ class ArrayView : public View {
     wake(pages_[page]);
   }
   void wake(PageRun run) override {
+    check(run);
     for (std::uint32_t i = 0; i < run.count; ++i) {
       std::lock_guard lock(pages_[run.first + i].mutex);
       wake(pages_[run.first + i]);
@@ -174,6 +187,9 @@ class ArrayView : public View {
   mutable std::atomic<std::uint64_t> pages_read{0};  // by read_shown()
 
  private:
+  void check(PageRun run) {
+    if (run.first / kExtentPages != (run.first + run.count - 1) / kExtentPages) ++broken_rules;
+  }
   struct Page {
     mutable std::mutex mutex;
     std::condition_variable woken;

@@ -43,11 +43,11 @@ class KernelViewTest : public testing::TestWithParam<os::UserfaultFeatures> {
       GTEST_SKIP() << view.error().message();
     }
     view_ = std::move(*view);
-    if (GetParam().notes_writes && !view_->userfault().features().notes_writes) {
+    if (GetParam().notes_writes && !view_->features().notes_writes) {
       std::fputs("kernel_view_test: NOT TESTED: this kernel does not note writes\n", stderr);
       GTEST_SKIP() << "no asynchronous write protection";
     }
-    if (GetParam().move && !view_->userfault().features().move) {
+    if (GetParam().move && !view_->features().move) {
       std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
       GTEST_SKIP() << "no UFFDIO_MOVE";
     }
@@ -61,10 +61,10 @@ class KernelViewTest : public testing::TestWithParam<os::UserfaultFeatures> {
 
   void serve() {
     while (!stop_) {
-      pollfd waiting{view_->userfault().descriptor(), POLLIN, 0};
+      pollfd waiting{view_->queue(0).descriptor(), POLLIN, 0};
       if (poll(&waiting, 1, 20) <= 0) continue;
       os::FaultEvent event;
-      while (view_->userfault().read_event(event)) {
+      while (view_->queue(0).read_event(event)) {
         const PageNumber page = view_->page_of(event.address);
         std::lock_guard lock(mutex_);
         ++faults_;
@@ -179,7 +179,7 @@ TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
   std::memset(range_.data(), 0x5a, 3 * kPageBytes);
   auto* const staged = const_cast<std::byte*>(view_->staging(1));
   std::size_t done = 0;
-  ASSERT_EQ(view_->userfault().move(staged, range_.data() + kPageBytes, kPageBytes, done), 0);
+  ASSERT_EQ(view_->queue(0).move(staged, range_.data() + kPageBytes, kPageBytes, done), 0);
   std::array<View::Taken, 3> answers{};
   view_->take_out({0, 3}, answers);
   EXPECT_EQ(answers[0], View::Taken::kTaken);
@@ -188,7 +188,7 @@ TEST_P(KernelViewTest, APageThatWasMovedThoughTheKernelSaidNoIsNotLost) {
   EXPECT_EQ(range_.data()[kPageBytes], std::byte{0x5a}) << "what was refused is in view";
   EXPECT_EQ(view_->staging(0)[0], std::byte{0x5a});
   // The way back: nothing is where it would be copied from, and nobody may wait for that.
-  ASSERT_EQ(view_->userfault().move(range_.data(), const_cast<std::byte*>(view_->staging(0)), kPageBytes, done), 0);
+  ASSERT_EQ(view_->queue(0).move(range_.data(), const_cast<std::byte*>(view_->staging(0)), kPageBytes, done), 0);
   const auto put_back = [this](PageNumber page) {
     std::lock_guard lock(mutex_);
     in_view_[page] = true;
@@ -445,6 +445,58 @@ TEST_P(KernelViewTest, ALockedPageThatIsGuardedIsDropped) {
   ASSERT_EQ(syscall(SYS_munlock, at, kPageBytes), 0);
 }
 
+// Stripes of 64 MiB in turn: a page's fault comes to the queue of its stripe, which serves it in all ways; also in a
+// child.
+class QueuesTest : public testing::TestWithParam<bool> {};
+
+TEST_P(QueuesTest, APageHasTheQueueOfItsStripe) {
+  constexpr std::size_t kStripe = 64 * base::kMiB;
+  constexpr unsigned kQueues = 4;
+  auto range = os::Mapping::reserve(9 * kStripe, os::Access::kReadWrite);
+  ASSERT_TRUE(range.has_value());
+  madvise(range->data(), range->size(), MADV_NOHUGEPAGE);
+  auto made = KernelView::make(range->data(), range->size(), {.move = GetParam()}, kQueues);
+  if (!made || (*made)->features().move != GetParam()) {
+    std::fputs("kernel_view_test: NOT TESTED: this kernel has no userfaultfd, or no UFFDIO_MOVE\n", stderr);
+    GTEST_SKIP();
+  }
+  KernelView& view = **made;
+  const KernelView::Runs own = {{range->data(), 3 * kStripe + kPageBytes},
+                                {range->data() + 4 * kStripe - kPageBytes, 5 * kStripe + kPageBytes}};
+  const auto all_work = [&] {
+    for (std::size_t stripe = 0; stripe < 9; ++stripe) {
+      auto* const at = reinterpret_cast<volatile std::uint64_t*>(range->data() + stripe * kStripe);
+      const PageNumber page = stripe * kStripe / kPageBytes;
+      std::thread program([&] { *at = stripe + 1; });
+      pollfd waiting{view.queue(stripe % kQueues).descriptor(), POLLIN, 0};
+      os::FaultEvent event;
+      if (poll(&waiting, 1, -1) != 1 || !view.queue(stripe % kQueues).read_event(event)) return false;
+      if (view.page_of(event.address) != page) return false;
+      view.put_in({page, 1}, g_zeros, View::Guard::kOff);
+      program.join();
+      View::Taken answer;
+      view.take_out({page, 1}, {&answer, 1});
+      if (answer != View::Taken::kTaken) return false;
+      if (*reinterpret_cast<const std::uint64_t*>(view.staging(page)) != stripe + 1) return false;
+      view.put_back({page, 1});
+      if (*at != stripe + 1) return false;
+      view.drop_view({page, 1});
+    }
+    return true;
+  };
+  ASSERT_TRUE(view.watch(own).has_value());
+  EXPECT_TRUE(all_work());
+  const pid_t child = fork();
+  if (child == 0) _exit(view.renew_in_child(own).has_value() && all_work() ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(all_work());
+}
+
+INSTANTIATE_TEST_SUITE_P(Features, QueuesTest, testing::Bool(),
+                         [](const auto& one) { return one.param ? "Move" : "NoMove"; });
+
 // All of a huge page, in a range that is watched: parts of it leave, come back and are guarded as small pages do.
 TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
   auto range = os::Mapping::reserve(2 * base::kHugePageBytes, os::Access::kReadWrite);
@@ -459,7 +511,7 @@ TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
   KernelView& view = **made;
   ASSERT_TRUE(view.watch({{at, base::kHugePageBytes}}).has_value());
   const std::uint32_t there = view.put_in_huge(0);
-  if (!view.userfault().features().move) {
+  if (!view.features().move) {
     EXPECT_EQ(there, 0u);
     std::fputs("kernel_view_test: NOT TESTED: this kernel has no UFFDIO_MOVE\n", stderr);
     GTEST_SKIP() << "no UFFDIO_MOVE";

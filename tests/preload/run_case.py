@@ -23,6 +23,8 @@ MODES = {
     "encrypted": ("encrypt+file:{folder}", []),
     "checked": ("checksum+compress+file:{folder}", []),
     "one_handler": ("file:{folder}", ["handlers=1", "read_ahead=0", "block_max=64K"]),
+    # As with sixteen processors.
+    "many_processors": ("file:{folder}", ["fault_queues=4", "evictors=4"]),
     # As with large budgets, where plain memory has huge pages.
     "huge": ("file:{folder}", ["huge_pages_from=0"]),
     # What leaves stays in the process and counts: over the budget, and every process has its own copy.
