@@ -46,13 +46,9 @@ FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::Run
   assert(options_.queues == view_.queues() && options_.queues <= kMostQueues && std::has_single_bit(options_.queues));
 }
 
-std::unique_ptr<FaultLoop::Desk> FaultLoop::make_desk(unsigned number) {
-  auto desk = std::make_unique<Desk>();
-  desk->number = number;
-  desk->reads = backing_.reads_in_flight(kMostInFlight);
-  desk->flights.resize(desk->reads ? kMostInFlight : 0);
-  for (unsigned flight = 0; flight < desk->flights.size(); ++flight) desk->free_numbers.push_back(flight);
-  return desk;
+FaultLoop::Desk::Desk(unsigned its_number, Backing& backing)
+    : number(its_number), reads(backing.reads_in_flight(kMostInFlight)), flights(reads ? kMostInFlight : 0) {
+  for (unsigned flight = 0; flight < flights.size(); ++flight) free_numbers.push_back(flight);
 }
 
 // Two handlers each: one leads while the other serves what takes long.
@@ -71,7 +67,8 @@ Status FaultLoop::start() {
   handlers_ = 1;
   handlers_made_ = 0;
   desks_.clear();
-  for (unsigned number = 0; number < options_.queues; ++number) desks_.push_back(make_desk(number));
+  for (unsigned number = 0; number < options_.queues; ++number)
+    desks_.push_back(std::make_unique<Desk>(number, backing_));
   for (unsigned i = 0; i < options_.most_handlers; ++i) {
     if (Status started = start_thread(&FaultLoop::handler); !started) return started;
   }
@@ -146,15 +143,7 @@ void* FaultLoop::reader(void* loop) {
 bool FaultLoop::read_event(Desk& desk, os::FaultEvent& event) {
   const unsigned step = open_desks();
   const unsigned queues = view_.queues() / step;
-  if (queues == 1) return view_.queue(desk.number).read_event(event);
-  pollfd ready[kMostQueues];
   for (unsigned i = 0; i < queues; ++i) {
-    const unsigned queue = desk.number + (desk.next_queue + i) % queues * step;
-    ready[i] = {view_.queue(queue).descriptor(), POLLIN, 0};
-  }
-  sleep_for_any(ready, queues, 0);
-  for (unsigned i = 0; i < queues; ++i) {
-    if ((ready[i].revents & POLLIN) == 0) continue;
     const unsigned place = (desk.next_queue + i) % queues;
     if (!view_.queue(desk.number + place * step).read_event(event)) continue;
     desk.next_queue = place + 1;

@@ -83,7 +83,8 @@ class FaultLoop {
   };
   // Held by who leads here, sleeping included: the lead.
   struct Desk {
-    unsigned number = 0;
+    Desk(unsigned its_number, Backing& backing);
+    const unsigned number;
     Lead lead;
     Polling polling;                                          // pays() is for all
     std::uint32_t first_thread FARHEAP_GUARDED_BY(lead) = 0;  // the first that faulted
@@ -94,7 +95,6 @@ class FaultLoop {
     std::vector<unsigned> free_numbers FARHEAP_GUARDED_BY(lead);
     [[nodiscard]] bool in_flight() const FARHEAP_REQUIRES(lead) { return free_numbers.size() < flights.size(); }
   };
-  [[nodiscard]] std::unique_ptr<Desk> make_desk(unsigned number);
   [[nodiscard]] unsigned open_desks() const { return desks_for(handlers_.load()); }
   [[nodiscard]] unsigned desks_for(unsigned handlers) const;
   [[nodiscard]] Desk& desk_of(unsigned handler) { return *desks_[handler % open_desks()]; }
