@@ -12,8 +12,16 @@ namespace farheap::pager {
 
 namespace {
 
-constexpr int kLooks = 400;        // some tens of microseconds: as long as one block's way out takes
+constexpr int kLooks = 400;  // some tens of microseconds: as long as one block's way out takes
+// Longer than one block's way out takes. Not for ever: the thread may wait for a page of its own stack, for which
+// somebody has to make room.
+constexpr std::chrono::milliseconds kMostPatience{20};
 constexpr int kMostYields = 1000;  // a fault's thread that does not come for so long was put aside
+
+// Not always awake either: a thread of a real-time priority would keep those from the processor who have it.
+void wait_a_little(int looks) {
+  looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
+}
 
 }  // namespace
 
@@ -25,12 +33,20 @@ void lock_awake(base::Mutex& mutex) {
   mutex.lock();
 }
 
-void share_awake(base::SharedMutex& mutex) {
+bool FaultDoor::try_share(base::SharedMutex& mutex) { return want_alone_.load() == 0 && mutex.try_lock_shared(); }
+
+void FaultDoor::share(base::SharedMutex& mutex) {
   for (int i = 0; i < kLooks; ++i) {
-    if (mutex.try_lock_shared()) return;
+    if (try_share(mutex)) return;
     __builtin_ia32_pause();
   }
-  mutex.lock_shared();
+  const auto until = base::Clock::now() + kMostPatience;
+  for (int looks = 0;; ++looks) {
+    mutex.lock_shared();
+    if (want_alone_.load() == 0 || base::Clock::now() >= until) return;
+    mutex.unlock_shared();
+    wait_a_little(looks);
+  }
 }
 
 void FaultDoor::lock(base::Mutex& mutex) {
@@ -39,13 +55,12 @@ void FaultDoor::lock(base::Mutex& mutex) {
   waiting_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Not always awake either: a thread of a real-time priority would keep those from the processor who have it.
 void FaultDoor::lock_unwoken(base::SharedMutex& mutex) {
   if (mutex.try_lock()) return;
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  for (int looks = 0; !mutex.try_lock(); ++looks) {
-    looks < kMostYields ? (void)sched_yield() : base::sleep_for(std::chrono::microseconds(50));
-  }
+  want_alone_.fetch_add(1);
+  for (int looks = 0; !mutex.try_lock(); ++looks) wait_a_little(looks);
+  want_alone_.fetch_sub(1);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
 }
 

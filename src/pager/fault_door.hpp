@@ -21,8 +21,12 @@ class FaultDoor {
   // For a fault. Not asleep as long as one block's way out takes.
   void lock(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
   // For a thread of the program, never asleep on the lock: whoever is woken with it may find his stack gone. Who shares
-  // it lets go of it when somebody is at the door.
+  // the lock lets go of it when somebody is at the door, and does not share it anew for a while if somebody wants it
+  // alone.
   void lock_unwoken(base::SharedMutex& mutex) FARHEAP_ACQUIRE(mutex);
+  // An evictor's.
+  void share(base::SharedMutex& mutex) FARHEAP_ACQUIRE_SHARED(mutex);
+  [[nodiscard]] bool try_share(base::SharedMutex& mutex) FARHEAP_TRY_ACQUIRE_SHARED(true);
 
   [[nodiscard]] unsigned waiting() const { return waiting_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_wanted() const { return waiting() != 0; }
@@ -34,12 +38,12 @@ class FaultDoor {
 
  private:
   std::atomic<unsigned> waiting_ = 0;
+  std::atomic<unsigned> want_alone_ = 0;  // of those
 };
 
 // An evictor's: with the lock it is gone for a moment only, and where it slept on the mutex, whoever lets go of that
 // would have to wake it, a system call and an interrupt to another processor.
 void lock_awake(base::Mutex& mutex) FARHEAP_ACQUIRE(mutex);
-void share_awake(base::SharedMutex& mutex) FARHEAP_ACQUIRE_SHARED(mutex);
 
 // A thread of the program holds this while it is in the pager, beside the mutex: nothing leaves the view meanwhile. Its
 // stack may lie in the pages. It touches that before it has the mutex, because with the mutex nobody could bring it.

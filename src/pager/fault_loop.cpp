@@ -140,12 +140,11 @@ void* FaultLoop::reader(void* loop) {
   return nullptr;
 }
 
-bool FaultLoop::read_event(Desk& desk, os::FaultEvent& event) {
-  const unsigned step = open_desks();
-  const unsigned queues = view_.queues() / step;
+bool FaultLoop::read_event(Desk& desk, unsigned desks, os::FaultEvent& event) {
+  const unsigned queues = view_.queues() / desks;
   for (unsigned i = 0; i < queues; ++i) {
     const unsigned place = (desk.next_queue + i) % queues;
-    if (!view_.queue(desk.number + place * step).read_event(event)) continue;
+    if (!view_.queue(desk.number + place * desks).read_event(event)) continue;
     desk.next_queue = place + 1;
     return true;
   }
@@ -153,25 +152,24 @@ bool FaultLoop::read_event(Desk& desk, os::FaultEvent& event) {
 }
 
 // False: nothing has come, but an answer may have.
-bool FaultLoop::next_event(Desk& desk, os::FaultEvent& event) {
+bool FaultLoop::next_event(Desk& desk, unsigned desks, os::FaultEvent& event) {
   const bool in_flight = desk.in_flight();
   auto look_out = in_flight ? kLookOut : std::chrono::microseconds(serving_.load() == 0 ? options_.spin_us : 0);
   if (!desk.polling.pays()) look_out = {};
   const auto until = Clock::now() + look_out;
   do {
-    if (read_event(desk, event)) return true;
+    if (read_event(desk, desks, event)) return true;
     if (in_flight && land_one(desk)) return false;
   } while (Clock::now() < until);
   pollfd waiting[kMostQueues + 2];
   unsigned count = 0;
-  const unsigned step = open_desks();
-  for (unsigned queue = desk.number; queue < view_.queues(); queue += step) {
+  for (unsigned queue = desk.number; queue < view_.queues(); queue += desks) {
     waiting[count++] = {view_.queue(queue).descriptor(), POLLIN, 0};
   }
   waiting[count++] = {wake_up_, POLLIN, 0};
   if (in_flight) waiting[count++] = {desk.reads->descriptor(), POLLIN, 0};
   sleep_for_any(waiting, count, in_flight ? kLookAgainMs : -1);
-  return read_event(desk, event);
+  return read_event(desk, desks, event);
 }
 
 void FaultLoop::note_thread(Desk& desk, std::uint32_t thread) {
@@ -231,12 +229,14 @@ FaultLoop::Long FaultLoop::lead(Desk& desk, unsigned handler, std::byte* buffer)
   Long found;
   for (;;) {
     os::FaultEvent event;
-    if (&desk_of(handler) != &desk) {
+    // Asked once: whoever sleeps with less than what he is for would leave that to one who may be busy.
+    const unsigned desks = open_desks();
+    if (handler % desks != desk.number) {
       land_all(desk);
       found.elsewhere = true;
       return found;
     }
-    if (!next_event(desk, event)) {
+    if (!next_event(desk, desks, event)) {
       if (stopping_.load(std::memory_order_relaxed)) {
         land_all(desk);
         found.stop = true;

@@ -99,8 +99,8 @@ class FaultLoop {
   [[nodiscard]] unsigned desks_for(unsigned handlers) const;
   [[nodiscard]] Desk& desk_of(unsigned handler) { return *desks_[handler % open_desks()]; }
   [[nodiscard]] Long lead(Desk& desk, unsigned handler, std::byte* buffer) FARHEAP_REQUIRES(desk.lead);
-  [[nodiscard]] bool next_event(Desk& desk, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
-  [[nodiscard]] bool read_event(Desk& desk, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
+  [[nodiscard]] bool next_event(Desk& desk, unsigned desks, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
+  [[nodiscard]] bool read_event(Desk& desk, unsigned desks, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
   void note_thread(Desk& desk, std::uint32_t thread) FARHEAP_REQUIRES(desk.lead);
   void wake_handler();
   [[nodiscard]] std::byte* flight_buffer(const Desk& desk, unsigned number) const;

@@ -52,14 +52,14 @@ void Pager::wait_for_eviction_work(int at_most_ms, unsigned evictor) {
     base::sleep_for(std::chrono::milliseconds(std::min(at_most_ms, kStuckWaitMs)));
     return;
   }
-  if (room_.lacks_announced()) return;
+  if (room_.excess() != 0) return;
   if (!flush_list_.quiet().empty() && moving_.may_evict()) return;
   evictors_.sleep(evictor, mutex_, std::chrono::milliseconds(at_most_ms));
 }
 
 Pager::Evicted Pager::evict_once(unsigned evictor) {
   const bool is_first = evictor == 0;
-  share_awake(leaving_view_);
+  door_.share(leaving_view_);
   base::SharedLock leaving_view(leaving_view_, std::adopt_lock);
   lock_awake(mutex_);
   Lock lock(mutex_, std::adopt_lock);
@@ -74,7 +74,7 @@ Pager::Evicted Pager::evict_once(unsigned evictor) {
   const std::uint64_t excess = std::min(evictors_.share_of(room_.excess()), kBatchPages);
   if (excess == 0) {
     if (!is_first) return Evicted::kIdle;
-    room_.note_round(true);
+    if (room_.sought() == 0) room_.note_round(true);
     if (room_.free() != 0) moving_.tell(), freed_.notify_all();
     leaving_view.unlock();
     if (options_.says_soon) offer_nothing();
@@ -126,9 +126,12 @@ Pager::Evicted Pager::evict_once(unsigned evictor) {
   return Evicted::kStoreFull;
 }
 
-// What others bring out will be free in a moment.
+// What others bring out will be free in a moment. Whether all is stuck the first says.
 Pager::Evicted Pager::note_vain_round(bool is_first) {
-  if (!is_first) return Evicted::kIdle;
+  if (!is_first) {
+    evictors_.wake();
+    return Evicted::kIdle;
+  }
   if (room_.leaving() != 0) {
     moving_.wait_for(mutex_, std::chrono::milliseconds(1));
     return Evicted::kWorked;
@@ -215,7 +218,7 @@ void Pager::fill_probation(std::uint64_t wanted_pages) {
       mutex_.unlock();
       leaving_view_.unlock_shared();
       door_.wait();
-      share_awake(leaving_view_);
+      door_.share(leaving_view_);
       lock_awake(mutex_);
       if (!moving_.may_evict()) break;
     }
@@ -257,7 +260,7 @@ void Pager::take_out(BlockId id) {
 // 20 us that a page's way out took the evictor, under random look-ups).
 void Pager::take_out_in_passing() {
   if (!evictors_.sleeps()) return;
-  if (!leaving_view_.try_lock_shared()) return;
+  if (!door_.try_share(leaving_view_)) return;
   const base::SharedLock turn(leaving_view_, std::adopt_lock);
   door_.lock(mutex_);
   Lock lock(mutex_, std::adopt_lock);

@@ -92,11 +92,11 @@ class Room {
   // All is pinned or locked by the program: to wait longer is in vain. (What is pinned for a read ends: some rounds.)
   [[nodiscard]] bool is_hopeless() const { return stuck_rounds_ >= kStuckRounds && leaving_ == 0; }
 
-  // In a forked child: the threads that waited, and those that read ahead, are not there. (Those that evict were at
-  // rest.)
+  // In a forked child: the threads that waited, those that read ahead, and those that looked for pages to bring out,
+  // are not there. (Nothing was being written.)
   void forget_threads() {
     waiting_ = 0;
-    announced_ = 0;
+    announced_ = sought_ = 0;
   }
 
  private:

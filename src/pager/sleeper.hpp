@@ -20,9 +20,9 @@ class Sleeper {
     work_.wait_for(mutex, at_most);
     sleeps_ = false;
   }
-  // Requires: the mutex.
+  // From now on it counts as awake. Requires: the mutex.
   void wake() {
-    if (sleeps_) work_.notify_one();
+    if (sleeps_.exchange(false)) work_.notify_one();
   }
   [[nodiscard]] bool sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
 

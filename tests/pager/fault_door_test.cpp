@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace farheap::pager {
 namespace {
@@ -62,13 +63,13 @@ TEST_F(FaultDoorTest, AThreadOfTheProgramIsLetThroughBetweenThoseThatShare) {
   bool was_there = false;
   std::atomic<bool> second_has_it = false, second_may_go = false;
   std::thread second([&] {
-    share_awake(leaving_view_);
+    door_.share(leaving_view_);
     second_has_it = true;
     while (!second_may_go) std::this_thread::yield();
     leaving_view_.unlock_shared();
   });
   while (!second_has_it) std::this_thread::yield();
-  share_awake(leaving_view_);
+  door_.share(leaving_view_);
   std::thread program([&] {
     const Still still(door_, leaving_view_);
     was_there = true;
@@ -79,11 +80,36 @@ TEST_F(FaultDoorTest, AThreadOfTheProgramIsLetThroughBetweenThoseThatShare) {
   EXPECT_EQ(door_.waiting(), 1u);  // the second has it still
   second_may_go = true;
   while (door_.is_wanted()) door_.wait();
-  share_awake(leaving_view_);
+  door_.share(leaving_view_);
   EXPECT_TRUE(was_there);
   leaving_view_.unlock_shared();
   second.join();
   program.join();
+}
+
+// Two that take turns at sharing never left the lock free, and who wanted it alone starved.
+TEST_F(FaultDoorTest, WhoWantsItAloneComesBetweenTwoWhoseSharesOverlap) {
+  std::atomic<bool> over{false};
+  std::atomic<int> inside{0};
+  std::vector<std::thread> evictors;
+  for (int i = 0; i < 2; ++i) {
+    evictors.emplace_back([&] {
+      while (!over) {
+        door_.share(leaving_view_);
+        ++inside;
+        // Until the other one is here, too; but one that waits for somebody at the door does not come.
+        while (inside < 2 && !over && !door_.is_wanted()) std::this_thread::yield();
+        --inside;
+        leaving_view_.unlock_shared();
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    const Still still(door_, leaving_view_);
+    EXPECT_EQ(inside, 0);
+  }
+  over = true;
+  for (std::thread& one : evictors) one.join();
 }
 
 TEST_F(FaultDoorTest, AllWhoWaitAreCounted) {
