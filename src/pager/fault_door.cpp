@@ -33,7 +33,10 @@ void lock_awake(base::Mutex& mutex) {
   mutex.lock();
 }
 
-bool FaultDoor::try_share(base::SharedMutex& mutex) { return want_alone_.load() == 0 && mutex.try_lock_shared(); }
+bool FaultDoor::try_share(base::SharedMutex& mutex) {
+  if (want_alone_.load() != 0) return false;
+  return mutex.try_lock_shared();
+}
 
 void FaultDoor::share(base::SharedMutex& mutex) {
   for (int i = 0; i < kLooks; ++i) {

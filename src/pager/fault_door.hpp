@@ -26,7 +26,7 @@ class FaultDoor {
   void lock_unwoken(base::SharedMutex& mutex) FARHEAP_ACQUIRE(mutex);
   // An evictor's.
   void share(base::SharedMutex& mutex) FARHEAP_ACQUIRE_SHARED(mutex);
-  [[nodiscard]] bool try_share(base::SharedMutex& mutex) FARHEAP_TRY_ACQUIRE_SHARED(true);
+  [[nodiscard]] bool try_share(base::SharedMutex& mutex) FARHEAP_TRY_ACQUIRE_SHARED(true, mutex);
 
   [[nodiscard]] unsigned waiting() const { return waiting_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_wanted() const { return waiting() != 0; }
