@@ -467,7 +467,8 @@ void Tier::forget(PageRun run) {
   forget_below(end);
 }
 
-// Not while an entry is being written below: it would arrive there afterwards. (What goes past is the pager's business.)
+// Not while an entry is being written below: it would arrive there afterwards. (What goes past is the pager's
+// business.)
 void Tier::invalidate(PageRun run) {
   {
     base::LockGuard one(writing_);
