@@ -23,7 +23,7 @@ class Evictors {
   // The room outlives it.
   Evictors(unsigned count, const Room& room) : room_(room), all_(count) {}
 
-  // Of so many pages, as many as one takes: where somebody waits for room, it leaves some to the others.
+  // One evictor takes so many of the pages that are to go. It leaves some to the others where somebody waits for room.
   [[nodiscard]] std::uint64_t share_of(std::uint64_t pages) const {
     return room_.waiting() == 0 ? pages : std::min(pages, std::max(pages / all_.size(), kWorthHelp));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime's threads do (os/runtime_threads.hpp): handlers that take faults from the kernel, evictors, readers.
+// The runtime's threads (os/runtime_threads.hpp) at work: handlers take faults from the kernel, evictors make room,
+// readers read ahead.
 //
 // Handlers take turns. The one whose turn it is leads: it waits for faults and serves those that are quick, and keeps
 // several small reads in flight where the store can answer later. A fault that may take long it serves itself, after it

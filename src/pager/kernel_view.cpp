@@ -75,7 +75,7 @@ KernelView::KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, 
 
 namespace {
 
-// Of the stripe that the offset is in, as a power of two.
+// The stripe that the offset lies in is 2^answer bytes wide.
 int width_of_stripe(std::size_t offset) {
   constexpr std::size_t kGiB = std::size_t{1} << 30;
   return offset < 4 * kGiB ? 26 : offset < 64 * kGiB ? 30 : 34;

@@ -73,7 +73,7 @@ class KernelView final : public View {
   using Queues = std::vector<os::Userfault>;
   KernelView(std::byte* base, std::size_t bytes, os::Mapping staging, Queues queues, os::UserfaultFeatures wanted);
   [[nodiscard]] static Result<Queues> open(unsigned queues, os::UserfaultFeatures wanted);
-  // Of the range: pages of one extent have one queue.
+  // The queue that the page faults to. All pages of an extent have the same.
   [[nodiscard]] os::Userfault& queue_of(PageNumber page);
   [[nodiscard]] Status watch_stripes(std::byte* range, std::size_t first, std::size_t end);
   [[nodiscard]] std::byte* view_at(PageNumber page) const;

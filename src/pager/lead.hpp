@@ -28,7 +28,7 @@ class FARHEAP_CAPABILITY("lead") Lead {
     taken_ = false;
     free_.notify_one();
   }
-  // What waiting threads want may have changed.
+  // Waiting threads ask again whether they want it.
   void tell() {
     base::LockGuard lock(mutex_);
     free_.notify_all();

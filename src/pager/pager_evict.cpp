@@ -126,7 +126,7 @@ Pager::Evicted Pager::evict_once(unsigned evictor) {
   return Evicted::kStoreFull;
 }
 
-// What others bring out will be free in a moment. Whether all is stuck the first says.
+// The others may have pages under way, which will be free in a moment. Only the first evictor says that all is stuck.
 Pager::Evicted Pager::note_vain_round(bool is_first) {
   if (!is_first) {
     evictors_.wake();

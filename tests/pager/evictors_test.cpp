@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <set>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <vector>
 

@@ -458,7 +458,7 @@ TEST_P(QueuesTest, APageHasTheQueueOfItsStripe) {
   auto made = KernelView::make(range->data(), range->size(), {.move = GetParam()}, kQueues);
   if (!made || (*made)->features().move != GetParam()) {
     std::fputs("kernel_view_test: NOT TESTED: this kernel has no userfaultfd, or no UFFDIO_MOVE\n", stderr);
-    GTEST_SKIP();
+    GTEST_SKIP() << "no userfaultfd, or no UFFDIO_MOVE";
   }
   KernelView& view = **made;
   const KernelView::Runs own = {{range->data(), 3 * kStripe + kPageBytes},
