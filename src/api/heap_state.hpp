@@ -111,7 +111,7 @@ struct Heap::State final : api::ForkWatcher {
   api::DirectoryWatch watch FARHEAP_GUARDED_BY(directory);
   bool attached = false;
   pid_t owner = getpid();
-  int binding = -1;  // of the allocator's threads
+  int number = -1;  // of the allocator, for its threads
   HeapOptions options;
 
   enum class How { kCreate, kOpen, kRead, kCheck };  // kCheck: as kRead, with the allocator's books

@@ -140,7 +140,7 @@ Result<Heap> Heap::State::start(std::unique_ptr<State> state, std::unique_ptr<St
   }
   if (how == How::kRead) state->root().books.attach_to_read();
   if (reads) segment.seal();
-  if (state->attached) state->binding = state->root().books.binding();
+  if (state->attached) state->number = state->root().books.number();
   state->options = options;
   state->watch_forks(options.in_children);
   api::OpenHeaps::all().add(segment);
@@ -178,7 +178,7 @@ Status Heap::State::read_in_child() {
   if (!opened) return fail(std::move(opened.error()));
   (void)segment.release();
   segment = std::move(*opened);
-  heap::Heap::forget_in_child(std::exchange(binding, -1));
+  if (number >= 0) heap::forget_heap_in_child(std::exchange(number, -1));
   attached = false;
   owner = getpid();
   if (Status ready = ready_to_read(); !ready) return ready;

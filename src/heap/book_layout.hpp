@@ -4,9 +4,9 @@
 // written by the same layout. If an assertion here fails, the change is one of the format: either keep the layout, or
 // write the new numbers down and raise kBooksFormat, so that older segments are refused (see docs/formats.md).
 //
-// Locks, pointers into the process (spaces, sources, the gate), the heap's id, binding and key, and what the chunk pool
-// has learnt are stored but mean nothing to the next process. The size classes are a part of the format too: slabs are
-// cut by them.
+// Locks, pointers into the process (spaces, sources, the gate), the heap's id, place and number, and what the chunk
+// pool has learnt are stored but mean nothing to the next process. The size classes are a part of the format too: slabs
+// are cut by them.
 //
 // Thread-safety: constants.
 #pragma once
@@ -175,15 +175,16 @@ struct BookLayout {
   static_assert(sizeof(Heap) == 1344);
   static_assert(offsetof(Heap, map_) == 0);
   static_assert(offsetof(Heap, id_) == 112);
-  static_assert(offsetof(Heap, binding_) == 120);
+  static_assert(offsetof(Heap, place_) == 120);
   static_assert(offsetof(Heap, has_thread_caches_) == 124);
   static_assert(offsetof(Heap, usable_) == 125);
+  static_assert(offsetof(Heap, number_) == 126);
   static_assert(offsetof(Heap, arenas_) == 128);
   static_assert(offsetof(Heap, bins_) == 136);
   static_assert(offsetof(Heap, pool_) == 144);
   static_assert(offsetof(Heap, large_) == 504);
   static_assert(offsetof(Heap, gate_) == 1112);
-  static_assert(offsetof(Heap, key_) == 1120);
+  static_assert(offsetof(Heap, unused_) == 1120);
   static_assert(offsetof(Heap, threads_mutex_) == 1128);
   static_assert(offsetof(Heap, metadata_) == 1168);
   static_assert(offsetof(Heap, living_) == 1200);

@@ -18,10 +18,9 @@
 // of them passes it, but for those of the thread caches' fast paths, which are in order at any instant (see
 // thread_cache.hpp). book_layout.hpp says what is stored where.
 //
-// Thread-safety: any thread. Several heaps may live in one process; the first four have thread caches.
+// Thread-safety: any thread. Several heaps may live in one process; the first 1,024 have thread caches
+// (thread_bindings.hpp).
 #pragma once
-
-#include <pthread.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +38,7 @@
 #include "heap/metadata.hpp"
 #include "heap/size_classes.hpp"
 #include "heap/statistics.hpp"
+#include "heap/thread_bindings.hpp"
 #include "heap/thread_cache.hpp"
 #include "segment/page_space.hpp"
 
@@ -73,9 +73,8 @@ class Heap {
   // Instead of attach(), for bytes that are only read: every allocation returns nullptr. Requires: as for attach(), and
   // what this changes is this process's own.
   void attach_to_read() noexcept;
-  // In a forked child that has no such heap any more: its thread has none either. `binding` is what the parent's was.
-  [[nodiscard]] int binding() const noexcept { return has_thread_caches_ ? binding_ : -1; }
-  static void forget_in_child(int binding) noexcept;
+  // For forget_heap_in_child(), in a forked child that has no such heap any more. -1: it has no thread caches.
+  [[nodiscard]] int number() const noexcept { return has_thread_caches_ ? number_ : -1; }
 
   // Whether the books agree with each other; if not, why says where. May be called before attach(), and of a kept heap
   // that may be damaged: nothing outside of `kept` is read. Calls malloc().
@@ -163,14 +162,13 @@ class Heap {
   void bind_threads() noexcept;
   void unbind_threads() noexcept;
   [[nodiscard]] ThreadCache* this_thread() noexcept;
+  [[nodiscard]] ThreadCache* find_cache() const noexcept;
   [[nodiscard]] ThreadCache* make_cache() noexcept;
   [[nodiscard]] std::size_t threads() const noexcept FARHEAP_REQUIRES(threads_mutex_);
   [[nodiscard]] bool prepare(ThreadCache& cache) noexcept FARHEAP_REQUIRES(threads_mutex_);
   void look_for_idle(ThreadCache& cache) noexcept;
   void flush(ThreadCache& cache) noexcept;
   void retire(ThreadCache& cache) noexcept;
-  template <int kBinding>
-  static void on_thread_end(void* cache) noexcept;
 
   void walk_slabs(Visit visit, void* context) const noexcept;
   void walk_large(Visit visit, void* context) const noexcept;
@@ -178,9 +176,10 @@ class Heap {
   // Read by every call.
   HeapMap map_;
   std::uint64_t id_;
-  int binding_ = 0;  // which of the thread's bindings is this heap's
+  int place_ = 0;  // where in t_bindings a thread's binding is at hand
   bool has_thread_caches_ = false;
   bool usable_ = false;
+  std::uint16_t number_ = 0;  // of this heap in this process
 
   unsigned arenas_ = 0;
   Bin* bins_ = nullptr;
@@ -188,7 +187,7 @@ class Heap {
   LargeRuns large_;
 
   base::Gate* gate_ = nullptr;
-  pthread_key_t key_ = 0;
+  [[maybe_unused]] std::byte unused_[8] = {};  // of the books' layout
   base::Mutex threads_mutex_;
   MetadataArena metadata_ FARHEAP_GUARDED_BY(threads_mutex_);
   ThreadCache* living_ FARHEAP_GUARDED_BY(threads_mutex_) = nullptr;
@@ -197,7 +196,7 @@ class Heap {
 };
 
 inline void* Heap::allocate(std::size_t bytes) noexcept {
-  const ThreadBinding& mine = t_bindings[binding_];
+  const ThreadBinding& mine = t_bindings[place_];
   if (bytes <= kLargestSmall && mine.heap_id == id_) [[likely]] {
     if (void* slot = mine.cache->bins[class_of(bytes)].pop()) [[likely]]
       return slot;
@@ -207,7 +206,7 @@ inline void* Heap::allocate(std::size_t bytes) noexcept {
 
 inline void Heap::free(void* pointer) noexcept {
   std::size_t offset = map_.offset_of(pointer);
-  const ThreadBinding& mine = t_bindings[binding_];
+  const ThreadBinding& mine = t_bindings[place_];
   if (offset < map_.capacity_bytes() && mine.heap_id == id_) [[likely]] {
     unsigned size_class = map_.class_at(offset);
     // Class 0 (no slab here) has no room in any cache.

@@ -3,7 +3,6 @@
 // A heap's beginning and end, and the caches of its threads.
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 #include <new>
 #include <numeric>
 
@@ -11,30 +10,16 @@
 #include "base/processors.hpp"
 #include "heap/book_layout.hpp"  // for its assertions
 #include "heap/heap.hpp"
-#include "os/robust_list.hpp"
+#include "heap/thread_bindings.hpp"
 
 namespace farheap::heap {
 
-thread_local constinit ThreadBinding t_bindings[kThreadBindings] __attribute__((tls_model("initial-exec"))) = {};
-
 namespace {
 
-// Which heap has which binding; 0: free. The heap at hand uses what it finds here, so ids are never used twice.
-constinit std::atomic<std::uint64_t> g_binding_owner[kThreadBindings] = {};
 constinit std::atomic<std::uint64_t> g_last_heap_id{0};
-// How many threads are about to end for the heap of a binding. A kept heap's memory goes when it is detached.
-constinit std::atomic<std::uint32_t> g_ending[kThreadBindings] = {};
 
 constexpr std::uint32_t kFirstCapacity = 4;
 constexpr unsigned kSlowCallsPerLook = 16;
-
-[[nodiscard]] int claim_binding(std::uint64_t heap_id) {
-  for (int i = 0; i < kThreadBindings; ++i) {
-    std::uint64_t none = 0;
-    if (g_binding_owner[i].compare_exchange_strong(none, heap_id)) return i;
-  }
-  return -1;
-}
 
 // More arenas than processors, so that two threads seldom want the same lock; few, because each has half-full slabs.
 [[nodiscard]] unsigned arena_count(unsigned most) { return std::clamp(2 * base::usable_processors(), 2u, most); }
@@ -61,29 +46,24 @@ Heap::Heap(segment::PageSpace& space, std::size_t most_waiting, base::MetadataSo
 Heap::~Heap() { unbind_threads(); }
 
 void Heap::bind_threads() noexcept {
-  static constexpr void (*kOnThreadEnd[])(void*) = {&Heap::on_thread_end<0>, &Heap::on_thread_end<1>,
-                                                    &Heap::on_thread_end<2>, &Heap::on_thread_end<3>};
-  static_assert(std::size(kOnThreadEnd) == kThreadBindings);
-  int binding = claim_binding(id_);
-  if (binding < 0) return;
-  binding_ = binding;
-  has_thread_caches_ = pthread_key_create(&key_, kOnThreadEnd[binding]) == 0;
-  if (!has_thread_caches_) g_binding_owner[binding].store(0);
+  const int number = claim_number(id_);
+  has_thread_caches_ = number >= 0;
+  if (!has_thread_caches_) return;
+  number_ = static_cast<std::uint16_t>(number);
+  place_ = place_of(number);
 }
 
 // Afterwards no thread that ends looks at this heap.
 void Heap::unbind_threads() noexcept {
   if (!has_thread_caches_) return;
-  g_binding_owner[binding_].store(0);
-  pthread_key_delete(key_);
-  while (g_ending[binding_].load() != 0) sched_yield();
+  release_number(number_);
   has_thread_caches_ = false;
 }
 
 // Everything that meant something to that process only is made anew, without a look at what it was.
 void Heap::attach(segment::PageSpace& space, base::MetadataSource& source, base::Gate* gate) noexcept {
   id_ = g_last_heap_id.fetch_add(1) + 1;
-  binding_ = 0;
+  place_ = 0;
   has_thread_caches_ = false;
   gate_ = gate;
   ::new (&threads_mutex_) base::Mutex;
@@ -146,26 +126,31 @@ void Heap::attach_to_read() noexcept {
   usable_ = false;
 }
 
-void Heap::forget_in_child(int binding) noexcept {
-  if (binding < 0) return;
-  t_bindings[binding] = {};
-  g_binding_owner[binding].store(0);
-  g_ending[binding].store(0);
-}
-
 // nullptr: this thread works without a cache.
 ThreadCache* Heap::this_thread() noexcept {
   if (!has_thread_caches_) return nullptr;
-  ThreadBinding& mine = t_bindings[binding_];
-  if (mine.heap_id == id_) return mine.cache;
-  if (mine.ended_heap_id == id_) return nullptr;
-  ThreadCache* cache = make_cache();
+  if (ThreadCache* const cache = find_cache()) return cache;
+  ThreadBinding* const mine = make_binding(number_);
+  if (mine == nullptr || mine->ended_heap_id == id_) return nullptr;
+  ThreadCache* const cache = make_cache();
   if (cache == nullptr) return nullptr;
-  // Bound before the key is set, because pthread_setspecific may call malloc.
-  mine.cache = cache;
-  mine.heap_id = id_;
-  pthread_setspecific(key_, cache);
+  // Bound before anything is told, because that may call malloc.
+  mine->cache = cache;
+  mine->heap_id = id_;
+  t_bindings[place_] = *mine;
+  note_thread_has_caches();
   return cache;
+}
+
+// That this thread has already; nullptr if it has none.
+ThreadCache* Heap::find_cache() const noexcept {
+  if (!has_thread_caches_) return nullptr;
+  ThreadBinding& at_hand = t_bindings[place_];
+  if (at_hand.heap_id == id_) return at_hand.cache;
+  const ThreadBinding* const mine = find_binding(number_);
+  if (mine == nullptr || mine->heap_id != id_) return nullptr;
+  at_hand = *mine;
+  return mine->cache;
 }
 
 ThreadCache* Heap::make_cache() noexcept {
@@ -231,9 +216,10 @@ void Heap::flush(ThreadCache& cache) noexcept {
 }
 
 void Heap::flush_thread_cache() noexcept {
-  if (t_bindings[binding_].heap_id != id_) return;
+  ThreadCache* const cache = find_cache();
+  if (cache == nullptr) return;
   base::GatePass pass(gate_);
-  flush(*t_bindings[binding_].cache);
+  flush(*cache);
 }
 
 void Heap::retire(ThreadCache& cache) noexcept {
@@ -253,12 +239,11 @@ void Heap::retire(ThreadCache& cache) noexcept {
 }
 
 void Heap::thread_exit() noexcept {
-  ThreadBinding& mine = t_bindings[binding_];
-  if (!has_thread_caches_ || mine.heap_id != id_) return;
-  ThreadCache* cache = mine.cache;
-  // From here on this thread works without a cache: other destructors may still allocate, after this one.
-  mine = {0, nullptr, id_};
-  pthread_setspecific(key_, nullptr);
+  ThreadCache* const cache = find_cache();
+  if (cache == nullptr) return;
+  // From here on this thread works without a cache: destructors of its own may still allocate.
+  t_bindings[place_] = {};
+  *find_binding(number_) = {0, nullptr, id_};
   retire(*cache);
 }
 
@@ -266,19 +251,8 @@ void Heap::thread_exit() noexcept {
 // others is about to end here. Pages that another thread was just dropping stay unused in the child, as do the slots in
 // the caches of the other threads; a kept heap loses no pages, because nobody is inside its gate.
 void Heap::unlock_after_fork_child() noexcept {
-  if (has_thread_caches_) g_ending[binding_].store(0);
+  if (has_thread_caches_) forget_ending_threads(number_);
   unlock_after_fork_parent();
-}
-
-// The heap may be gone, and the cache with it, unless it is still the one of this thread's binding: then who detaches
-// it waits.
-template <int kBinding>
-void Heap::on_thread_end(void* cache) noexcept {
-  g_ending[kBinding].fetch_add(1);
-  const std::uint64_t id = t_bindings[kBinding].heap_id;
-  if (id != 0 && g_binding_owner[kBinding].load() == id) static_cast<ThreadCache*>(cache)->heap->thread_exit();
-  g_ending[kBinding].fetch_sub(1);
-  os::touch_robust_list();
 }
 
 }  // namespace farheap::heap

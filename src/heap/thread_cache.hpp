@@ -54,15 +54,4 @@ struct ThreadCache {
   CacheBin bins[kClassCount];
 };
 
-// The few heaps of a process that have thread caches each own one of these in every thread.
-struct ThreadBinding {
-  std::uint64_t heap_id = 0;  // no heap, a heap that is gone, or the heap whose cache this is
-  ThreadCache* cache = nullptr;
-  std::uint64_t ended_heap_id = 0;  // this thread ended for that heap: no new cache
-};
-inline constexpr int kThreadBindings = 4;
-
-// initial-exec and without a constructor: reading it never calls the loader, which might call malloc.
-extern thread_local constinit ThreadBinding t_bindings[kThreadBindings] __attribute__((tls_model("initial-exec")));
-
 }  // namespace farheap::heap

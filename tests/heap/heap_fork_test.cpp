@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <latch>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -140,6 +141,39 @@ TEST(HeapFork, TheChildDoesWithoutWhatAnotherThreadHasFreedButNotGivenBack) {
   for (void* object : kept) heap.free(object);
   EXPECT_EQ(heap.statistics().live_bytes, 0u);
   EXPECT_EQ(heap.statistics().cached_bytes, heap.statistics().classes[class_of(1000)].cached * 1024);
+}
+
+// Its binding does not lie where those of the first heaps do.
+TEST(HeapFork, TheChildGoesOnWithTheCacheOfTheTwentiethHeap) {
+  std::vector<std::unique_ptr<segment::PlainSpace>> spaces;
+  std::vector<std::unique_ptr<Heap>> heaps;
+  for (int i = 0; i < 20; ++i) {
+    spaces.push_back(std::make_unique<segment::PlainSpace>(64 * base::kMiB));
+    heaps.push_back(std::make_unique<Heap>(*spaces.back()));
+  }
+  Heap& heap = *heaps.back();
+  ASSERT_GE(heap.number(), kOwnPlaces);
+  void* const object = heap.allocate(100);
+  heap.lock_for_fork();
+  spaces.back()->lock_for_fork();
+  const pid_t child = fork();
+  spaces.back()->unlock_after_fork();
+  if (child == 0) {
+    heap.unlock_after_fork_child();
+    alarm(60);
+    heap.free(object);
+    if (heap.statistics().thread_caches != 1 || heap.statistics().cached_bytes == 0) _exit(1);
+    if (heap.allocate(100) != object) _exit(2);  // the newest in the cache
+    forget_heap_in_child(heap.number());
+    _exit(heap.allocate(100) == nullptr ? 3 : 0);
+  }
+  heap.unlock_after_fork_parent();
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  heap.free(object);
 }
 
 }  // namespace

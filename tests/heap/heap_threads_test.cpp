@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -270,6 +271,104 @@ TEST_F(HeapThreads, AfterThreadExitTheThreadWorksOn) {
   EXPECT_EQ(heap_.statistics().live_bytes, 64u);
   EXPECT_EQ(heap_.statistics().thread_caches, 0u);
   heap_.free(object);
+}
+
+// More heaps than a thread has places for them at hand.
+class ManyHeaps : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kCount = 3 * (kOwnPlaces + kSharedPlaces);
+  struct Member {
+    SpySpace space{64 * base::kMiB};
+    Heap heap{space};
+  };
+  ManyHeaps() {
+    for (std::size_t i = 0; i < kCount; ++i) members_.push_back(std::make_unique<Member>());
+  }
+  Heap& heap(std::size_t i) { return members_[i % kCount]->heap; }
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+TEST_F(ManyHeaps, AThreadHasACacheOfEach) {
+  std::thread([&] {
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < kCount; ++i) {
+        void* const object = heap(i).allocate(100);
+        ASSERT_TRUE(heap(i).owns(object));
+        heap(i).free(object);
+        ASSERT_EQ(heap(i).statistics().thread_caches, 1u) << i;
+        ASSERT_GT(heap(i).statistics().cached_bytes, 0u) << i;
+      }
+    }
+    heap(kCount - 1).flush_thread_cache();
+    heap(kCount - 2).thread_exit();
+    EXPECT_EQ(heap(kCount - 1).statistics().cached_bytes, 0u);
+    EXPECT_EQ(heap(kCount - 1).statistics().thread_caches, 1u);
+    heap(kCount - 2).free(heap(kCount - 2).allocate(100));
+    EXPECT_EQ(heap(kCount - 2).statistics().thread_caches, 0u);
+  }).join();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(heap(i).statistics().thread_caches, 0u) << i;
+    EXPECT_EQ(heap(i).statistics().cached_bytes, 0u) << i;
+  }
+}
+
+// Each object is freed by whoever comes by it, while threads and heaps come and go.
+TEST_F(ManyHeaps, ThreadsPassObjectsAndHeapsComeAndGo) {
+  struct Owned {
+    Heap* heap;
+    void* object;
+  };
+  std::mutex mutex;
+  std::vector<Owned> passed;
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      for (int generation = 0; generation < 5; ++generation) {
+        std::thread([&] {
+          Member own;
+          std::vector<void*> mine;
+          for (int i = 0; i < 4000; ++i) {
+            Heap& one = heap(random());
+            const Owned made{&one, Sealed::make(one, 1 + random() % 2000, static_cast<std::uint32_t>(i))};
+            mine.push_back(Sealed::make(own.heap, 64, static_cast<std::uint32_t>(i)));
+            Owned taken{nullptr, nullptr};
+            {
+              std::lock_guard lock(mutex);
+              passed.push_back(made);
+              if (passed.size() > 200) {
+                std::swap(passed[random() % passed.size()], passed.back());
+                taken = passed.back();
+                passed.pop_back();
+              }
+            }
+            if (taken.heap != nullptr) Sealed::check_and_free(*taken.heap, taken.object);
+          }
+          for (void* object : mine) Sealed::check_and_free(own.heap, object);
+          EXPECT_EQ(own.heap.statistics().live_bytes, 0u);
+        }).join();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Owned& one : passed) Sealed::check_and_free(*one.heap, one.object);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(heap(i).statistics().live_bytes, 0u) << i;
+    std::string why;
+    EXPECT_TRUE(heap(i).check(why)) << i << ": " << why;
+  }
+}
+
+// Numbers are given again, and a thread that lives on has bindings of heaps that are gone.
+TEST_F(ManyHeaps, ANumberIsUsedAgain) {
+  for (int round = 0; round < 200; ++round) {
+    Member one;
+    void* const object = one.heap.allocate(100);
+    ASSERT_TRUE(one.heap.owns(object));
+    one.heap.free(object);
+    ASSERT_EQ(one.heap.statistics().thread_caches, 1u);
+    ASSERT_EQ(one.heap.number(), static_cast<int>(kCount));
+  }
 }
 
 TEST_F(HeapThreads, TheWalkAndTheStatisticsRunBesideTheProgram) {
