@@ -242,3 +242,70 @@ CASE(families_at_random) {
   stop = true;
   beside.join();
 }
+
+namespace {
+
+// Of a process that says it of itself; -1 if it is not there.
+long anonymous_kibibytes(int process) {
+  char path[64], line[256];
+  std::snprintf(path, sizeof path, "/proc/%d/status", process);
+  FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return -1;
+  long found = -1;
+  while (found < 0 && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "RssAnon: %ld kB", &found) != 1) found = -1;
+  }
+  (void)std::fclose(file);
+  return found;
+}
+
+constexpr std::size_t kHeld = 14 * kMebibyte;
+
+// Has its memory before anybody is short of it, and asks for nothing any more.
+void hold(int told, int asked) {
+  void* at = malloc(kHeld);
+  fill(at, kHeld, 7);
+  CHECK(write(told, "+", 1) == 1);
+  char over;
+  CHECK(read(asked, &over, 1) == 1);
+  CHECK_FILLED(at, kHeld, 7);
+}
+
+}  // namespace
+
+// It kept all that it had, and the other one had the rest.
+CASE(who_holds_memory_gives_it_to_who_thrashes) {
+  if (g_count == 2) return hold(std::atoi(g_arguments[0]), std::atoi(g_arguments[1]));
+  int told[2], asked[2];
+  CHECK(pipe(told) == 0 && pipe(asked) == 0);
+  void* own = malloc(kMebibyte);  // this process counts, so that the other one has company
+  fill(own, kMebibyte, 1);
+  char write_end[16], read_end[16];
+  std::snprintf(write_end, sizeof write_end, "%d", told[1]);
+  std::snprintf(read_end, sizeof read_end, "%d", asked[0]);
+  const int holder = fork();
+  CHECK(holder >= 0);
+  if (holder == 0) {
+    execl("/proc/self/exe", "preload_cases", "who_holds_memory_gives_it_to_who_thrashes", write_end, read_end, nullptr);
+    _exit(9);
+  }
+  char ready;
+  CHECK(read(told[0], &ready, 1) == 1);
+
+  auto* const large = static_cast<std::uint64_t*>(malloc(kLarge));
+  fill(large, kLarge, 2);
+  const bool is_paged = std::getenv("FARHEAP_RUN_PAGE") != nullptr;
+  std::mt19937_64 random(1);
+  std::size_t rounds = 0;
+  while (is_paged && anonymous_kibibytes(holder) > 9 * 1024) {
+    CHECK(++rounds < 3000);
+    for (int i = 0; i < 300; ++i) {
+      const std::size_t at = random() % (kLarge / 8);
+      CHECK(large[at] == word(2, at));
+    }
+  }
+  CHECK(write(asked[1], "-", 1) == 1);
+  CHECK(status_of(holder) == 0);
+  CHECK_FILLED(large, kLarge, 2);
+  CHECK_FILLED(own, kMebibyte, 1);
+}
