@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/futex.hpp"
-
 namespace farheap::base {
 
 namespace {
@@ -59,7 +57,6 @@ void clear(RunSlot& slot) {
   slot.need.store(RoomNeed::kNone);
   slot.unrest.store(Unrest::kWorks);
   slot.unused_bytes.store(0);
-  slot.calls.store(0);
   slot.born_by_ns.store(0);
 }
 
@@ -243,24 +240,6 @@ RunPage::Others RunPage::others(const RunSlot& own) {
   }
   sum.lent_bytes -= largest;
   return sum;
-}
-
-bool RunPage::call_for_room(const RunSlot& own, std::uint64_t least_bytes) {
-  RunSlot* largest = nullptr;
-  std::uint64_t most = least_bytes;
-  for (auto& slot : slots) {
-    if (slot.calls.load(std::memory_order_relaxed) == 0 || slot.watched.load() != 0 || &slot == &own) continue;
-    const std::uint64_t promised = std::max(slot.bytes.load(), slot.promised_bytes.load());
-    if (promised < most || slot.pid() <= 0 || is_gone(slot)) continue;
-    largest = &slot;
-    most = promised;
-  }
-  if (largest == nullptr) return false;
-  std::uint32_t waits = largest->calls.load();
-  while (waits != 0 && !largest->calls.compare_exchange_weak(waits, std::max(waits + 1, 1u))) {
-  }
-  futex_wake(largest->calls, 1, Reach::kShared);
-  return true;
 }
 
 void RunPage::raise_peak(std::uint64_t total) {

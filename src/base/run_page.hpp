@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 14;
+inline constexpr std::uint32_t kRunPageFormat = 13;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -94,8 +94,6 @@ struct RunSlot {
   std::atomic<std::uint8_t> watched{0};           // 1: its evictor keeps `bytes` fresh
   std::atomic<RoomNeed> need{RoomNeed::kNone};
   std::atomic<Unrest> unrest{Unrest::kWorks};
-  // A futex. Not 0: the process does not page, and a thread of it waits to be called to begin (TreeBudget).
-  std::atomic<std::uint32_t> calls{0};
   // A child that has not come by then (monotonic clock) never will. 0: its parent has not returned from fork() yet.
   std::atomic<std::int64_t> born_by_ns{0};
   // It is idle, and does not use this much of what is promised to it. The tool writes it (tool/idle_watch.hpp).
@@ -173,9 +171,6 @@ struct RunPage : RunOwn, RunConfiguration, RunShared {
     RoomNeed need = RoomNeed::kNone;  // the most of any
   };
   [[nodiscard]] Others others(const RunSlot& own);
-  // Calls the one that may have the most of those that do not page and wait for it; of others with less than
-  // `least_bytes` there is nothing to gain. False: there is none.
-  bool call_for_room(const RunSlot& own, std::uint64_t least_bytes);
   void raise_peak(std::uint64_t total);
 
   // The process in this slot begins to count.

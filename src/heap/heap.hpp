@@ -18,7 +18,7 @@
 // of them passes it, but for those of the thread caches' fast paths, which are in order at any instant (see
 // thread_cache.hpp). book_layout.hpp says what is stored where.
 //
-// Thread-safety: any thread. Several heaps may live in one process; the first 1,024 have thread caches
+// Thread-safety: any thread. Several heaps may live in one process; 1,024 at a time have thread caches
 // (thread_bindings.hpp).
 #pragma once
 

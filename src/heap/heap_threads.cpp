@@ -121,6 +121,7 @@ void Heap::detach() noexcept {
 
 void Heap::attach_to_read() noexcept {
   id_ = g_last_heap_id.fetch_add(1) + 1;
+  place_ = 0;
   has_thread_caches_ = false;
   gate_ = nullptr;
   usable_ = false;

@@ -36,17 +36,18 @@ pthread_key_t g_key;
 constinit std::atomic<bool> g_has_key{false};
 
 // A heap may be gone, and its cache with it, unless its id is still the one of its number: then who detaches it waits.
-// Destructors that run later may still allocate: without a cache.
+// What is given back may make another heap allocate (the runtime's own), and destructors that run later may: without a
+// cache, for nobody would give that back.
 void on_thread_end(void*) {
+  t_is_ending = true;
   for (int number = 0, end = g_numbers_end.load(); number < end; ++number) {
     ThreadBinding* const binding = find_binding(number);
     if (binding == nullptr) break;
-    if (binding->heap_id == 0) continue;
+    if (binding->heap_id == 0 || g_heap_ids[number].load() != binding->heap_id) continue;
     g_ending[number].fetch_add(1);
     if (g_heap_ids[number].load() == binding->heap_id) binding->cache->heap->thread_exit();
     g_ending[number].fetch_sub(1);
   }
-  t_is_ending = true;
   for (ThreadBinding& place : t_bindings) place = {};
   if (t_others != nullptr) munmap(t_others, kOthersBytes);
   t_others = nullptr;
@@ -104,6 +105,7 @@ ThreadBinding* make_binding(int number) noexcept {
 }
 
 void note_thread_has_caches() noexcept {
+  if (!g_has_key.load()) return;  // this library is being unloaded
   if (pthread_getspecific(g_key) == nullptr) pthread_setspecific(g_key, &t_bindings);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/futex.hpp"
 #include "base/units.hpp"
 #include "os/run_memory.hpp"
 
@@ -23,8 +22,6 @@ std::uint64_t step_bytes(std::uint64_t budget) { return std::clamp(budget / 128,
 constexpr std::chrono::milliseconds kYieldEvery{5};
 // A calm process gives more slowly: a few steps in a window of Pressure, so that it sees what it lacks in time.
 constexpr std::chrono::milliseconds kCalmYieldEvery{50};
-// By then the one that was called has begun and gives, if that is of use.
-constexpr std::chrono::milliseconds kCallEvery{500};
 // A child that has gone, or become another program, in less time than this shared its parent's memory in passing.
 constexpr std::chrono::milliseconds kYouth{20};
 
@@ -49,26 +46,6 @@ bool TreeBudget::next_child_may_stay() const {
   if (pid < 0) return true;
   if (is_program || run_page_.is_gone(*last_child_)) return false;
   return !run_page_.is_in_own_namespace(*last_child_) || os::ProcessMemory::use_of(pid).anonymous_bytes != 0;
-}
-
-bool TreeBudget::shares_nothing() const {
-  if (slot_->inherited_bytes.load(std::memory_order_relaxed) != 0) return false;
-  if (last_child_ == nullptr) return true;
-  return last_child_->inherited_bytes.load() == 0 || run_page_.is_gone(*last_child_);
-}
-
-// The slot counts up from 1 while the thread waits; who calls adds to it.
-void TreeBudget::wait_for_call() {
-  slot_->calls.store(1);
-  while (slot_->calls.load() == 1) base::futex_wait(slot_->calls, 1, base::Reach::kShared);
-  slot_->calls.store(0);
-}
-
-void TreeBudget::call_others(Clock::time_point now) {
-  const bool thrashes = slot_->unrest.load(std::memory_order_relaxed) == base::Unrest::kThrashes;
-  if (!thrashes || slot_->need.load(std::memory_order_relaxed) == base::RoomNeed::kNone || now < next_call_) return;
-  next_call_ = now + kCallEvery;
-  (void)run_page_.call_for_room(*slot_, kLeastToCall);
 }
 
 void TreeBudget::expect_child() {
@@ -197,7 +174,6 @@ std::uint64_t TreeBudget::page_limit(std::uint64_t resident_pages, std::uint64_t
                     : left < own_share             ? base::RoomNeed::kShare
                                                    : base::RoomNeed::kMore,
                     std::memory_order_relaxed);
-  call_others(now);
   const std::uint64_t limit = std::min({wanted, left, share_limit(others, budget, held, own_share, now)});
   const std::uint64_t least = hardly_waits ? kLeastContentPages : kLeastPages;
   const std::uint64_t pages = std::max(less(limit, beside) / base::kPageBytes, least);
@@ -214,9 +190,7 @@ bool TreeBudget::promise(std::uint64_t handed_out_bytes) {
   slot_->bytes.store(held != 0 ? held : own, std::memory_order_relaxed);
   slot_->promised_bytes.store(wanted);  // before the look at the others: of two at once, one sees the other
   const std::uint64_t budget = run_page_.budget_bytes.load(std::memory_order_relaxed);
-  const std::uint64_t promised_to_others = run_page_.others(*slot_).promised_bytes;
-  has_others_ = promised_to_others != 0;
-  return promised_to_others + wanted + slack_bytes(budget) <= budget;
+  return run_page_.others(*slot_).promised_bytes + wanted + slack_bytes(budget) <= budget;
 }
 
 }  // namespace farheap::pager

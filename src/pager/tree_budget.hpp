@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "base/run_page.hpp"
-#include "base/units.hpp"
 #include "os/process_memory.hpp"
 #include "pager/budget.hpp"
 #include "pager/pressure.hpp"
@@ -35,16 +34,6 @@ class TreeBudget final : public Budget {
   // if this one has `handed_out_bytes` of addresses. They count as promised from now on: two processes that only looked
   // at what each other uses could both be given the same room.
   [[nodiscard]] bool promise(std::uint64_t handed_out_bytes);
-
-  // ---- call. While others thrash for want of room, one that does not page and has much is asked to begin.
-  // For processes with less it does not pay: the tables and threads of paging take a part of it.
-  static constexpr std::uint64_t kLeastToCall = 8 * base::kMiB;
-  // Whether others are in the run, or may be.
-  [[nodiscard]] bool has_others() const { return has_others_ || last_child_ != nullptr; }
-  // Returns when this process, which does not page, is called. In a thread of its own.
-  void wait_for_call();
-  // Whether what it lets go is free then: none of it is a relative's, too.
-  [[nodiscard]] bool shares_nothing() const;
 
   // ---- fork. What parent and child share counts in both, because either may write to all of it without asking.
   // Whether it still fits when this process, that does not page yet, has forked.
@@ -72,7 +61,6 @@ class TreeBudget final : public Budget {
   using Clock = base::Clock;
   void note_own_use(std::uint64_t own_bytes);
   void look_at_faults(Clock::time_point now);
-  void call_others(Clock::time_point now);
   // What this process may claim from others that want room, too, and leaves to none.
   [[nodiscard]] std::uint64_t share(const base::RunPage::Others& others, std::uint64_t budget, Clock::time_point now);
   // Whether this process rests, or is calm while others thrash: then it asks for no room, and gives of what it has.
@@ -93,8 +81,6 @@ class TreeBudget final : public Budget {
   std::atomic<bool> room_for_child_{false};
   Clock::time_point born_;
   Clock::time_point next_yield_{};
-  Clock::time_point next_call_{};
-  bool has_others_ = false;  // when this one last promised
 };
 
 }  // namespace farheap::pager

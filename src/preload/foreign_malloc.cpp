@@ -43,10 +43,9 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
                 "use the store file:DIR");
   }
   touch_name_databases();
-  constexpr unsigned kOfTheStore = 2;    // store/redis/heart.hpp, names_of_hosts.hpp
-  constexpr unsigned kOfTheSegment = 1;  // that waits for calls
+  constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
   return os::keep_threads_waiting(
-      kOfTheStore + kOfTheSegment +
+      kOfTheStore +
       pager::FaultLoop::threads({.most_handlers = segment::handlers_for(
                                      runtime.options.handlers, segment::fault_queues_for(runtime.options.fault_queues)),
                                  .readers = segment::PagedSegment::kReaders,

@@ -17,7 +17,6 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "os/drop_memory.hpp"
-#include "os/runtime_threads.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
 #include "store/uri.hpp"
@@ -39,7 +38,6 @@ constexpr std::size_t kStackPagesInUseByForks = 16;
 constexpr std::chrono::microseconds kLookForRoom(200);
 constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
-constexpr std::chrono::seconds kCalledInVain(1);    // until it may be called again
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
 std::uint64_t recorded_window_pages(const base::Options& options) {
@@ -176,38 +174,8 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (is_paging()) return;
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
   const bool seen = records_pages() && handed_out > options_.record_window;
-  if (!seen && budget_.promise(handed_out)) return wait_for_calls(handed_out);
+  if (!seen && budget_.promise(handed_out)) return;
   if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
-}
-
-// Without such a thread it pages when it comes near the budget by itself.
-void PagedSegment::wait_for_calls(std::size_t handed_out) {
-  if (waits_for_calls_ || handed_out < pager::TreeBudget::kLeastToCall || !budget_.has_others()) return;
-  waits_for_calls_ = true;
-  const auto body = [](void* segment) -> void* { static_cast<PagedSegment*>(segment)->answer_calls(); };
-  if (Status started = os::start_runtime_thread(body, this); !started) {
-    base::log(base::LogLevel::kInfo, "{}; others cannot ask for this process's room", started.error().message());
-  }
-}
-
-void PagedSegment::answer_calls() {
-  for (;;) {
-    budget_.wait_for_call();
-    if (begin_as_called()) break;
-    base::sleep_for(kCalledInVain);
-  }
-  for (;;) base::sleep_for(std::chrono::hours(24));  // runtime threads live as long as the process
-}
-
-// Not while a thread of the program forks.
-bool PagedSegment::begin_as_called() {
-  AtTheTables working;
-  base::LockGuard forks(fork_);
-  base::LockGuard life(life_);
-  if (is_paging()) return true;
-  if (!budget_.shares_nothing()) return false;
-  if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
-  return true;
 }
 
 Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const {
@@ -446,7 +414,6 @@ void PagedSegment::unlock_in_child() {
   guards_.unlock_in_child();
   runs_mutex_.unlock();
   new (&life_) base::SharedMutex;
-  waits_for_calls_ = false;
   new (&flush_) base::Mutex;  // another thread of the parent may have had it
   fork_.unlock();
   pthread_sigmask(SIG_SETMASK, &before_fork_, nullptr);

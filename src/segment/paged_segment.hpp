@@ -136,10 +136,6 @@ class PagedSegment final : public PageSpace {
   void forget_files(std::byte* at, std::size_t bytes);
   // Starts paging if `more` bytes could go over the budget.
   void make_sure_of_budget(std::size_t more);
-  // Where the budget is shared, this process begins to page when others that thrash call it, if it has much by then.
-  void wait_for_calls(std::size_t handed_out) FARHEAP_REQUIRES(life_);
-  [[noreturn]] void answer_calls();
-  [[nodiscard]] bool begin_as_called();
   // The same for a fork after which both write to all that they share.
   void make_sure_of_fork();
   void make_room_for_child();
@@ -177,7 +173,6 @@ class PagedSegment final : public PageSpace {
   base::SharedMutex life_;
   base::Mutex flush_;
   os::Mapping flush_buffer_ FARHEAP_GUARDED_BY(flush_);
-  bool waits_for_calls_ FARHEAP_GUARDED_BY(life_) = false;
   bool knows_all_ = true;  // set once, before is_paging_: the pager knows of every page in memory
   base::Mutex fork_;
   sigset_t before_fork_ FARHEAP_GUARDED_BY(fork_){};  // the forking thread's signal mask

@@ -359,6 +359,53 @@ TEST_F(ManyHeaps, ThreadsPassObjectsAndHeapsComeAndGo) {
   }
 }
 
+// As the runtime's own heap is used while the program's gives memory back.
+class SpaceThatAllocates final : public segment::PageSpace {
+ public:
+  explicit SpaceThatAllocates(Heap& used) : used_(used) {}
+  std::byte* base() const override { return plain_.base(); }
+  std::size_t capacity_bytes() const override { return plain_.capacity_bytes(); }
+  std::byte* obtain(std::size_t bytes, std::size_t alignment) override { return plain_.obtain(bytes, alignment); }
+  bool extend(std::byte* at, std::size_t bytes, std::size_t new_bytes) override {
+    return plain_.extend(at, bytes, new_bytes);
+  }
+  void give_back(std::byte* at, std::size_t bytes) override {
+    use();
+    plain_.give_back(at, bytes);
+  }
+  void discard(std::byte* at, std::size_t bytes) override {
+    use();
+    plain_.discard(at, bytes);
+  }
+  std::atomic<bool> watched{false};
+  std::atomic<int> uses{0};
+
+ private:
+  void use() {
+    if (!watched) return;
+    ++uses;
+    used_.free(used_.allocate(40));
+  }
+  segment::PlainSpace plain_{base::kGiB};
+  Heap& used_;
+};
+
+TEST_F(ManyHeaps, WhatAnEndingThreadAllocatesLeavesNoCacheBehind) {
+  Heap& first = heap(0);
+  SpaceThatAllocates space(first);
+  Heap second(space);
+  std::thread([&] {
+    constexpr std::size_t kSlot = 32 * base::kKiB;  // few of them make a slab
+    std::vector<void*> objects;
+    for (int i = 0; i < 1000; ++i) objects.push_back(second.allocate(kSlot));
+    for (void* object : objects) second.free(object);
+    space.watched = true;  // the rest is in the cache, and goes when the thread has ended
+  }).join();
+  ASSERT_GT(space.uses, 0) << "this tests nothing";
+  EXPECT_EQ(first.statistics().thread_caches, 0u);
+  EXPECT_EQ(second.statistics().thread_caches, 0u);
+}
+
 // Numbers are given again, and a thread that lives on has bindings of heaps that are gone.
 TEST_F(ManyHeaps, ANumberIsUsedAgain) {
   for (int round = 0; round < 200; ++round) {

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <new>
 #include <random>
-#include <thread>
 
 #include "base/units.hpp"
 
@@ -250,71 +249,6 @@ TEST_F(TreeBudgetTest, WhoseTurnItIsGetsTheShareOfAllThatThrash) {
   own.unrest.store(base::Unrest::kIsCalm);
   EXPECT_GE(budget_->page_limit(resident, kMore), resident) << "it has what it needs, and its turn goes on";
   EXPECT_GE(budget_->page_limit(resident, kMore), resident);
-}
-
-class CallsOfTreeBudgetTest : public TreeBudgetTest {
- protected:
-  static constexpr std::uint64_t kRoom = 500 * kMiB / base::kPageBytes;
-  void SetUp() override {
-    TreeBudgetTest::SetUp();
-    base::RunSlot& own = run_page_->claim(getpid());
-    own.watched.store(1);
-    own.unrest.store(base::Unrest::kThrashes);
-    other_->promised_bytes.store(600 * kMiB);
-    other_->calls.store(1);
-  }
-  void want_more() { (void)budget_->page_limit(kRoom, kRoom); }
-};
-
-TEST_F(CallsOfTreeBudgetTest, WhoThrashesCallsWhoDoesNotPage) {
-  want_more();
-  EXPECT_EQ(other_->calls.load(), 2u);
-  want_more();
-  EXPECT_EQ(other_->calls.load(), 2u) << "not at every look";
-}
-
-TEST_F(CallsOfTreeBudgetTest, WhoHasRoomCallsNobody) {
-  (void)budget_->page_limit(1024, 0);
-  EXPECT_EQ(other_->calls.load(), 1u);
-}
-
-TEST_F(CallsOfTreeBudgetTest, WhoWorksCallsNobody) {
-  run_page_->claim(getpid()).unrest.store(base::Unrest::kWorks);
-  want_more();
-  EXPECT_EQ(other_->calls.load(), 1u);
-}
-
-TEST_F(CallsOfTreeBudgetTest, NobodyIsCalledWhoDoesNotWaitOrPagesOrHasLittle) {
-  other_->calls.store(0);
-  EXPECT_FALSE(run_page_->call_for_room(run_page_->claim(getpid()), TreeBudget::kLeastToCall));
-  EXPECT_EQ(other_->calls.load(), 0u);
-  other_->calls.store(1);
-  other_->watched.store(1);
-  EXPECT_FALSE(run_page_->call_for_room(run_page_->claim(getpid()), TreeBudget::kLeastToCall));
-  other_->watched.store(0);
-  other_->promised_bytes.store(TreeBudget::kLeastToCall - 1);
-  EXPECT_FALSE(run_page_->call_for_room(run_page_->claim(getpid()), TreeBudget::kLeastToCall));
-  EXPECT_EQ(other_->calls.load(), 1u);
-  other_->promised_bytes.store(TreeBudget::kLeastToCall);
-  EXPECT_TRUE(run_page_->call_for_room(run_page_->claim(getpid()), TreeBudget::kLeastToCall));
-  EXPECT_EQ(other_->calls.load(), 2u);
-}
-
-TEST_F(CallsOfTreeBudgetTest, WhoIsCalledGoesOn) {
-  ASSERT_TRUE(budget_->promise(100 * kMiB));
-  base::RunSlot& own = run_page_->claim(getpid());
-  own.promised_bytes.store(100 * kMiB);
-  std::thread waiting([&] { budget_->wait_for_call(); });
-  while (!run_page_->call_for_room(*other_, TreeBudget::kLeastToCall)) std::this_thread::yield();
-  waiting.join();
-  EXPECT_EQ(own.calls.load(), 0u);
-}
-
-TEST_F(CallsOfTreeBudgetTest, WhatAChildSharesIsNotFreeWhenItIsLetGo) {
-  EXPECT_TRUE(budget_->shares_nothing());
-  budget_->expect_child();
-  EXPECT_FALSE(budget_->shares_nothing());
-  EXPECT_TRUE(budget_->has_others());
 }
 
 // What it says of itself comes from the faults that were counted.
