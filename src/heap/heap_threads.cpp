@@ -143,7 +143,7 @@ ThreadCache* Heap::this_thread() noexcept {
   return cache;
 }
 
-// That this thread has already; nullptr if it has none.
+// The cache that this thread has already; nullptr if it has none.
 ThreadCache* Heap::find_cache() const noexcept {
   if (!has_thread_caches_) return nullptr;
   ThreadBinding& at_hand = t_bindings[place_];

@@ -26,7 +26,7 @@ constinit std::atomic<std::uint64_t> g_heap_ids[kMostNumbers] = {};
 constinit std::atomic<std::uint32_t> g_ending[kMostNumbers] = {};
 constinit std::atomic<int> g_numbers_end{0};  // no number from here on was ever taken
 
-// Of the numbers that have no place of their own; nullptr until one is used.
+// The thread keeps the bindings of all other numbers here; nullptr until one of them is used.
 thread_local constinit ThreadBinding* t_others __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local constinit bool t_is_ending __attribute__((tls_model("initial-exec"))) = false;
 
@@ -36,8 +36,8 @@ pthread_key_t g_key;
 constinit std::atomic<bool> g_has_key{false};
 
 // A heap may be gone, and its cache with it, unless its id is still the one of its number: then who detaches it waits.
-// What is given back may make another heap allocate (the runtime's own), and destructors that run later may: without a
-// cache, for nobody would give that back.
+// To take memory back, the runtime may allocate in another heap, and destructors that run later may allocate, too. They
+// do so without a cache: nobody would give a new one back.
 void on_thread_end(void*) {
   t_is_ending = true;
   for (int number = 0, end = g_numbers_end.load(); number < end; ++number) {
