@@ -24,6 +24,16 @@ std::string examples_of(const Verb& verb) {
   return text + "\n" + std::string(verb.summary) + ".";
 }
 
+// The usage line of the help is the verb's own: CLI11 does not know what comes behind "--".
+class VerbHelp final : public CLI::Formatter {
+ public:
+  explicit VerbHelp(std::string_view usage) : usage_(usage) {}
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: farheap " + usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
+
 // What bare `farheap` and `farheap --help` begin with: the verbs with one example each.
 std::string overview() {
   std::string text = "Farheap: run programs whose heap is larger than memory.\n\n";
@@ -127,7 +137,8 @@ class CommandLine {
   }
 
   CLI::App* add_verb(CLI::App* above, const char* name, const char* full_name) {
-    return above->add_subcommand(name, examples_of(verb(full_name)))->formatter(std::make_shared<CLI::Formatter>());
+    const Verb& described = verb(full_name);
+    return above->add_subcommand(name, examples_of(described))->formatter(std::make_shared<VerbHelp>(described.usage));
   }
 
   static void add_settings(CLI::App* verb, std::vector<std::string>& into) {

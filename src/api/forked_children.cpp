@@ -8,6 +8,7 @@
 
 #include "api/open_heaps.hpp"
 #include "base/mutex.hpp"
+#include "os/last_thread.hpp"
 #include "os/own_descriptors.hpp"
 
 namespace farheap::api {
@@ -39,6 +40,7 @@ class ForkWatchers {
                      const std::vector<ForkWatcher*> told = all().watchers_;
                      all().mutex_.unlock();  // who is told may want to be told no more
                      os::leave_parents_descriptors();
+                     os::forked_child_has_one_thread();
                      OpenHeaps::all().forget_parents();  // before one of them is opened here
                      for (ForkWatcher* const one : told) one->is_forked_child();
                    });

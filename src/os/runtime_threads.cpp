@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/inside_runtime.hpp"
+#include "os/last_thread.hpp"
 
 namespace farheap::os {
 
@@ -36,6 +37,7 @@ unsigned g_made = 0;
 
 void* wait_for_work(void* place) {
   base::t_inside_runtime = true;
+  const ThreadOfRuntime counted;
   auto& mine = *static_cast<Place*>(place);
   mine.called.wait(false);
   return mine.body(mine.argument);
@@ -82,6 +84,7 @@ struct Work {
 
 void* do_work(void* work) {
   base::t_inside_runtime = true;
+  const ThreadOfRuntime counted;
   auto& given = *static_cast<Work*>(work);
   const auto [body, argument] = std::pair(given.body, given.argument);
   given.is_begun.store(true);
@@ -132,6 +135,7 @@ Status keep_threads_waiting(unsigned count) {
 }
 
 Status renew_threads_in_child() {
+  forked_child_has_one_thread();
   g_waiting = g_called = g_made = 0;
   return keep_threads_waiting(g_wanted);
 }

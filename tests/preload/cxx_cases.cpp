@@ -148,6 +148,55 @@ CASE(key_destructors) {
   CHECK(freed == 200);
 }
 
+namespace {
+
+// Left to the threads of a process whose main thread ends; the last of them ends the process. Under Farheap it stayed
+// for ever, and no signal but SIGKILL ended it: the runtime's threads were left, which take none.
+void end_before_the_threads() {
+  static std::atomic<int> worked = 0;
+  atexit([] { std::printf("the end, when %d threads have worked\n", worked.load()); });
+  for (int i = 0; i < 3; ++i) {
+    std::thread([i] {
+      usleep(100'000 * (i + 1));
+      void* at = malloc(kMebibyte);
+      fill(at, kMebibyte, 1);
+      CHECK_FILLED(at, kMebibyte, 1);
+      free(at);
+      ++worked;
+    }).detach();
+  }
+  pthread_exit(nullptr);
+}
+
+}  // namespace
+
+CASE(main_thread_ends_before_the_others) {
+  push_out();
+  end_before_the_threads();
+}
+
+// In a child the thread that forked is the main one.
+CASE(main_thread_of_a_child_ends_before_the_others) {
+  push_out();
+  std::thread([] {
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) end_before_the_threads();
+    CHECK(status_of(child) == 0);
+  }).join();
+}
+
+CASE(cancelled_main_thread) {
+  push_out();
+  const pthread_t main_thread = pthread_self();
+  std::thread([main_thread] {
+    CHECK(pthread_cancel(main_thread) == 0);
+    usleep(100'000);
+    std::puts("one is left");
+  }).detach();
+  for (;;) pause();
+}
+
 CASE(detached_threads_at_exit) {
   for (int i = 0; i < 4; ++i) {
     std::thread([] {
