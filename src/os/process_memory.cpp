@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/process_memory.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,6 +52,31 @@ void print_path(char (&path)[64], int process, const char* name) {
   path[base::format_into({path, sizeof path - 1}, "/proc/{}/{}", process, name).size()] = '\0';
 }
 
+// The kernel has no memory for a main thread that has ended, though the process goes on with others.
+bool has_no_memory(const char* statm) { return statm[0] == '0'; }
+
+// The line of a thread that has not ended; false if all have.
+template <std::size_t kSize>
+bool read_of_another_thread(int process, char (&text)[kSize]) {
+  char path[64];
+  print_path(path, process, "task");
+  const int folder = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder < 0) return false;
+  bool is_found = false;
+  alignas(dirent64) char entries[1024];
+  for (long bytes; !is_found && (bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;) {
+    for (long at = 0; at < bytes && !is_found;) {
+      const auto& entry = *reinterpret_cast<const dirent64*>(entries + at);
+      at += entry.d_reclen;
+      if (entry.d_name[0] == '.') continue;
+      path[base::format_into({path, sizeof path - 1}, "/proc/{}/task/{}/statm", process, entry.d_name).size()] = '\0';
+      is_found = read_text(path, text) && !has_no_memory(text);
+    }
+  }
+  syscall(SYS_close, folder);
+  return is_found;
+}
+
 }  // namespace
 
 ProcessMemory::Use ProcessMemory::use_of(int process) {
@@ -58,7 +84,8 @@ ProcessMemory::Use ProcessMemory::use_of(int process) {
   char path[64];
   char text[512];
   print_path(path, process, "statm");
-  if (read_text(path, text)) use.anonymous_bytes = anonymous_bytes_in(text);
+  if (read_text(path, text) && (!has_no_memory(text) || read_of_another_thread(process, text)))
+    use.anonymous_bytes = anonymous_bytes_in(text);
   print_path(path, process, "stat");
   // The name may have blanks and brackets in it; the tenth field counts from its last bracket.
   if (!read_text(path, text)) return use;
@@ -89,16 +116,25 @@ void ProcessMemory::reopen() {
 
 std::uint64_t ProcessMemory::anonymous_bytes() {
   char text[128];
+  if (!read_own("/proc/self/statm", text) || has_no_memory(text)) {
+    // The calling thread's own, for as long as it is there.
+    reopen();
+    if (!read_own("/proc/thread-self/statm", text)) return 0;
+  }
+  return anonymous_bytes_in(text);
+}
+
+bool ProcessMemory::read_own(const char* path, std::span<char> text) {
   if (file_ < 0) {
-    file_ = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) return 0;
+    file_ = open(path, O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) return false;
     file_ = keep_descriptor(file_);
     keep_from_children(file_);
   }
-  const ssize_t size = pread(file_, text, sizeof text - 1, 0);
-  if (size <= 0) return 0;
-  text[size] = '\0';
-  return anonymous_bytes_in(text);
+  const ssize_t size = pread(file_, text.data(), text.size() - 1, 0);
+  if (size <= 0) return false;
+  text[static_cast<std::size_t>(size)] = '\0';
+  return true;
 }
 
 }  // namespace farheap::os

@@ -5,11 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace farheap::os {
 
 // Anonymous resident memory of this process in bytes: /proc/self/statm, resident less shared. About 2 us.
-// Safe in any thread; allocates nothing. 0 if /proc is not mounted.
+// Safe in any thread; allocates nothing. 0 if /proc is not mounted. Also where the main thread has ended.
 class ProcessMemory {
  public:
   ProcessMemory() = default;
@@ -30,6 +31,9 @@ class ProcessMemory {
   void reopen();  // in a forked child, whose /proc/self is another
 
  private:
+  // From `path`, if no file is open.
+  [[nodiscard]] bool read_own(const char* path, std::span<char> text);
+
   int file_ = -1;
 };
 
