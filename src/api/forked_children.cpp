@@ -40,7 +40,7 @@ class ForkWatchers {
                      const std::vector<ForkWatcher*> told = all().watchers_;
                      all().mutex_.unlock();  // who is told may want to be told no more
                      os::leave_parents_descriptors();
-                     os::forked_child_has_one_thread();
+                     os::this_is_the_main_thread();
                      OpenHeaps::all().forget_parents();  // before one of them is opened here
                      for (ForkWatcher* const one : told) one->is_forked_child();
                    });

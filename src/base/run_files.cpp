@@ -194,7 +194,7 @@ RunPage* find_run_page(const char* text) {
 
 void open_locks(RunPage& page, int counters) {
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", counters);
+  std::snprintf(path, sizeof path, "/proc/thread-self/fd/%d", counters);
   page.locks = open_plain_file(path, O_RDWR);
 }
 

@@ -112,7 +112,7 @@ void RunPage::renew_locks() {
   pid_namespace = own_pid_namespace();
   if (locks < 0) return;
   char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", locks);
+  std::snprintf(path, sizeof path, "/proc/thread-self/fd/%d", locks);
   const int own = open(path, O_RDWR | O_CLOEXEC);
   if (own >= 0 && syscall(SYS_dup3, own, locks, O_CLOEXEC) < 0) syscall(SYS_close, locks), locks = -1;
   if (own < 0) syscall(SYS_close, locks), locks = -1;

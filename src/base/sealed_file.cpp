@@ -93,7 +93,7 @@ int open_plain_file(const char* path, int access) {
   int file = -1;
   if (fstat(there, &status) == 0 && S_ISREG(status.st_mode)) {
     char again[32];
-    std::snprintf(again, sizeof again, "/proc/self/fd/%d", there);
+    std::snprintf(again, sizeof again, "/proc/thread-self/fd/%d", there);
     file = open(again, access | O_CLOEXEC);
   } else {
     errno = EINVAL;

@@ -72,7 +72,7 @@ std::uint64_t userfault_bits(int descriptor) {
 
 // Scans the page this very frame is on.
 bool have_pagemap_scan() {
-  const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const int pagemap = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
   if (pagemap < 0) return false;
   abi::PageRegion region{};
   abi::PagemapScan scan{};

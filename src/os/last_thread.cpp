@@ -3,16 +3,20 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include "base/format_into.hpp"
 #include "base/log.hpp"
@@ -21,75 +25,106 @@ namespace farheap::os {
 
 namespace {
 
+// At most 15 characters.
+constexpr const char* kRuntime = "farheap-runtime";
+constexpr const char* kLast = "farheap-last";
 constexpr const char* kThreads = "/proc/self/task";
-constexpr long kLookNs = 20'000'000;
-constexpr unsigned kLooksPerCount = 10;
+// The kernel's threads for requests of io_uring: they stay as long as the process.
+constexpr std::string_view kKernels[] = {"iou-wrk-", "iou-sqp-"};
 
-// Never more than there are: a thread is counted after it was made, and no more before it is gone. So at worst the end
-// comes a look later.
-std::atomic<int> g_of_runtime = 0;
-pthread_key_t g_main_has_ended;
+constexpr long kFirstPauseNs = 10'000'000, kLongestPauseNs = 100'000'000;
+// A folder of /proc may leave out who comes or goes while it is read.
+constexpr unsigned kLooksThatAgree = 3;
+
+pthread_key_t g_main_ends;
 bool g_has_key = false;
 sigset_t g_signals_of_main;
 
-// The main thread that ended is one of them.
-int threads_in_all() {
-  struct stat status;
-  return stat(kThreads, &status) == 0 ? static_cast<int>(status.st_nlink) - 2 : -1;
+int open_to_read(const char* path, int more = 0) {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | more));
 }
 
-// The kernel's own threads for requests of io_uring: they stay as long as the process, and are nobody's.
-bool is_kernels(const char* thread) {
-  char path[64];
-  path[base::format_into({path, sizeof path - 1}, "/proc/self/task/{}/comm", thread).size()] = '\0';
-  const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
-  if (file < 0) return false;
-  char name[4] = {};
-  const long bytes = syscall(SYS_read, file, name, sizeof name);
+// As much of it as fits; empty if it cannot be read.
+std::string_view read_text(const char* path, std::span<char> room) {
+  const int file = open_to_read(path);
+  if (file < 0) return {};
+  const long bytes = syscall(SYS_read, file, room.data(), room.size());
   syscall(SYS_close, file);
-  return bytes == sizeof name && std::memcmp(name, "iou-", sizeof name) == 0;
+  return {room.data(), static_cast<std::size_t>(std::max(bytes, 0l))};
 }
 
-int threads_of_the_kernel() {
-  const int folder = static_cast<int>(syscall(SYS_openat, AT_FDCWD, kThreads, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder < 0) return 0;
-  int found = 0;
+std::string_view read_of_thread(const char* thread, const char* what, std::span<char> room) {
+  char path[64];
+  path[base::format_into({path, sizeof path - 1}, "/proc/self/task/{}/{}", thread, what).size()] = '\0';
+  return read_text(path, room);
+}
+
+bool has_ended(const char* thread) {
+  char room[256];
+  const std::string_view stat = read_of_thread(thread, "stat", room);
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string_view::npos && stat.substr(name_end + 2, 1).find_first_of("ZX") == 0;
+}
+
+// One of the program's that may go on. Of several that wait for the last one, the first ends the process.
+bool is_programs(const char* thread, const char* own) {
+  if (std::strcmp(thread, own) == 0) return false;
+  char room[32];
+  std::string_view name = read_of_thread(thread, "comm", room);
+  name = name.substr(0, name.find('\n'));
+  if (name == kRuntime || std::ranges::any_of(kKernels, [name](auto of) { return name.starts_with(of); })) return false;
+  if (name == kLast) return std::atoi(thread) < std::atoi(own);
+  return !has_ended(thread);
+}
+
+// True also where that cannot be seen.
+bool has_others(const char* own) {
+  const int folder = open_to_read(kThreads, O_DIRECTORY);
+  if (folder < 0) return true;
+  bool is_whole = false, is_found = false;
   alignas(dirent64) char entries[4096];
-  for (long bytes; (bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;) {
-    for (long at = 0; at < bytes;) {
+  while (!is_found && !is_whole) {
+    const long bytes = syscall(SYS_getdents64, folder, entries, sizeof entries);
+    is_found = bytes < 0;
+    is_whole = bytes == 0;
+    for (long at = 0; at < bytes && !is_found;) {
       const auto& entry = *reinterpret_cast<const dirent64*>(entries + at);
-      if (entry.d_name[0] != '.' && is_kernels(entry.d_name)) ++found;
       at += entry.d_reclen;
+      is_found = entry.d_name[0] != '.' && is_programs(entry.d_name, own);
     }
   }
   syscall(SYS_close, folder);
-  return found;
+  return is_found;
 }
 
-// The program has threads beside the main one, which ended, and this one.
-bool has_others(bool count_kernels) {
-  const int beside = threads_in_all() - 2 - g_of_runtime.load();
-  return beside > 0 && (!count_kernels || beside > threads_of_the_kernel());
+void print_own_number(std::span<char> into) {
+  into[base::format_into(into.first(into.size() - 1), "{}", syscall(SYS_gettid)).size()] = '\0';
 }
 
 // No thread of the runtime: it runs what the program has for its end.
 void* end_after_the_last(void*) {
-  for (unsigned look = 1; has_others(look % kLooksPerCount == 0); ++look) {
-    const timespec pause = {0, kLookNs};
+  prctl(PR_SET_NAME, kLast);
+  char own[24];
+  print_own_number(own);
+  timespec pause = {0, kFirstPauseNs};
+  for (unsigned agree = 0; agree < kLooksThatAgree;) {
     nanosleep(&pause, nullptr);
+    const bool others = has_others(own);
+    agree = others ? 0 : agree + 1;
+    pause.tv_nsec = others ? std::min(pause.tv_nsec + kFirstPauseNs, kLongestPauseNs) : kFirstPauseNs;
   }
   pthread_sigmask(SIG_SETMASK, &g_signals_of_main, nullptr);
   exit(0);
 }
 
 // Takes no signals while it waits: the main thread would take none any more.
-void main_ends(void*) {
-  if (syscall(SYS_gettid) != getpid()) return;  // the child of a fork that nobody told of ends in another one
+void start_the_last() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &g_signals_of_main);
   pthread_t last;
   const int error = pthread_create(&last, nullptr, end_after_the_last, nullptr);
+  pthread_sigmask(SIG_SETMASK, &g_signals_of_main, nullptr);
   if (error == 0) {
     pthread_detach(last);
   } else {
@@ -101,24 +136,41 @@ void main_ends(void*) {
   }
 }
 
-void notice_its_end() {
-  if (g_has_key) pthread_setspecific(g_main_has_ended, &g_main_has_ended);
+// The last round of the main thread's destructors, so that those of the program have run. If it is the last thread,
+// the C library would end the process in it.
+void main_ends(void* round) {
+  if (syscall(SYS_gettid) != getpid()) return;  // of a fork that nobody told of
+  const auto number = reinterpret_cast<std::uintptr_t>(round);
+  if (number < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    pthread_setspecific(g_main_ends, reinterpret_cast<void*>(number + 1));
+    return;
+  }
+  if (access(kThreads, R_OK) != 0) return;  // without /proc the C library alone decides
+  char own[24];
+  print_own_number(own);
+  for (unsigned agree = 0; agree < kLooksThatAgree; ++agree) {
+    if (has_others(own)) return start_the_last();
+  }
+  exit(0);
 }
 
 // The library's constructors run in the main thread, unless a plugin brings it.
 __attribute__((constructor)) void begin() {
-  g_has_key = pthread_key_create(&g_main_has_ended, main_ends) == 0;
-  if (syscall(SYS_gettid) == getpid()) notice_its_end();
+  g_has_key = pthread_key_create(&g_main_ends, main_ends) == 0;
+  if (syscall(SYS_gettid) == getpid()) this_is_the_main_thread();
+}
+
+// For plugins that are closed.
+__attribute__((destructor)) void end() {
+  if (g_has_key) pthread_key_delete(g_main_ends);
 }
 
 }  // namespace
 
-void forked_child_has_one_thread() {
-  g_of_runtime.store(0);
-  notice_its_end();
+void this_is_the_main_thread() {
+  if (g_has_key) pthread_setspecific(g_main_ends, reinterpret_cast<void*>(std::uintptr_t{1}));
 }
 
-ThreadOfRuntime::ThreadOfRuntime() { g_of_runtime.fetch_add(1); }
-ThreadOfRuntime::~ThreadOfRuntime() { g_of_runtime.fetch_sub(1); }
+void name_runtime_thread() { prctl(PR_SET_NAME, kRuntime); }
 
 }  // namespace farheap::os

@@ -30,7 +30,7 @@ int page_map_of(std::int32_t process) {
   if (opened.process == process) return opened.file;
   // The parent's goes first: it may be in the place of the last descriptor to be had.
   if (opened.file >= 0 && g_opened.compare_exchange_strong(opened, Opened{-1, 0})) release_descriptor(opened.file);
-  const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
   const Opened mine{keep_descriptor(file), process};
   keep_from_children(mine.file);

@@ -42,7 +42,7 @@ Line parse(std::string_view text) {
 }  // namespace
 
 PlainMemory plain_memory(const void* at, std::size_t bytes) {
-  const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
   if (file < 0) return PlainMemory::kNo;
   auto next = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t end = next + bytes;

@@ -116,25 +116,17 @@ void ProcessMemory::reopen() {
 
 std::uint64_t ProcessMemory::anonymous_bytes() {
   char text[128];
-  if (!read_own("/proc/self/statm", text) || has_no_memory(text)) {
-    // The calling thread's own, for as long as it is there.
-    reopen();
-    if (!read_own("/proc/thread-self/statm", text)) return 0;
-  }
-  return anonymous_bytes_in(text);
-}
-
-bool ProcessMemory::read_own(const char* path, std::span<char> text) {
   if (file_ < 0) {
-    file_ = open(path, O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) return false;
+    file_ = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) return 0;
     file_ = keep_descriptor(file_);
     keep_from_children(file_);
   }
-  const ssize_t size = pread(file_, text.data(), text.size() - 1, 0);
-  if (size <= 0) return false;
-  text[static_cast<std::size_t>(size)] = '\0';
-  return true;
+  const ssize_t size = pread(file_, text, sizeof text - 1, 0);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  if (has_no_memory(text) && !read_text("/proc/thread-self/statm", text)) return 0;
+  return anonymous_bytes_in(text);
 }
 
 }  // namespace farheap::os

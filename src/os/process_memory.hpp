@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace farheap::os {
 
@@ -31,9 +30,6 @@ class ProcessMemory {
   void reopen();  // in a forked child, whose /proc/self is another
 
  private:
-  // From `path`, if no file is open.
-  [[nodiscard]] bool read_own(const char* path, std::span<char> text);
-
   int file_ = -1;
 };
 

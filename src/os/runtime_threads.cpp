@@ -37,7 +37,7 @@ unsigned g_made = 0;
 
 void* wait_for_work(void* place) {
   base::t_inside_runtime = true;
-  const ThreadOfRuntime counted;
+  name_runtime_thread();
   auto& mine = *static_cast<Place*>(place);
   mine.called.wait(false);
   return mine.body(mine.argument);
@@ -84,7 +84,7 @@ struct Work {
 
 void* do_work(void* work) {
   base::t_inside_runtime = true;
-  const ThreadOfRuntime counted;
+  name_runtime_thread();
   auto& given = *static_cast<Work*>(work);
   const auto [body, argument] = std::pair(given.body, given.argument);
   given.is_begun.store(true);
@@ -135,7 +135,7 @@ Status keep_threads_waiting(unsigned count) {
 }
 
 Status renew_threads_in_child() {
-  forked_child_has_one_thread();
+  this_is_the_main_thread();
   g_waiting = g_called = g_made = 0;
   return keep_threads_waiting(g_wanted);
 }

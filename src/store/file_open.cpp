@@ -44,7 +44,7 @@ struct Nameless {
 };
 
 Nameless with_reader(int file) {
-  return {file, open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDONLY | O_CLOEXEC)};
+  return {file, open(fmt::format("/proc/thread-self/fd/{}", file).c_str(), O_RDONLY | O_CLOEXEC)};
 }
 
 Result<Nameless> open_nameless(const std::string& folder) {

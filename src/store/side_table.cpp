@@ -254,7 +254,7 @@ int SideTable::lock_file() {
   auto own = lock_file_.load(std::memory_order_acquire);
   const auto me = static_cast<std::uint64_t>(getpid());
   while (own >> 32 != me) {
-    int fresh = ::open(fmt::format("/proc/self/fd/{}", file_).c_str(), O_RDWR | O_CLOEXEC);
+    int fresh = ::open(fmt::format("/proc/thread-self/fd/{}", file_).c_str(), O_RDWR | O_CLOEXEC);
     if (fresh < 0) {
       fresh = file_;  // without /proc, or out of descriptors
     } else {

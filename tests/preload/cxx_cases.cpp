@@ -186,6 +186,45 @@ CASE(main_thread_of_a_child_ends_before_the_others) {
   }).join();
 }
 
+CASE(paging_starts_after_the_end_of_the_main_thread) {
+  atexit([] { std::puts("the end"); });
+  std::thread([] {
+    usleep(50'000);
+    push_out();
+    void* at = malloc(kMebibyte);
+    fill(at, kMebibyte, 2);
+    push_out();
+    CHECK_FILLED(at, kMebibyte, 2);
+    free(at);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
+namespace {
+
+struct Farewell {
+  ~Farewell() { std::puts("what is local to the thread ends"); }
+};
+thread_local Farewell t_farewell;
+
+}  // namespace
+
+// Its destructors run to their end, also those of the second round, and it ends the process itself.
+CASE(main_thread_ends_as_the_last) {
+  push_out();
+  atexit([] { std::puts("the end"); });
+  (void)&t_farewell;
+  static pthread_key_t key;
+  CHECK(pthread_key_create(&key, [](void* round) {
+          usleep(100'000);
+          std::printf("destructor %s\n", static_cast<const char*>(round));
+          if (strcmp(static_cast<const char*>(round), "one") == 0) (void)pthread_setspecific(key, "two");
+        }) == 0);
+  CHECK(pthread_setspecific(key, "one") == 0);
+  std::thread([] {}).join();
+  pthread_exit(nullptr);
+}
+
 CASE(cancelled_main_thread) {
   push_out();
   const pthread_t main_thread = pthread_self();
