@@ -58,6 +58,8 @@ def measure(library, one, rounds, folder):
     _, digest, check = run_once(library, job, "check", folder)
     if digest != expected:
         sys.exit(f"{one.name}, check: another output than without the library")
+    if check["without_room"]:
+        sys.exit(f"{one.name}, check: {check['without_room']} names found no room in the tables")
     return seconds, sums, check
 
 

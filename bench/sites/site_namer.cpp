@@ -148,13 +148,21 @@ void note(Names& names, std::uint64_t name, std::uint64_t stack, std::uint64_t n
   }
 }
 
+void note_site(Names& names, farheap::profile::SiteId site, std::uint64_t stack, std::uint64_t near) {
+  if (site == CallSites::kNoSite) {
+    g_totals.without_room.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    note(names, site, stack, near);
+  }
+}
+
 void check(const void* caller, const void* frame) {
   const std::uint64_t stack = stack_name(caller, kMostFrames), near = stack_name(caller, kNearFrames);
   note(g_stacks, stack, stack, near);
   note(g_near, near, stack, near);
   note(g_names, name_of(caller, frame), stack, near);
-  note(g_again_near, g_near_sites->site_of(caller, frame), stack, near);
-  note(g_again, g_sites->site_of(caller, frame), stack, near);
+  note_site(g_again_near, g_near_sites->site_of(caller, frame), stack, near);
+  note_site(g_again, g_sites->site_of(caller, frame), stack, near);
   note(g_addresses, mixed(reinterpret_cast<std::uint64_t>(caller)) | 1, stack, near);
 }
 

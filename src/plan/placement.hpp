@@ -39,9 +39,11 @@ struct KeptPart {
   friend bool operator==(const KeptPart&, const KeptPart&) = default;
 };
 
-// Takes the highest priority first; what does not fit is halved, at a page, and both halves are considered anew. Equal
-// priorities: the lower site, then the lower address. Sites are rounded up to pages; those that are not accessed are
-// never kept. The result is in ascending order, with neighbours joined.
+// Takes the highest priority first; what does not fit is halved, at a page, and both halves are considered anew. A part
+// of less than a 512th of the room is cut to what fits instead, so that the parts are bounded also where halves are
+// worth less than wholes (alpha > beta). Equal priorities: the lower site, then the lower address. Sites are rounded up
+// to pages; those that are not accessed are never kept. The result is in ascending order, with neighbours joined.
+// Requires: each site once; finite exponents.
 [[nodiscard]] std::vector<KeptPart> choose_kept(std::span<const SiteUse> sites, std::uint64_t room_bytes,
                                                 const PriorityModel& model = {});
 

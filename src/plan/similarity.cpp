@@ -35,7 +35,7 @@ double hotness_similarity(const profile::AccessCounts& a, const profile::AccessC
   double sum = 0;
   const std::size_t shared =
       for_shared(a, b, [&sum](double in_a, double in_b) { sum += std::abs(in_a - in_b) / (in_a + in_b); });
-  if (shared == 0) return 0;
+  if (shared == 0 && !(a.empty() && b.empty())) return 0;
   return sum == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(shared) / sum;
 }
 

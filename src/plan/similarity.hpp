@@ -14,7 +14,7 @@ namespace farheap::plan {
 [[nodiscard]] double object_similarity(const profile::AccessCounts& a, const profile::AccessCounts& b);
 
 // How near the counts of the sites are that both access: 1 over the mean of |A - B| / (A + B). At least 1; infinite
-// where all counts are equal. 0 if there is no such site.
+// where all counts are equal, and where both access nothing. 0 if they share no site.
 //
 // The seed divides by zero for equal counts, and its formula lacks a pair of brackets: its example, which comes to 9.9,
 // is 1 / (sum / number), not 1 / sum / number. With average (A + B) / 2 its `diff` is |A - B| / 2, and diff / average

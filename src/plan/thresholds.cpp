@@ -26,9 +26,10 @@ std::vector<SiteUse> uses_of(const Phase& phase, std::span<const std::uint64_t> 
 // The merged contexts' accesses are the phase's, so they need not be looked at one by one.
 double accesses_away(std::span<const SiteUse> uses, std::span<const KeptPart> kept) {
   double away = 0;
+  auto part = kept.begin();
   for (const SiteUse& use : uses) {
     std::uint64_t bytes = 0;
-    for (const KeptPart& part : kept) bytes += part.site == use.site ? part.bytes : 0;
+    for (; part != kept.end() && part->site == use.site; ++part) bytes += part->bytes;
     const double share =
         use.bytes == 0 ? 1 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(use.bytes));
     away += static_cast<double>(use.accesses) * (1 - share);
@@ -74,13 +75,17 @@ Values values_in(const profile::ContextTree& tree) {
 double cost_of(const profile::ContextTree& tree, const Phases& phases, std::span<const std::uint64_t> site_bytes,
                const CostModel& model) {
   double cost = 0;
+  std::vector<double> hints;  // of each phase, when it begins or goes on: a parent stands before its children
   for (const Phase& phase : phases.phases) {
     const auto uses = uses_of(phase, site_bytes);
     const auto kept = choose_kept(uses, model.room_bytes, model.priority);
     cost += accesses_away(uses, kept) * model.seconds_per_access_away;
-    // Into it and back: each time what the phase keeps is said.
-    const auto changes = static_cast<double>(phase.head == profile::kRoot ? 1 : 2 * tree[phase.head].entries);
-    cost += changes * static_cast<double>(kept.size()) * model.seconds_per_hint;
+    hints.push_back(static_cast<double>(kept.size()));
+    // Into it, and back to the phase around it.
+    const bool is_root = phase.head == profile::kRoot;
+    const double back = is_root ? 0 : hints[phases.of_context[tree[phase.head].parent]];
+    const double entries = is_root ? 1 : static_cast<double>(tree[phase.head].entries);
+    cost += entries * (hints.back() + back) * model.seconds_per_hint;
   }
   return cost;
 }

@@ -25,9 +25,21 @@ std::uint64_t AccessCounts::of(SiteId site) const {
 }
 
 AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
-  std::vector<SiteCount> both = std::move(counts_);
-  both.insert(both.end(), other.counts_.begin(), other.counts_.end());
-  *this = AccessCounts(std::move(both));
+  std::vector<SiteCount> sum;
+  sum.reserve(size() + other.size());
+  auto one = counts_.begin();
+  auto two = other.counts_.begin();
+  while (one != counts_.end() && two != other.counts_.end()) {
+    if (one->site == two->site) {
+      sum.push_back({one->site, one->accesses + two->accesses});
+      ++one, ++two;
+    } else {
+      sum.push_back(one->site < two->site ? *one++ : *two++);
+    }
+  }
+  sum.insert(sum.end(), one, counts_.end());
+  sum.insert(sum.end(), two, other.counts_.end());
+  counts_ = std::move(sum);
   return *this;
 }
 

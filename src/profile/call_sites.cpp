@@ -24,13 +24,17 @@ struct Stack {
 __attribute__((tls_model("initial-exec"))) thread_local Stack t_stack;
 
 constexpr std::uintptr_t kUnlimitedStack = std::uintptr_t{8} << 20;
+// The kernel keeps that much free for a stack that grows, whatever the limit was raised to since.
+constexpr std::uintptr_t kMostStack = std::uintptr_t{128} << 20;
+// Stacks of one return address and depth that are told apart: recursions have any number.
+constexpr unsigned kMostAlike = 64;
 
 Stack own_stack() {
   if (gettid() == getpid()) {
     const auto top = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    return {top - std::min(top, is_limited ? limit.rlim_cur : kUnlimitedStack), top};
+    return {top - std::min(is_limited ? limit.rlim_cur : kUnlimitedStack, kMostStack), top};
   }
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {1, 1};
@@ -79,9 +83,18 @@ std::uint32_t CallSites::count() const {
 SiteId CallSites::site_of(const void* caller, const void* frame) {
   const auto at = reinterpret_cast<std::uintptr_t>(frame);
   const Call call = {reinterpret_cast<std::uintptr_t>(caller), at, depth_of(at)};
+  bool are_too_many = false;
+  const SiteId site = site_of(call, are_too_many);
+  return are_too_many ? site_of({call.caller, call.frame, 0}, are_too_many) : site;
+}
+
+SiteId CallSites::site_of(const Call& call, bool& are_too_many) {
   std::atomic<SiteId>& head = heads_[mixed(call.caller, call.depth) % heads_.capacity()];
   SiteId first = head.load(std::memory_order_acquire);
-  if (const SiteId found = find(call, first, kNoSite); found != kNoSite) return found;
+  unsigned alike = 0;
+  if (const SiteId found = find(call, first, kNoSite, alike); found != kNoSite) return found;
+  are_too_many = alike >= kMostAlike;
+  if (are_too_many) return kNoSite;
   const SiteId made = make_site(call);
   if (made == kNoSite) return kNoSite;
   for (;;) {
@@ -89,19 +102,21 @@ SiteId CallSites::site_of(const void* caller, const void* frame) {
     const SiteId seen_end = first;
     if (head.compare_exchange_weak(first, made, std::memory_order_acq_rel, std::memory_order_acquire)) return made;
     // Another thread had the same stack at the same time: its site counts, and the one made here stays unused.
-    if (const SiteId found = find(call, first, seen_end); found != kNoSite) return found;
+    if (const SiteId found = find(call, first, seen_end, alike); found != kNoSite) return found;
   }
 }
 
-SiteId CallSites::find(const Call& call, SiteId first, SiteId end) const {
-  SiteId site = first;
-  while (site != end && !is_stack_of(call, site)) site = sites_[site].next;
-  return site == end ? kNoSite : site;
+SiteId CallSites::find(const Call& call, SiteId first, SiteId end, unsigned& alike) const {
+  for (SiteId site = first; site != end && alike < kMostAlike; site = sites_[site].next) {
+    if (sites_[site].caller != call.caller || sites_[site].depth != call.depth) continue;
+    if (is_stack_of(call, site)) return site;
+    ++alike;
+  }
+  return kNoSite;
 }
 
 // With the same depth all places are below the top of the stack.
 bool CallSites::is_stack_of(const Call& call, SiteId site) const {
-  if (sites_[site].caller != call.caller || sites_[site].depth != call.depth) return false;
   if (call.depth == 0) return true;
   return std::ranges::all_of(stack(site),
                              [&call](const Frame& one) { return word_at(call.frame + one.place) == one.address; });
@@ -123,10 +138,10 @@ SiteId CallSites::make_site(const Call& call) {
 
 void CallSites::unwind(const Call& call, SiteId site) {
   struct Walk {
-    std::uintptr_t frame;
+    std::uintptr_t frame, top;
     std::span<Frame> room;
     std::uint32_t found;
-  } walk = {call.frame, {&frames_[std::size_t{site} * limits_.frames], limits_.frames}, 0};
+  } walk = {call.frame, call.frame + call.depth, {&frames_[std::size_t{site} * limits_.frames], limits_.frames}, 0};
   const auto step = [](_Unwind_Context* context, void* argument) {
     Walk& all = *static_cast<Walk*>(argument);
     const std::uintptr_t address = _Unwind_GetIP(context);
@@ -134,7 +149,7 @@ void CallSites::unwind(const Call& call, SiteId site) {
     const std::uintptr_t slot = _Unwind_GetCFA(context) - sizeof(void*);
     if (slot <= all.frame) return _URC_NO_REASON;  // not yet out of the function that was called
     // Frames of signals were not called.
-    if (word_at(slot) != address || all.found == all.room.size()) return _URC_END_OF_STACK;
+    if (slot >= all.top || word_at(slot) != address || all.found == all.room.size()) return _URC_END_OF_STACK;
     all.room[all.found++] = {address, slot - all.frame};
     return _URC_NO_REASON;
   };

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "os/mapping.hpp"
 #include "profile/access_counts.hpp"
@@ -34,8 +35,9 @@ class CallSites {
   [[nodiscard]] static Result<CallSites> make(Limits limits);
 
   // `caller` and `frame` are __builtin_return_address(0) and __builtin_frame_address(0) of the function that was
-  // called. On a stack that is not the thread's own (a coroutine's, a signal handler's) the site is the caller alone.
-  // The first call of a thread may allocate.
+  // called. On a stack that is not the thread's own (a coroutine's, a signal handler's, in a forked child that of the
+  // thread that forked) the site is the caller alone; so it is where 64 stacks of one return address and depth are
+  // known. It may allocate, and must not be called again from there.
   [[nodiscard]] SiteId site_of(const void* caller, const void* frame);
   // Return addresses, the innermost first. Several sites may have the same: they differ in depth, or further out than
   // the frames that are kept. Requires: site_of() has answered it.
@@ -46,7 +48,8 @@ class CallSites {
   [[nodiscard]] std::span<const Frame> stack(SiteId site) const {
     return {&frames_[std::size_t{site} * limits_.frames], sites_[site].frames};
   }
-  // Sites that were made, 1 to count(). Threads that see a stack first at the same time may leave one of them unused.
+  // Sites that were made, 1 to count(). One that site_of() has answered nobody yet may be half made, or stay unused:
+  // two threads saw its stack first.
   [[nodiscard]] std::uint32_t count() const;
 
  private:
@@ -65,8 +68,12 @@ class CallSites {
       : limits_(limits), sites_(std::move(sites)), frames_(std::move(frames)), heads_(std::move(heads)) {}
 
   // Among the sites from `first` up to `end`, which is not looked at; kNoSite if it is not there.
-  [[nodiscard]] SiteId find(const Call& call, SiteId first, SiteId end) const;
+  // Adds to `alike` those of its return address and depth that are not it, and ends when they are many.
+  [[nodiscard]] SiteId find(const Call& call, SiteId first, SiteId end, unsigned& alike) const;
+  // Requires: return address and depth are the site's.
   [[nodiscard]] bool is_stack_of(const Call& call, SiteId site) const;
+  // kNoSite if the table is full, or if as many stacks of its return address and depth are known as may be.
+  [[nodiscard]] SiteId site_of(const Call& call, bool& are_too_many);
   // kNoSite if the table is full.
   [[nodiscard]] SiteId make_site(const Call& call);
   void unwind(const Call& call, SiteId site);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "profile/access_counts.hpp"
@@ -25,19 +26,19 @@ struct Context {
   ContextIndex parent = kRoot;
   std::uint64_t entries = 0;  // visits that began
   double seconds = 0;
-  AccessCounts accesses;
+  AccessCounts accesses = {};
 };
 
 // Invariant: a parent stands before its children.
 class ContextTree {
  public:
-  ContextTree() : contexts_(1) { contexts_[kRoot].entries = 1; }
+  // Of the root only what the program does outside of all functions and loops.
+  explicit ContextTree(Context root = {.entries = 1}) { contexts_.push_back(std::move(root)); }
 
   // Requires: context.parent is in the tree.
   ContextIndex add(Context context);
   [[nodiscard]] std::size_t size() const { return contexts_.size(); }
   [[nodiscard]] const Context& operator[](ContextIndex index) const { return contexts_[index]; }
-  [[nodiscard]] Context& root() { return contexts_[kRoot]; }
   [[nodiscard]] std::span<const Context> contexts() const { return contexts_; }
 
  private:

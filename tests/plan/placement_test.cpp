@@ -38,6 +38,23 @@ TEST(Placement, PutsBothHalvesBackWithPrioritiesOfTheirOwn) {
   EXPECT_THAT(choose_kept(uses, 5 * kPage, {.alpha = 1, .beta = 2}), ElementsAre(KeptPart{kB, 0, 5 * kPage}));
 }
 
+// Rounding made the second page of three the better one.
+TEST(Placement, PartsOfASiteAreOfOnePriorityAndGoByAddress) {
+  const SiteUse three[] = {{kA, 3 * kPage, 5}};
+  EXPECT_THAT(choose_kept(three, kPage), ElementsAre(KeptPart{kA, 0, kPage}));
+  const SiteUse many[] = {{kA, 99'999 * kPage, 70'000'000}};
+  EXPECT_THAT(choose_kept(many, 50'001 * kPage), ElementsAre(KeptPart{kA, 0, 50'001 * kPage}));
+}
+
+// Where halves are worth less than wholes, all fell into single pages before one was taken: here 2^28 of them.
+TEST(Placement, OfATebibyteIsBoundedWhateverTheExponents) {
+  const SiteUse uses[] = {{kA, std::uint64_t{1} << 40, 1'000'000}, {kB, std::uint64_t{1} << 39, 400'000}};
+  const std::uint64_t room = std::uint64_t{1} << 38;
+  std::uint64_t bytes = 0;
+  for (const KeptPart& part : choose_kept(uses, room, {.alpha = 2, .beta = 1})) bytes += part.bytes;
+  EXPECT_EQ(bytes, room);
+}
+
 TEST(Placement, KeepsNothingWithoutRoomOrUse) {
   const SiteUse uses[] = {{kA, 3 * kPage, 0}, {kB, 0, 100}};
   EXPECT_THAT(choose_kept(uses, 100 * kPage), IsEmpty());

@@ -31,14 +31,13 @@ TEST(Similarity, OfHotnessAsInTheSeed) { EXPECT_NEAR(hotness_similarity(kContext
 TEST(Similarity, OfHotnessInTheSeedsSecondExampleWithCountsThatAgree) {
   EXPECT_NEAR(hotness_similarity(kContext1, AccessCounts({{kA, 3}, {kB, 29}, {kC, 1}})), 1.61, 0.005);
   EXPECT_NEAR(hotness_similarity(kContext1, AccessCounts({{kA, 3}, {kB, 30}, {kC, 1}})), 1.60, 0.005);
-  EXPECT_NEAR(1 / ((3.5 / 6.5 + 12.5 / 17) / 2), 1.57, 0.005);
 }
 
 TEST(Similarity, OfEqualCountsIsInfiniteAndOfNothingSharedNone) {
   EXPECT_TRUE(std::isinf(hotness_similarity(kContext1, kContext1)));
   EXPECT_EQ(hotness_similarity(kContext1, AccessCounts({{kC, 10}})), 0);
   EXPECT_EQ(object_similarity(kContext1, AccessCounts({{kC, 10}})), 0);
-  EXPECT_EQ(hotness_similarity(AccessCounts(), AccessCounts()), 0);
+  EXPECT_TRUE(std::isinf(hotness_similarity(AccessCounts(), AccessCounts())));
   EXPECT_EQ(object_similarity(AccessCounts(), AccessCounts()), 100);
   EXPECT_EQ(object_similarity(kContext1, AccessCounts()), 0);
 }
@@ -57,7 +56,7 @@ TEST(Similarity, IsSymmetricAndWithinItsBounds) {
     EXPECT_EQ(hotness, hotness_similarity(other, one));
     EXPECT_TRUE(objects >= 0 && objects <= 100);
     EXPECT_TRUE(hotness == 0 || hotness >= 1) << hotness;
-    EXPECT_EQ(hotness == 0, objects == 0 || (one.empty() && other.empty()));
+    EXPECT_EQ(hotness == 0, objects == 0);
   }
 }
 

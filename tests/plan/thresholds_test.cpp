@@ -24,10 +24,18 @@ ContextTree two_loops(std::uint64_t entries) {
 TEST(Thresholds, CostCountsHintsAndAccessesAway) {
   const ContextTree tree = two_loops(3);
   const CostModel model = {.seconds_per_hint = 0.5, .seconds_per_access_away = 0.25, .room_bytes = 10 * kPage};
-  // Six changes for each loop, one part kept by each; nothing is away.
-  EXPECT_DOUBLE_EQ(cost_of(tree, merge_contexts(tree, {.least_seconds = 0}), kSiteBytes, model), 12 * 0.5);
+  // Each loop is entered three times, and keeps one part; the program around them keeps none. Nothing is away.
+  EXPECT_DOUBLE_EQ(cost_of(tree, merge_contexts(tree, {.least_seconds = 0}), kSiteBytes, model), 6 * 0.5);
   // One phase: one hint, and one of the sites is away.
   EXPECT_DOUBLE_EQ(cost_of(tree, merge_contexts(tree, {.least_seconds = 2}), kSiteBytes, model), 0.5 + 1000 * 0.25);
+}
+
+// Back from a loop that keeps nothing, what its parent keeps is said again.
+TEST(Thresholds, CostOfGoingBackIsThatOfThePhaseAround) {
+  ContextTree tree({.entries = 1, .accesses = AccessCounts({{kA, 10}, {kB, 10}})});
+  tree.add({.entries = 5, .seconds = 1});
+  const CostModel model = {.seconds_per_hint = 1, .seconds_per_access_away = 0, .room_bytes = 100 * kPage};
+  EXPECT_DOUBLE_EQ(cost_of(tree, merge_contexts(tree, {.least_seconds = 0}), kSiteBytes, model), 2 + 5 * 2);
 }
 
 TEST(Thresholds, KeepPhasesApartWhereHintsAreCheapAndMergeThemWhereNot) {

@@ -20,6 +20,12 @@ TEST(AccessCounts, AreSortedAddedUpAndWithoutZeros) {
   EXPECT_EQ(counts.of(1000), 0u);
 }
 
+TEST(AccessCounts, CanBeAddedToThemselves) {
+  AccessCounts counts({{1, 2}, {3, 4}});
+  counts += counts;
+  EXPECT_EQ(counts, AccessCounts({{1, 4}, {3, 8}}));
+}
+
 TEST(AccessCounts, AreAddedLikeMaps) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -97,7 +97,10 @@ TEST_F(CallSitesTest, OneStackIsOneSiteAndAnotherOneAnother) {
 // take them for one.
 TEST_F(CallSitesTest, OfTheSameDepthAreToldApartByTheirOtherFrames) {
   make({});
-  const SiteId one = walk({0, 1, 2}, 0), other = walk({2, 1, 0}, 0);
+  SiteId sites[2];
+  const Path paths[] = {{0, 1, 2}, {2, 1, 0}};
+  for (int i = 0; i < 2; ++i) sites[i] = walk(paths[i], 0);  // one place of the call
+  const auto [one, other] = sites;
   ASSERT_NE(one, other);
   const auto stack_one = sites_->stack(one), stack_other = sites_->stack(other);
   ASSERT_EQ(stack_one.size(), stack_other.size());
@@ -120,6 +123,24 @@ TEST_F(CallSitesTest, OnlyTheFramesThatAreKeptCount) {
   make({.sites = 10'000, .frames = 1});
   // Of one depth, and of one return address.
   EXPECT_EQ(walk({0, 1, 2}, 0), walk({2, 1, 0}, 0));
+}
+
+// A recursion with two calls has any number of stacks of one return address and depth, and each new one was compared
+// with all of them.
+TEST_F(CallSitesTest, OfARecursionAreTheCallerAloneFromAManyOn) {
+  make({});
+  std::set<SiteId> seen;
+  for (int number = 0; number < 1024; ++number) {
+    Path path(10);
+    for (int bit = 0; bit < 10; ++bit) path[static_cast<std::size_t>(bit)] = number >> bit & 1;
+    // As deep as all others.
+    Path level = path;
+    for (const int kind : path) level.push_back(1 - kind);
+    seen.insert(walk(level, 0));
+  }
+  EXPECT_EQ(seen.size(), 65u);
+  EXPECT_FALSE(seen.contains(CallSites::kNoSite));
+  EXPECT_EQ(sites_->stack(*seen.rbegin()).size(), 1u);
 }
 
 TEST_F(CallSitesTest, ThatFindNoRoomAreNone) {
