@@ -26,7 +26,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "profile/call_sites.hpp"
@@ -98,7 +97,7 @@ struct Totals {
 Totals g_totals;
 Names g_names, g_addresses, g_near, g_stacks;  // by address and depth; address alone; 4 frames; 64 frames
 Names g_again_near, g_again;                   // by sites of 4 frames, and of 64
-std::optional<CallSites> g_sites, g_near_sites;
+CallSites *g_sites, *g_near_sites;             // as long as the process
 Way g_way = Way::kPlain;
 int g_frames = kMostFrames;
 std::uint64_t g_reading_ticks = 0;  // what two readings of the counter are apart
@@ -215,13 +214,13 @@ std::uint64_t ticks_of_reading() {
   return least;
 }
 
-void make_sites(std::optional<CallSites>& sites, int frames) {
+CallSites* make_sites(int frames) {
   auto made = CallSites::make({.frames = static_cast<unsigned>(frames)});
   if (!made) {
     (void)!write(2, "site_namer: no addresses for the table of sites\n", 48);
     _exit(99);
   }
-  sites.emplace(std::move(*made));
+  return new CallSites(std::move(*made));
 }
 
 __attribute__((constructor)) void begin() {
@@ -241,8 +240,8 @@ __attribute__((constructor)) void begin() {
     g_frames = std::clamp(std::atoi(way + 6), 1, kMostFrames);
     g_way = Way::kAgain;
   }
-  make_sites(g_sites, g_way == Way::kAgain ? g_frames : kMostFrames);
-  make_sites(g_near_sites, kNearFrames);
+  g_sites = make_sites(g_way == Way::kAgain ? g_frames : kMostFrames);
+  g_near_sites = make_sites(kNearFrames);
   t_inside = false;
 }
 
