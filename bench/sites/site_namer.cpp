@@ -45,6 +45,7 @@ using farheap::profile::CallSites;
 
 constexpr int kMostFrames = 64;
 constexpr int kNearFrames = 4;
+constexpr std::uint32_t kTreeFrames = 1u << 22;
 constexpr std::size_t kSlots = std::size_t{1} << 18;  // a table that is fuller than three quarters takes no more
 
 enum class Way { kPlain, kName, kUnwind, kAgain, kCheck };
@@ -179,10 +180,10 @@ __attribute__((always_inline)) inline void name_site(std::size_t bytes, const vo
       Names::Slot* slot = g_names.find(name_of(caller, frame), is_new);
       if (is_new && slot != nullptr) slot->stack.store(stack_name(caller, kMostFrames));
     } else if (g_way == Way::kAgain) {
-      const std::uint32_t sites = g_sites->count();
+      const std::uint32_t sites = g_sites->tree_frames();
       if (g_sites->site_of(caller, frame) == CallSites::kNoSite)
         g_totals.without_room.fetch_add(1, std::memory_order_relaxed);
-      is_new = g_sites->count() != sites;
+      is_new = g_sites->tree_frames() != sites;
     } else {
       (void)g_names.find(stack_name(caller, g_frames), is_new);
     }
@@ -215,7 +216,7 @@ std::uint64_t ticks_of_reading() {
 }
 
 CallSites* make_sites(int frames) {
-  auto made = CallSites::make({.frames = static_cast<unsigned>(frames)});
+  auto made = CallSites::make({.tree_frames = kTreeFrames, .frames = static_cast<unsigned>(frames)});
   if (!made) {
     (void)!write(2, "site_namer: no addresses for the table of sites\n", 48);
     _exit(99);
