@@ -232,10 +232,13 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
             "The runtime never came up in it; the program, or one that started it, dropped LD_PRELOAD."};
   }
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} {} after {:.1f} s; peak {} of {}; {}, {} of them paged", summary.command.front(),
-                              how_it_ended(summary), summary.seconds, format_size(summary.peak_bytes),
-                              format_size(summary.budget_bytes), counted(summary.processes, "process", "processes"),
-                              summary.paging_processes));
+  // Nobody looks at a process that does not page and ends by a signal.
+  const std::string peak = summary.peak_bytes == 0 ? "peak not seen, budget " + format_size(summary.budget_bytes)
+                                                   : fmt::format("peak {} of {}", format_size(summary.peak_bytes),
+                                                                 format_size(summary.budget_bytes));
+  lines.push_back(fmt::format("{} {} after {:.1f} s; {}; {}, {} of them paged", summary.command.front(),
+                              how_it_ended(summary), summary.seconds, peak,
+                              counted(summary.processes, "process", "processes"), summary.paging_processes));
   if (summary.paging_processes != 0) {
     const std::string packed =
         summary.faults_packed == 0 ? "" : fmt::format(" ({} of them compressed)", summary.faults_packed);
@@ -289,6 +292,7 @@ std::string next_step(const RunSummary& summary) {
                        with_memory(summary, peak));
   }
   if (summary.paging_processes == 0) {
+    if (summary.peak_bytes == 0) return "nothing is known of its memory: it ended before anybody looked at it";
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {
       return "nothing; its heap is smaller than the least budget, " + format_size(base::kLeastBudgetBytes);
     }

@@ -103,6 +103,8 @@ void print_own_number(std::span<char> into) {
 
 // No thread of the runtime: it runs what the program has for its end.
 void* end_after_the_last(void*) {
+  char before[16] = {};
+  prctl(PR_GET_NAME, before);
   prctl(PR_SET_NAME, kLast);
   char own[24];
   print_own_number(own);
@@ -113,6 +115,8 @@ void* end_after_the_last(void*) {
     agree = others ? 0 : agree + 1;
     pause.tv_nsec = others ? std::min(pause.tv_nsec + kFirstPauseNs, kLongestPauseNs) : kFirstPauseNs;
   }
+  // From here on it is the program's: a child that is forked in its last words has threads of that name, too.
+  prctl(PR_SET_NAME, before);
   pthread_sigmask(SIG_SETMASK, &g_signals_of_main, nullptr);
   exit(0);
 }

@@ -186,6 +186,30 @@ CASE(main_thread_of_a_child_ends_before_the_others) {
   }).join();
 }
 
+// The last words of a process whose main thread has ended fork. The child's thread was taken for one that waits for the
+// last one, by its name, and cut off.
+CASE(last_words_fork_after_the_end_of_the_main_thread) {
+  push_out();
+  std::thread([] { usleep(20'000); }).detach();
+  atexit([] {
+    static bool is_child = false;
+    if (is_child) return;
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      is_child = true;
+      std::thread([] {
+        usleep(100'000);
+        std::puts("the child's thread has worked");
+      }).detach();
+      pthread_exit(nullptr);
+    }
+    CHECK(status_of(child) == 0);
+    std::puts("the end");
+  });
+  pthread_exit(nullptr);
+}
+
 CASE(paging_starts_after_the_end_of_the_main_thread) {
   atexit([] { std::puts("the end"); });
   std::thread([] {

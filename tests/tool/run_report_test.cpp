@@ -47,6 +47,15 @@ TEST(RunReport, SaysWhatHappened) {
             HasSubstr("3.0 MiB read"), HasSubstr("10 % of the time"), HasSubstr("next: ")));
 }
 
+// It said "peak 0 B", and that the heap was smaller than the least budget.
+TEST(RunReport, APeakThatNobodySawIsNotZero) {
+  RunSummary run = paged_run();
+  run.paging_processes = 0;
+  run.peak_bytes = 0;
+  EXPECT_THAT(text_of(run), AllOf(HasSubstr("peak not seen, budget 400.0 MiB"), HasSubstr("nothing is known"),
+                                  Not(HasSubstr("0 B")), Not(HasSubstr("smaller"))));
+}
+
 TEST(RunReport, SaysWhatGuardsFoundIfThereAreAny) {
   RunSummary run = paged_run();
   EXPECT_THAT(text_of(run), Not(HasSubstr("guards")));
