@@ -111,7 +111,7 @@ std::uintptr_t stack_top() {
                               : static_cast<std::uintptr_t>(pthread_self());
 }
 
-// Of 0 where the thread is new.
+// 0 while the thread has named nothing yet.
 __thread __attribute__((tls_model("initial-exec"))) std::uintptr_t t_stack_top = 0;
 
 std::uint64_t name_of(const void* caller, const void* frame) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/last_thread.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +18,7 @@
 
 #include "base/format_into.hpp"
 #include "base/log.hpp"
+#include "os/proc_text.hpp"
 
 namespace farheap::os {
 
@@ -40,23 +39,10 @@ pthread_key_t g_main_ends;
 bool g_has_key = false;
 sigset_t g_signals_of_main;
 
-int open_to_read(const char* path, int more = 0) {
-  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | more));
-}
-
-// As much of it as fits; empty if it cannot be read.
-std::string_view read_text(const char* path, std::span<char> room) {
-  const int file = open_to_read(path);
-  if (file < 0) return {};
-  const long bytes = syscall(SYS_read, file, room.data(), room.size());
-  syscall(SYS_close, file);
-  return {room.data(), static_cast<std::size_t>(std::max(bytes, 0l))};
-}
-
 std::string_view read_of_thread(const char* thread, const char* what, std::span<char> room) {
   char path[64];
   path[base::format_into({path, sizeof path - 1}, "/proc/self/task/{}/{}", thread, what).size()] = '\0';
-  return read_text(path, room);
+  return read_proc_text(path, room);
 }
 
 bool has_ended(const char* thread) {
@@ -79,22 +65,7 @@ bool is_programs(const char* thread, const char* own) {
 
 // True also where that cannot be seen.
 bool has_others(const char* own) {
-  const int folder = open_to_read(kThreads, O_DIRECTORY);
-  if (folder < 0) return true;
-  bool is_whole = false, is_found = false;
-  alignas(dirent64) char entries[4096];
-  while (!is_found && !is_whole) {
-    const long bytes = syscall(SYS_getdents64, folder, entries, sizeof entries);
-    is_found = bytes < 0;
-    is_whole = bytes == 0;
-    for (long at = 0; at < bytes && !is_found;) {
-      const auto& entry = *reinterpret_cast<const dirent64*>(entries + at);
-      at += entry.d_reclen;
-      is_found = entry.d_name[0] != '.' && is_programs(entry.d_name, own);
-    }
-  }
-  syscall(SYS_close, folder);
-  return is_found;
+  return look_through(kThreads, [own](const char* thread) { return is_programs(thread, own); }) != Look::kNone;
 }
 
 void print_own_number(std::span<char> into) {

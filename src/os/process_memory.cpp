@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "os/process_memory.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 
 #include "base/format_into.hpp"
 #include "os/own_descriptors.hpp"
+#include "os/proc_text.hpp"
 
 namespace farheap::os {
 
@@ -36,15 +36,12 @@ std::uint64_t anonymous_bytes_in(const char* text) {
   return (resident > shared ? resident - shared : 0) * kPageBytes;
 }
 
-// As much of a file as fits; no descriptor stays.
+// False if there is nothing to be read.
 template <std::size_t kSize>
 bool read_text(const char* path, char (&text)[kSize]) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t size = syscall(SYS_read, file, text, kSize - 1);
-  syscall(SYS_close, file);
-  text[size > 0 ? size : 0] = '\0';
-  return size > 0;
+  const std::size_t size = read_proc_text(path, {text, kSize - 1}).size();
+  text[size] = '\0';
+  return size != 0;
 }
 
 // Not snprintf(), for the same reason.
@@ -60,21 +57,11 @@ template <std::size_t kSize>
 bool read_of_another_thread(int process, char (&text)[kSize]) {
   char path[64];
   print_path(path, process, "task");
-  const int folder = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder < 0) return false;
-  bool is_found = false;
-  alignas(dirent64) char entries[1024];
-  for (long bytes; !is_found && (bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;) {
-    for (long at = 0; at < bytes && !is_found;) {
-      const auto& entry = *reinterpret_cast<const dirent64*>(entries + at);
-      at += entry.d_reclen;
-      if (entry.d_name[0] == '.') continue;
-      path[base::format_into({path, sizeof path - 1}, "/proc/{}/task/{}/statm", process, entry.d_name).size()] = '\0';
-      is_found = read_text(path, text) && !has_no_memory(text);
-    }
-  }
-  syscall(SYS_close, folder);
-  return is_found;
+  return look_through(path, [&text, process](const char* thread) {
+           char statm[64];
+           statm[base::format_into({statm, sizeof statm - 1}, "/proc/{}/task/{}/statm", process, thread).size()] = '\0';
+           return read_text(statm, text) && !has_no_memory(text);
+         }) == Look::kFound;
 }
 
 }  // namespace

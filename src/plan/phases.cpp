@@ -20,7 +20,7 @@ bool is_like(const profile::AccessCounts& own, const profile::AccessCounts& pare
 }  // namespace
 
 Phases merge_contexts(const profile::ContextTree& tree, const MergeThresholds& thresholds) {
-  // What each context has with all that was merged into it. Children come before their parents.
+  // Each context with all that was merged into it. The walk takes children before their parents.
   std::vector<Phase> gathered(tree.size());
   std::vector<bool> is_merged(tree.size(), false);
   for (ContextIndex next = static_cast<ContextIndex>(tree.size()); next-- > 0;) {

@@ -24,7 +24,7 @@ struct PriorityModel {
 // accesses^alpha / bytes^beta. Requires: bytes > 0.
 [[nodiscard]] double priority(std::uint64_t accesses, std::uint64_t bytes, const PriorityModel& model);
 
-// What a site has allocated, and how often a phase accesses it.
+// A site: the bytes that it has allocated, and the accesses of a phase to them.
 struct SiteUse {
   profile::SiteId site = 0;
   std::uint64_t bytes = 0;

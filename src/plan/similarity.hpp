@@ -9,8 +9,8 @@
 
 namespace farheap::plan {
 
-// Of the sites that either accesses, the share that both access, in per cent: 0 to 100. Two that access nothing are
-// alike: 100.
+// The share of sites that both access, in per cent of those that at least one accesses: 0 to 100. Two contexts that
+// access nothing are alike: 100.
 [[nodiscard]] double object_similarity(const profile::AccessCounts& a, const profile::AccessCounts& b);
 
 // How near the counts of the sites are that both access: 1 over the mean of |A - B| / (A + B). At least 1; infinite

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a recorded program did, by context: a function or loop, reached by one call path (seed 001, background). The
-// root is the program itself.
+// A recorded program as a tree of contexts. A context is a function or loop, reached by one call path (seed 001,
+// background). The root is the program itself.
 //
 // Thread-safety: a value.
 #pragma once

@@ -2,7 +2,9 @@
 //
 // What C++ programs, their libraries and their threads do around allocation; ends of programs.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -150,14 +152,25 @@ CASE(key_destructors) {
 
 namespace {
 
+// The kernel shows no memory of it any more.
+void wait_for_the_end_of_the_main_thread() {
+  char first = 0;
+  while (first != '0') {
+    const int file = open("/proc/self/statm", O_RDONLY);
+    CHECK(file >= 0 && read(file, &first, 1) == 1);
+    CHECK(close(file) == 0);
+    sched_yield();
+  }
+}
+
 // Left to the threads of a process whose main thread ends; the last of them ends the process. Under Farheap it stayed
 // for ever, and no signal but SIGKILL ended it: the runtime's threads were left, which take none.
 void end_before_the_threads() {
   static std::atomic<int> worked = 0;
   atexit([] { std::printf("the end, when %d threads have worked\n", worked.load()); });
   for (int i = 0; i < 3; ++i) {
-    std::thread([i] {
-      usleep(100'000 * (i + 1));
+    std::thread([] {
+      wait_for_the_end_of_the_main_thread();
       void* at = malloc(kMebibyte);
       fill(at, kMebibyte, 1);
       CHECK_FILLED(at, kMebibyte, 1);
@@ -190,7 +203,7 @@ CASE(main_thread_of_a_child_ends_before_the_others) {
 // last one, by its name, and cut off.
 CASE(last_words_fork_after_the_end_of_the_main_thread) {
   push_out();
-  std::thread([] { usleep(20'000); }).detach();
+  std::thread(wait_for_the_end_of_the_main_thread).detach();
   atexit([] {
     static bool is_child = false;
     if (is_child) return;
@@ -199,7 +212,7 @@ CASE(last_words_fork_after_the_end_of_the_main_thread) {
     if (child == 0) {
       is_child = true;
       std::thread([] {
-        usleep(100'000);
+        wait_for_the_end_of_the_main_thread();
         std::puts("the child's thread has worked");
       }).detach();
       pthread_exit(nullptr);
@@ -213,7 +226,7 @@ CASE(last_words_fork_after_the_end_of_the_main_thread) {
 CASE(paging_starts_after_the_end_of_the_main_thread) {
   atexit([] { std::puts("the end"); });
   std::thread([] {
-    usleep(50'000);
+    wait_for_the_end_of_the_main_thread();
     push_out();
     void* at = malloc(kMebibyte);
     fill(at, kMebibyte, 2);
@@ -240,7 +253,6 @@ CASE(main_thread_ends_as_the_last) {
   (void)&t_farewell;
   static pthread_key_t key;
   CHECK(pthread_key_create(&key, [](void* round) {
-          usleep(100'000);
           std::printf("destructor %s\n", static_cast<const char*>(round));
           if (strcmp(static_cast<const char*>(round), "one") == 0) (void)pthread_setspecific(key, "two");
         }) == 0);
@@ -254,7 +266,7 @@ CASE(cancelled_main_thread) {
   const pthread_t main_thread = pthread_self();
   std::thread([main_thread] {
     CHECK(pthread_cancel(main_thread) == 0);
-    usleep(100'000);
+    wait_for_the_end_of_the_main_thread();
     std::puts("one is left");
   }).detach();
   for (;;) pause();
