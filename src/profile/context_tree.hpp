@@ -32,7 +32,7 @@ struct Context {
 // Invariant: a parent stands before its children.
 class ContextTree {
  public:
-  // Of the root only what the program does outside of all functions and loops.
+  // The root has what the program does outside of all functions and loops.
   explicit ContextTree(Context root = {.entries = 1}) { contexts_.push_back(std::move(root)); }
 
   // Requires: context.parent is in the tree.
