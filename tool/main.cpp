@@ -79,6 +79,7 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("farheap ") + FARHEAP_VERSION);
     app_.require_subcommand(0, 1);
     add_run();
+    add_record();
     add_top();
     add_report();
     add_doctor();
@@ -157,14 +158,31 @@ class CommandLine {
         ->type_name(type);
   }
 
-  void add_run() {
-    CLI::App* verb = add_verb(&app_, "run", "run");
+  // What `run` and `record` have in common.
+  CLI::App* add_running(const char* name) {
+    CLI::App* verb = add_verb(&app_, name, name);
     add_settings(verb, run_.settings);
     add_short_form(verb, "memory", "SIZE", "The budget: at most so much of the heap in memory, 32M at the least",
                    shorts_);
     add_short_form(verb, "store", "URI", "Where the rest of the heap is; `farheap store kinds` lists them", shorts_);
     add_short_form(verb, "stats", "text|json", "Form of the report at the end, on standard error", shorts_);
     verb->add_flag_callback("--quiet", [this] { shorts_.emplace_back("quiet=on"); }, "No report at the end");
+    verb->prefix_command();
+    verb->callback([this, verb] { status_ = run_program(verb->get_name(), verb->remaining()); });
+    return verb;
+  }
+
+  void add_record() {
+    CLI::App* verb = add_running("record");
+    verb->add_option("-o,--output", run_.profile, "The profile to write: farheap.profile")->type_name("FILE");
+    verb->footer(
+        "\nThe program runs as under `farheap run`; with less --memory than it needs, the profile tells which lines "
+        "wait "
+        "for it. The exit status is the program's own.");
+  }
+
+  void add_run() {
+    CLI::App* verb = add_running("run");
     verb->add_flag("--plain", run_.plain, "Run the program without Farheap");
     verb->add_option("--trace", run_.trace, "Record the run in this file, for `farheap report`")->type_name("FILE");
     verb->add_option(
@@ -173,16 +191,15 @@ class CommandLine {
         ->type_name("SECONDS");
     verb->footer(
         "\nThe exit status is the program's own. If it was not started: 1, 2 (command line), 126 or 127 (no program).");
-    verb->prefix_command();
-    verb->callback([this, verb] { status_ = run_program(verb->remaining()); });
   }
 
   // `farheap run ls -l` is understood without "--" as well; an option that nobody knows is not a program.
-  int run_program(std::vector<std::string> command) {
+  int run_program(const std::string& verb, std::vector<std::string> command) {
     if (!command.empty() && command.front().starts_with("-")) {
       return wrong_usage(Error{ErrorCode::kInvalidArgument, "unknown option", command.front(), "",
-                               "`farheap run --help` lists them; the program goes behind --"});
+                               fmt::format("`farheap {} --help` lists them; the program goes behind --", verb)});
     }
+    if (verb == "record" && run_.profile.empty()) run_.profile = "farheap.profile";
     if (!command.empty() && words_.separated) command.emplace_back("--");
     command.insert(command.end(), words_.program.begin(), words_.program.end());
     run_.command = std::move(command);
@@ -202,9 +219,17 @@ class CommandLine {
 
   void add_report() {
     CLI::App* verb = add_verb(&app_, "report", "report");
-    verb->add_option("FILE", report_.trace, "What `farheap run --trace FILE` has recorded")->required();
-    verb->add_option("--html", report_.html, "Write a page with charts to this file")->type_name("OUT");
+    verb->add_option("FILE", report_.file, "What `farheap record` or `farheap run --trace FILE` has recorded")
+        ->required();
+    verb->add_option("--html", report_.html, "Write a page with charts of the run to this file")->type_name("OUT");
     verb->add_flag("--json", report_.json, "For machines");
+    verb->add_flag("--folded", report_.folded, "Stacks of allocations of a profile, a line each, for flame graphs");
+    verb->add_option("--weight", report_.weight,
+                     "What --folded counts: microseconds of waiting (waits), bytes held at the most (peak), or bytes "
+                     "allocated")
+        ->type_name("waits|peak|allocated");
+    verb->add_flag("--speedscope", report_.speedscope, "The same for https://www.speedscope.app");
+    verb->footer("\nFILE may also be the folder FILE.parts of a recording that goes on, or that was killed.");
     verb->callback([this] { status_ = report(report_); });
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// farheap report FILE: what a recorded run did over time.
+// farheap report FILE: what a recorded run did over time, and, of a profile, where.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 
 #include "base/environment.hpp"
 #include "output_file.hpp"
+#include "profile_forms.hpp"
+#include "recording_folder.hpp"
 #include "report_forms.hpp"
 #include "terminal.hpp"
 #include "top_picture.hpp"
@@ -34,7 +36,11 @@ Status write_page(const std::string& path, const std::string& page) {
   return write_output(path, page, "cannot write the page");
 }
 
-std::string json_text(const Trace& trace) {
+std::string dumped(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json json_of(const Trace& trace) {
   auto report = nlohmann::ordered_json::parse(report_json(summary_of(trace)));
   report["ended"] = trace.end.has_value();
   report["samples"] = trace.samples.size();
@@ -42,30 +48,76 @@ std::string json_text(const Trace& trace) {
   for (const auto& range : whole_ranges(trace)) ranges.push_back(range_json(range));
   report["heap_address"] = trace.last().heap_address;
   report["ranges"] = std::move(ranges);
-  return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return report;
 }
 
-}  // namespace
-
-int report(const ReportArguments& arguments) {
-  const auto trace = read_trace(arguments.trace);
-  if (!trace) {
-    complain(trace.error());
-    return kFailed;
-  }
+int report_trace(const Trace& trace, const ReportArguments& arguments) {
   if (!arguments.html.empty()) {
-    if (const auto written = write_page(arguments.html, report_html(*trace)); !written) {
+    if (const auto written = write_page(arguments.html, report_html(trace)); !written) {
       complain(written.error());
       return kFailed;
     }
     say(fmt::format("the page is in {}; any browser opens it", arguments.html));
   }
   if (arguments.json) {
-    print_out("{}\n", json_text(*trace));
+    print_out("{}\n", dumped(json_of(trace)));
   } else if (arguments.html.empty()) {
-    print_out("{}", report_text(*trace, terminal_is_utf8()));
+    print_out("{}", report_text(trace, terminal_is_utf8()));
   }
   return kDone;
+}
+
+Result<Weight> weight_of(const std::string& word) {
+  if (word.empty() || word == "waits") return Weight::kWaits;
+  if (word == "peak") return Weight::kPeak;
+  if (word == "allocated") return Weight::kAllocated;
+  return fail(ErrorCode::kInvalidArgument, "unknown weight", word, "", "there are waits, peak and allocated");
+}
+
+// The trace inside is that of the same run; a recording that was killed at once may have none.
+int report_profile(const ReportArguments& arguments) {
+  const auto weight = weight_of(arguments.weight);
+  if (!weight) return wrong_usage(weight.error());
+  const auto profile = load_profile(arguments.file);
+  if (!profile) {
+    complain(profile.error());
+    return kFailed;
+  }
+  CodeNames names(profile->files);
+  const ProfileFigures figures = figures_of(*profile, names);
+  if (arguments.folded) return print_out("{}", profile_folded(figures, *weight)), kDone;
+  if (arguments.speedscope) return print_out("{}", profile_speedscope(figures, arguments.file)), kDone;
+  const auto trace = parse_trace(profile->trace, arguments.file);
+  if (!arguments.html.empty()) {
+    if (trace) return report_trace(*trace, arguments);
+    complain(trace.error());
+    return kFailed;
+  }
+  if (arguments.json) {
+    auto report = trace ? json_of(*trace) : nlohmann::ordered_json{{"format", kJsonFormat}};
+    report.update(profile_json(figures));
+    print_out("{}\n", dumped(report));
+  } else {
+    if (trace) print_out("{}\n", report_text(*trace, terminal_is_utf8()));
+    print_out("{}", profile_text(figures));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int report(const ReportArguments& arguments) {
+  if (is_profile(arguments.file)) return report_profile(arguments);
+  if (arguments.folded || arguments.speedscope || !arguments.weight.empty()) {
+    return wrong_usage(Error{ErrorCode::kInvalidArgument, "a trace has no stacks", arguments.file, "",
+                             "`farheap record -o FILE -- PROGRAM` makes a profile, which has"});
+  }
+  const auto trace = read_trace(arguments.file);
+  if (!trace) {
+    complain(trace.error());
+    return kFailed;
+  }
+  return report_trace(*trace, arguments);
 }
 
 }  // namespace farheap::tool

@@ -33,7 +33,9 @@
 #include "kept_store.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
+#include "profile_figures.hpp"
 #include "program_file.hpp"
+#include "recording_folder.hpp"
 #include "run_report.hpp"
 #include "run_sample.hpp"
 #include "store/beside/process.hpp"
@@ -225,11 +227,11 @@ void print_report(const RunSummary& summary, const base::Options& options) {
   }
 }
 
-// The recording that --trace asks for; nothing if it does not.
-Result<std::unique_ptr<TraceRecorder>> start_trace(const RunArguments& arguments, const base::Options& options,
-                                                   const base::RunPage& page) {
-  if (arguments.trace.empty()) return nullptr;
-  auto trace = TraceRecorder::open(arguments.trace, arguments.trace_interval, page);
+// The recording in that file; nothing if there is to be none.
+Result<std::unique_ptr<TraceRecorder>> start_trace(const std::string& file, const RunArguments& arguments,
+                                                   const base::Options& options, const base::RunPage& page) {
+  if (file.empty()) return nullptr;
+  auto trace = TraceRecorder::open(file, arguments.trace_interval, page);
   if (trace) (*trace)->start(arguments.command, options.store);
   return trace;
 }
@@ -241,14 +243,44 @@ void finish_trace(TraceRecorder& trace, const RunArguments& arguments, const Chi
                   shell_word(arguments.trace)));
 }
 
-Result<int> run_paged(const std::string& path, const RunArguments& arguments, const base::Options& options,
+// Nothing if the run is not recorded.
+Result<std::unique_ptr<RecordingFolder>> start_profile(const RunArguments& arguments, base::Options& options) {
+  if (arguments.profile.empty()) return nullptr;
+  auto folder = RecordingFolder::make(arguments.profile);
+  if (folder) options.record_into = (*folder)->path();
+  return folder;
+}
+
+int finish_profile(RecordingFolder& folder, const RunArguments& arguments, int status, bool quiet) {
+  const auto profile = folder.finish();
+  if (!profile) {
+    complain(profile.error());
+    return status != 0 ? status : kFailed;
+  }
+  if (!quiet) {
+    say(fmt::format(
+        "profile: {} in {}; `farheap report {}` shows which lines waited",
+        profile->processes.size() == 1 ? "1 process" : fmt::format("{} processes", profile->processes.size()),
+        arguments.profile, shell_word(arguments.profile)));
+  }
+  return status;
+}
+
+Result<int> run_paged(const std::string& path, const RunArguments& arguments, base::Options& options,
                       const base::Secret& secret_store, std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
   if (!library) return fail(library.error());
   const auto shared = SharedRun::make(options.memory, arguments.command, secret_store);
   if (!shared) return fail(shared.error());
-  const auto trace = start_trace(arguments, options, shared->page());
-  if (!trace) return fail(trace.error());
+  const auto profile = start_profile(arguments, options);
+  if (!profile) return fail(profile.error());
+  RecordingFolder* const recording = profile->get();
+  const auto trace =
+      start_trace(recording != nullptr ? recording->trace_path() : arguments.trace, arguments, options, shared->page());
+  if (!trace) {
+    if (recording != nullptr) recording->remove();
+    return fail(trace.error());
+  }
   std::optional<KeepAwake> keep_awake;
   if (options.keep_awake) keep_awake.emplace(shared->page_to_write().pulse);
   std::optional<IdleWatchThread> idle_watch(std::in_place, shared->page_to_write());
@@ -256,6 +288,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   const auto end =
       run_child(path, arguments.command, program_environment(options, *library, shared->place()), shared->inherited());
   if (!end) {
+    if (recording != nullptr) recording->remove();
     complain(end.error());
     return shell_status(end.error());
   }
@@ -275,9 +308,10 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, co
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;
-  if (*trace != nullptr) finish_trace(**trace, arguments, *end, options.quiet || json);
+  const bool quiet = options.quiet || json;
+  if (*trace != nullptr) finish_trace(**trace, arguments, *end, quiet || recording != nullptr);
   if (kept) kept->program_ended(*end);
-  return end->exit_status;
+  return recording != nullptr ? finish_profile(*recording, arguments, end->exit_status, quiet) : end->exit_status;
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "trace_reader.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "trace_recorder.hpp"
+#include "whole_file.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -110,31 +108,8 @@ Result<Trace> parse_trace(std::string_view text, const std::string& name) {
   return reader.result(!text.empty());
 }
 
-// Not through a stream: that throws for a folder.
-static Result<std::string> whole_file(const std::string& path) {
-  const auto why = [&] {
-    return fail(errno_error(errno, "cannot read the trace", path, "`farheap run --trace FILE -- PROGRAM` records one"));
-  };
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return why();
-  std::string text;
-  ssize_t size = 0;
-  do {
-    constexpr std::size_t kPiece = 1 << 20;
-    const std::size_t before = text.size();
-    text.resize(before + kPiece);
-    size = read(file, text.data() + before, kPiece);
-    text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  } while (size > 0);
-  const int error = errno;
-  close(file);
-  errno = error;
-  if (size < 0) return why();
-  return text;
-}
-
 Result<Trace> read_trace(const std::string& path) {
-  const auto text = whole_file(path);
+  const auto text = whole_file(path, "cannot read the trace", "`farheap run --trace FILE -- PROGRAM` records one");
   if (!text) return fail(text.error());
   return parse_trace(*text, path);
 }

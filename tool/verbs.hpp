@@ -37,6 +37,7 @@ struct RunArguments {
   bool plain = false;                 // without Farheap
   std::string trace;                  // the file to record to; empty: no recording
   double trace_interval = 0;          // seconds between two samples; 0: chosen by the length of the run
+  std::string profile;                // `farheap record`: the profile to write
 };
 int run(const RunArguments& arguments);
 
@@ -49,9 +50,11 @@ struct TopArguments {
 int top(const TopArguments& arguments);
 
 struct ReportArguments {
-  std::string trace;
+  std::string file;  // a trace, a profile, or the parts of one
   std::string html;  // the file to write; empty: none
   bool json = false;
+  bool folded = false, speedscope = false;  // of a profile
+  std::string weight;                       // of --folded; empty: waits
 };
 int report(const ReportArguments& arguments);
 

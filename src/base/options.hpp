@@ -110,6 +110,7 @@ using Log = LogLevel;
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \
+  X(Text, record_into, "", true, "The folder in which each process of a recorded run keeps its part of the profile")   \
   X(Text, run_page, "", true, "The page of memory that all processes of a run share")                                  \
   X(Text, preload, "", true, "The preload library, where it is not beside the tool")                                  \
   X(Text, engines, "", true, "The program farheap-engines, where it is not beside the tool")

@@ -179,6 +179,12 @@ void FaultLoop::note_thread(Desk& desk, std::uint32_t thread) {
   wake_handler();
 }
 
+void FaultLoop::goes_on(const Waiting& waiting, std::uint32_t pages_read) {
+  pager_.note_stall(waiting.page, waiting.since);
+  if (options_.observer == nullptr) return;
+  options_.observer->ended(waiting.page, waiting.place, Clock::now() - waiting.since, pages_read);
+}
+
 // Other desks may want one, too.
 void FaultLoop::wake_handler() {
   unsigned awake = handlers_.load();
@@ -195,13 +201,13 @@ std::byte* FaultLoop::flight_buffer(const Desk& desk, unsigned number) const {
          std::size_t{number} * kFlightPages * base::kPageBytes;
 }
 
-bool FaultLoop::read_later(Desk& desk, const Pager::Started& started, Clock::time_point since) {
+bool FaultLoop::read_later(Desk& desk, const Pager::Started& started, const Waiting& waiting) {
   if (desk.free_numbers.empty() || started.incoming.pages() > kFlightPages) return false;
   const unsigned number = desk.free_numbers.back();
   const Incoming::Reads reads(started.incoming, flight_buffer(desk, number));
   if (reads.all().size() != 1 || !desk.reads->begin(number, reads.all()[0])) return false;
   desk.free_numbers.pop_back();
-  desk.flights[number] = {started, since};
+  desk.flights[number] = {started, waiting};
   return true;
 }
 
@@ -211,7 +217,7 @@ bool FaultLoop::land_one(Desk& desk) {
   const Flight& flight = desk.flights[answer->number];
   std::byte* const buffer = flight_buffer(desk, answer->number);
   pager_.finish_fault(flight.started, answer->arrived ? buffer : nullptr, buffer);
-  pager_.note_stall(flight.started.page, flight.since);
+  goes_on(flight.waiting, flight.started.pages_read());
   desk.free_numbers.push_back(answer->number);
   return true;
 }
@@ -245,32 +251,33 @@ FaultLoop::Long FaultLoop::lead(Desk& desk, unsigned handler, std::byte* buffer)
       continue;
     }
     note_thread(desk, event.thread);
-    found.since = Clock::now();
-    desk.polling.note(found.since, event.thread);
-    found.page = view_.page_of(event.address);
+    const PageNumber page = view_.page_of(event.address);
+    const auto since = Clock::now();
+    found.waiting = {page, since, options_.observer != nullptr ? options_.observer->begun(event.thread) : 0};
+    desk.polling.note(since, event.thread);
     found.write = event.write;
-    run_page_.pulse.beat(std::chrono::nanoseconds(found.since.time_since_epoch()).count());
+    run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());
     found.guarded = event.write_protected;
     if (found.guarded) {
-      if (pager_.written_at_once(found.page)) {
-        pager_.note_stall(found.page, found.since);
+      if (pager_.written_at_once(page)) {
+        goes_on(found.waiting, 0);
         continue;
       }
       land_all(desk);
       return found;
     }
-    const auto begun = pager_.begin_fault(found.page, found.write, found.started);
+    const auto begun = pager_.begin_fault(page, found.write, found.started);
     if (begun == Pager::Begun::kDone) {
-      pager_.note_stall(found.page, found.since);
+      goes_on(found.waiting, 0);
       continue;
     }
     found.begun = begun == Pager::Begun::kReading;
     if (found.begun && found.started.is_near() && found.started.incoming.pages() <= ReadBuffers::kKeptPages) {
       pager_.finish_fault(found.started, nullptr, buffer);
-      pager_.note_stall(found.page, found.since);
+      goes_on(found.waiting, found.started.pages_read());
       continue;
     }
-    if (found.begun && desk.reads && read_later(desk, found.started, found.since)) continue;
+    if (found.begun && desk.reads && read_later(desk, found.started, found.waiting)) continue;
     land_all(desk);
     return found;
   }
@@ -288,15 +295,17 @@ void FaultLoop::handle() {
     if (fault.stop) return;
     if (fault.elsewhere) continue;
     os::look_out_for_answers(serving_.fetch_add(1) == 0 && desk.polling.pays());
+    std::uint32_t used = 0;
     if (fault.guarded) {
-      pager_.written(fault.page);
+      pager_.written(fault.waiting.page);
     } else if (fault.begun) {
-      buffers_.used(number, pager_.finish_fault(fault.started, nullptr, buffer));
+      used = pager_.finish_fault(fault.started, nullptr, buffer);
     } else {
-      buffers_.used(number, pager_.fault(fault.page, fault.write, buffer));
+      used = pager_.fault(fault.waiting.page, fault.write, buffer);
     }
+    if (used != 0) buffers_.used(number, used);
     serving_.fetch_sub(1);
-    pager_.note_stall(fault.page, fault.since);
+    goes_on(fault.waiting, fault.begun ? fault.started.pages_read() : used);
   }
 }
 

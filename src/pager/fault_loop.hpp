@@ -25,6 +25,7 @@
 #include "os/mapping.hpp"
 #include "os/runtime_threads.hpp"
 #include "os/userfault.hpp"
+#include "pager/fault_observer.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/lead.hpp"
 #include "pager/pager.hpp"
@@ -41,9 +42,10 @@ struct FaultLoopOptions {
   // missed elsewhere.
   unsigned spin_us = 20;
   std::uint32_t buffer_pages = 512;
-  unsigned readers = 1;   // as PagerOptions::readers
-  unsigned evictors = 1;  // as PagerOptions::evictors
-  bool can_stop = false;  // a heap that is closed; a program's never is
+  unsigned readers = 1;               // as PagerOptions::readers
+  unsigned evictors = 1;              // as PagerOptions::evictors
+  bool can_stop = false;              // a heap that is closed; a program's never is
+  FaultObserver* observer = nullptr;  // outlives the loop
 };
 
 class FaultLoop {
@@ -67,20 +69,25 @@ class FaultLoop {
   void handle();
 
   using Clock = Pager::Clock;
+  // A thread of the program waits.
+  struct Waiting {
+    PageNumber page = 0;
+    Clock::time_point since;
+    std::uint32_t place = 0;  // where it does, as the observer names it
+  };
   // What the leader cannot serve without waiting. Nothing is in flight.
   struct Long {
-    PageNumber page = 0;
+    Waiting waiting;
     bool write = false;
     bool guarded = false;    // the page is there, and guarded
     bool stop = false;       // there is no fault: the loop is being stopped
     bool elsewhere = false;  // ... the handler is wanted at another desk
     bool begun = false;      // it is `started` and only has to be read
     Pager::Started started;
-    Clock::time_point since;
   };
   struct Flight {
     Pager::Started started;
-    Clock::time_point since;
+    Waiting waiting;
   };
   // Held by who leads here, sleeping included: the lead.
   struct Desk {
@@ -103,9 +110,10 @@ class FaultLoop {
   [[nodiscard]] bool next_event(Desk& desk, unsigned desks, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
   [[nodiscard]] bool read_event(Desk& desk, unsigned desks, os::FaultEvent& event) FARHEAP_REQUIRES(desk.lead);
   void note_thread(Desk& desk, std::uint32_t thread) FARHEAP_REQUIRES(desk.lead);
+  void goes_on(const Waiting& waiting, std::uint32_t pages_read);
   void wake_handler();
   [[nodiscard]] std::byte* flight_buffer(const Desk& desk, unsigned number) const;
-  [[nodiscard]] bool read_later(Desk& desk, const Pager::Started& started, Clock::time_point since)
+  [[nodiscard]] bool read_later(Desk& desk, const Pager::Started& started, const Waiting& waiting)
       FARHEAP_REQUIRES(desk.lead);
   [[nodiscard]] bool land_one(Desk& desk) FARHEAP_REQUIRES(desk.lead);
   void land_all(Desk& desk) FARHEAP_REQUIRES(desk.lead);

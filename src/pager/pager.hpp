@@ -110,6 +110,7 @@ class Pager {
     bool ghost = false, sequential = false, hash = false;
     std::uint32_t in_memory = 0;  // of its pages, so many are read without I/O
     [[nodiscard]] bool is_near() const { return in_memory == incoming.pages(); }
+    [[nodiscard]] std::uint32_t pages_read() const { return incoming.pages() - in_memory; }
   };
   // The same for a thread that has several reads in flight. kDone: there is nothing to read (any more). kNotNow: it
   // could take long, call fault() when nothing is in flight any more. kReading: `started.incoming` is to be read, and

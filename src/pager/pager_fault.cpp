@@ -333,7 +333,7 @@ std::uint32_t Pager::finish_fault(const Started& started, const std::byte* arriv
     // misses.
     const bool rests = arrived != nullptr && arrived != buffer;
     show(incoming, arrived != nullptr ? arrived : buffer, started.hash && !rests);
-    const std::uint64_t read = (incoming.pages() - started.in_memory) * base::kPageBytes;
+    const std::uint64_t read = started.pages_read() * base::kPageBytes;
     count(counters_.bytes_read, read);
     heat(started.page, base::Heat::kBytesRead, read);
   }

@@ -113,6 +113,10 @@ void after_fork_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   Runtime& all = *g_runtime.load();
   all.arena_space.unlock_after_fork();
   all.arena.unlock_after_fork_child();
+  if (all.recorder) {
+    base::InsideRuntime inside;
+    all.recorder->begin_in_child();
+  }
   os::leave_parents_descriptors();
   all.run_page->counters.processes.fetch_add(1);
   renew_threads();

@@ -39,55 +39,82 @@ static inline void* or_enomem(void* pointer) {
 
 static bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-// `heap` is where new memory comes from.
+// Where new memory comes from, and who asked for it.
+struct Call {
+  heap::Heap& heap;
+  Caller caller;
+};
+#define THIS_CALL \
+  Call { current_heap(__builtin_return_address(0)), FARHEAP_CALLER }
 
-static inline void* allocate(heap::Heap& heap, size_t bytes) { return or_enomem(heap.allocate(bytes)); }
+static inline void* recorded(const Call& call, void* pointer, size_t bytes) {
+  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
+    recorder->allocated(pointer, bytes, call.caller.address, call.caller.frame);
+  return pointer;
+}
+
+static inline void* allocate(const Call& call, size_t bytes) {
+  return recorded(call, or_enomem(call.heap.allocate(bytes)), bytes);
+}
 
 static inline void give_back(void* pointer) {
   if (pointer == nullptr) return;
+  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
+    recorder->freed(pointer);
   const int before = errno;  // free() keeps errno (POSIX.1-2024)
   heap_of(pointer).free(pointer);
   errno = before;
 }
 
-static inline void* allocate_zeroed(heap::Heap& heap, size_t count, size_t bytes) {
+static inline void* allocate_zeroed(const Call& call, size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return or_enomem(heap.allocate_zeroed(total));
+  return recorded(call, or_enomem(call.heap.allocate_zeroed(total)), total);
 }
 
-static inline void* reallocate(heap::Heap& heap, void* pointer, size_t bytes) {
-  if (pointer == nullptr) return allocate(heap, bytes);
+// What cannot grow stays, and is taken for an object of this call.
+static void* reallocate_recorded(profile::Recorder& recorder, const Call& call, void* pointer, size_t bytes) {
+  recorder.freed(pointer);
+  void* const moved = or_enomem(heap_of(pointer).reallocate(pointer, bytes));
+  if (moved != nullptr) return recorded(call, moved, bytes);
+  recorder.allocated(pointer, heap_of(pointer).usable_size(pointer), call.caller.address, call.caller.frame);
+  return nullptr;
+}
+
+static inline void* reallocate(const Call& call, void* pointer, size_t bytes) {
+  if (pointer == nullptr) return allocate(call, bytes);
   if (bytes == 0) {  // as the GNU library does
     give_back(pointer);
     return nullptr;
   }
+  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
+    return reallocate_recorded(*recorder, call, pointer, bytes);
   return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
 }
 
-static inline void* allocate_aligned(heap::Heap& heap, size_t alignment, size_t bytes) {
+static inline void* allocate_aligned(const Call& call, size_t alignment, size_t bytes) {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
     return nullptr;
   }
   while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
-  return or_enomem(heap.allocate_aligned(bytes, alignment));
+  return recorded(call, or_enomem(call.heap.allocate_aligned(bytes, alignment)), bytes);
 }
 
-static int allocate_aligned_into(void** result, heap::Heap& heap, size_t alignment, size_t bytes) {
+static int allocate_aligned_into(void** result, const Call& call, size_t alignment, size_t bytes) {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
-  void* pointer = allocate_aligned(heap, alignment, bytes);
+  void* pointer = allocate_aligned(call, alignment, bytes);
   errno = before;
   if (pointer == nullptr) return ENOMEM;
   *result = pointer;
   return 0;
 }
 
-static void* allocate_pages(heap::Heap& heap, size_t bytes) {
+static void* allocate_pages(const Call& call, size_t bytes) {
   constexpr size_t kPage = base::kPageBytes;
   if (bytes > SIZE_MAX - kPage) return or_enomem(nullptr);
-  return allocate_aligned(heap, kPage, base::round_up(bytes == 0 ? 1 : bytes, kPage));
+  return allocate_aligned(call, kPage, base::round_up(bytes == 0 ? 1 : bytes, kPage));
 }
 
 static size_t usable_size(void* pointer) { return pointer == nullptr ? 0 : heap_of(pointer).usable_size(pointer); }
@@ -96,48 +123,44 @@ static size_t usable_size(void* pointer) { return pointer == nullptr ? 0 : heap_
 
 using namespace farheap::preload;
 
-#define CURRENT_HEAP current_heap(__builtin_return_address(0))
-
 // NOLINTBEGIN(bugprone-reserved-identifier): the C library's own names
 
-FARHEAP_EXPORT void* malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
-FARHEAP_EXPORT void* __libc_malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
+FARHEAP_EXPORT void* malloc(size_t bytes) { return allocate(THIS_CALL, bytes); }
+FARHEAP_EXPORT void* __libc_malloc(size_t bytes) { return allocate(THIS_CALL, bytes); }
 
 FARHEAP_EXPORT void free(void* pointer) { give_back(pointer); }
 FARHEAP_EXPORT void __libc_free(void* pointer) { give_back(pointer); }
 FARHEAP_EXPORT void cfree(void* pointer) { give_back(pointer); }
 
-FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
-FARHEAP_EXPORT void* __libc_calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
+FARHEAP_EXPORT void* calloc(size_t count, size_t bytes) { return allocate_zeroed(THIS_CALL, count, bytes); }
+FARHEAP_EXPORT void* __libc_calloc(size_t count, size_t bytes) { return allocate_zeroed(THIS_CALL, count, bytes); }
 
-FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
-FARHEAP_EXPORT void* __libc_realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
+FARHEAP_EXPORT void* realloc(void* pointer, size_t bytes) { return reallocate(THIS_CALL, pointer, bytes); }
+FARHEAP_EXPORT void* __libc_realloc(void* pointer, size_t bytes) { return reallocate(THIS_CALL, pointer, bytes); }
 FARHEAP_EXPORT void* reallocarray(void* pointer, size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return reallocate(CURRENT_HEAP, pointer, total);
+  return reallocate(THIS_CALL, pointer, total);
 }
 
-FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
-}
+FARHEAP_EXPORT void* memalign(size_t alignment, size_t bytes) { return allocate_aligned(THIS_CALL, alignment, bytes); }
 FARHEAP_EXPORT void* __libc_memalign(size_t alignment, size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned(THIS_CALL, alignment, bytes);
 }
 // As the GNU library before 2.38; later ones refuse what is no power of two.
 FARHEAP_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned(THIS_CALL, alignment, bytes);
 }
 FARHEAP_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) {
-  return allocate_aligned_into(result, CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned_into(result, THIS_CALL, alignment, bytes);
 }
 
-FARHEAP_EXPORT void* valloc(size_t bytes) { return allocate_aligned(CURRENT_HEAP, farheap::base::kPageBytes, bytes); }
+FARHEAP_EXPORT void* valloc(size_t bytes) { return allocate_aligned(THIS_CALL, farheap::base::kPageBytes, bytes); }
 FARHEAP_EXPORT void* __libc_valloc(size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, farheap::base::kPageBytes, bytes);
+  return allocate_aligned(THIS_CALL, farheap::base::kPageBytes, bytes);
 }
-FARHEAP_EXPORT void* pvalloc(size_t bytes) { return allocate_pages(CURRENT_HEAP, bytes); }
-FARHEAP_EXPORT void* __libc_pvalloc(size_t bytes) { return allocate_pages(CURRENT_HEAP, bytes); }
+FARHEAP_EXPORT void* pvalloc(size_t bytes) { return allocate_pages(THIS_CALL, bytes); }
+FARHEAP_EXPORT void* __libc_pvalloc(size_t bytes) { return allocate_pages(THIS_CALL, bytes); }
 
 FARHEAP_EXPORT size_t malloc_usable_size(void* pointer) { return usable_size(pointer); }
 
@@ -149,18 +172,18 @@ FARHEAP_EXPORT int malloc_trim(size_t) {
 // For this library's own code (--wrap in CMakeLists.txt), and what of the C++ library is in it.
 #define FARHEAP_OWN extern "C" __attribute__((visibility("hidden")))
 
-FARHEAP_OWN void* __wrap_malloc(size_t bytes) { return allocate(CURRENT_HEAP, bytes); }
+FARHEAP_OWN void* __wrap_malloc(size_t bytes) { return allocate(THIS_CALL, bytes); }
 FARHEAP_OWN void __wrap_free(void* pointer) { give_back(pointer); }
-FARHEAP_OWN void* __wrap_calloc(size_t count, size_t bytes) { return allocate_zeroed(CURRENT_HEAP, count, bytes); }
-FARHEAP_OWN void* __wrap_realloc(void* pointer, size_t bytes) { return reallocate(CURRENT_HEAP, pointer, bytes); }
+FARHEAP_OWN void* __wrap_calloc(size_t count, size_t bytes) { return allocate_zeroed(THIS_CALL, count, bytes); }
+FARHEAP_OWN void* __wrap_realloc(void* pointer, size_t bytes) { return reallocate(THIS_CALL, pointer, bytes); }
 FARHEAP_OWN void* __wrap_memalign(size_t alignment, size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned(THIS_CALL, alignment, bytes);
 }
 FARHEAP_OWN void* __wrap_aligned_alloc(size_t alignment, size_t bytes) {
-  return allocate_aligned(CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned(THIS_CALL, alignment, bytes);
 }
 FARHEAP_OWN int __wrap_posix_memalign(void** result, size_t alignment, size_t bytes) {
-  return allocate_aligned_into(result, CURRENT_HEAP, alignment, bytes);
+  return allocate_aligned_into(result, THIS_CALL, alignment, bytes);
 }
 
 // NOLINTEND(bugprone-reserved-identifier)

@@ -211,17 +211,28 @@ void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* 
 
 namespace farheap::preload {
 
+// Reservations are not: what is opened of them later has no site.
+static void* recorded(Caller caller, PagedSegment& segment, void* at, size_t length, int protection) {
+  profile::Recorder* const recorder = recorder_now();
+  if (recorder == nullptr || at == MAP_FAILED || !segment.contains(at)) return at;
+  recorder->unmapped(at, length);
+  if (protection != PROT_NONE) recorder->allocated(at, length, caller.address, caller.frame);
+  return at;
+}
+
 void* program_mmap(void* wish, size_t bytes, int protection, int flags, int file, off_t offset) {
   PagedSegment* segment = program_segment();
   if (segment == nullptr || bytes == 0 || wraps(bytes)) {
     return kernel_mmap(wish, bytes, protection, flags, file, offset);
   }
   const size_t length = round_up(bytes, kPageBytes);
+  const Caller caller = FARHEAP_CALLER;
+  const auto ours = [&](void* at) { return recorded(caller, *segment, at, length, protection); };
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) {
-    if (void* at = obtain(*segment, wish, length, protection, flags)) return at;
-    if (void* at = map_file(*segment, length, protection, flags, file, offset)) return at;
+    if (void* at = obtain(*segment, wish, length, protection, flags)) return ours(at);
+    if (void* at = map_file(*segment, length, protection, flags, file, offset)) return ours(at);
   } else if (is_page(wish) && segment_of(wish, length) != nullptr) {
-    return map_over(*segment, wish, length, protection, flags, file, offset);
+    return ours(map_over(*segment, wish, length, protection, flags, file, offset));
   }
   return kernel_mmap(wish, bytes, protection, flags, file, offset);
 }
@@ -230,11 +241,12 @@ int program_munmap(void* at, size_t bytes) {
   PagedSegment* segment = segment_of(at, bytes);
   if (segment == nullptr) return static_cast<int>(syscall(SYS_munmap, at, bytes));
   if (!is_page(at) || bytes == 0) return fails_with(EINVAL);
+  if (profile::Recorder* const recorder = recorder_now()) recorder->unmapped(at, round_up(bytes, kPageBytes));
   segment->unmap(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
   return 0;
 }
 
-void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+static void* remap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
   auto* at = static_cast<std::byte*>(old);
   PagedSegment* segment = segment_of(old, old_bytes);
   if (segment == nullptr) return kernel_mremap(old, old_bytes, bytes, flags, fixed);
@@ -257,6 +269,20 @@ void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void*
                    PagedSegment::kNoKey);
   errno = why;
   return fresh;
+}
+
+void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
+  profile::Recorder* const recorder = recorder_now();
+  if (recorder == nullptr) return remap(old, old_bytes, bytes, flags, fixed);
+  recorder->unmapped(old, old_bytes);
+  void* const at = remap(old, old_bytes, bytes, flags, fixed);
+  const Caller caller = FARHEAP_CALLER;
+  if (at == MAP_FAILED) {
+    recorder->allocated(old, old_bytes, caller.address, caller.frame);
+  } else {
+    recorder->allocated(at, bytes, caller.address, caller.frame);
+  }
+  return at;
 }
 
 int program_mprotect(void* at, size_t bytes, int protection, int key) {

@@ -24,6 +24,7 @@
 namespace farheap::preload {
 
 std::atomic<Runtime*> g_runtime{nullptr};
+std::atomic<profile::Recorder*> g_recorder{nullptr};
 
 namespace {
 
@@ -141,6 +142,19 @@ static base::Secret find_password(base::Options& options, const std::optional<ba
   return std::move(*secret);
 }
 
+static void start_recording(Runtime& runtime) {
+  if (runtime.options.record_into.empty()) return;
+  auto recorder = profile::Recorder::make(runtime.options.record_into,
+                                          {runtime.segment->base(), runtime.segment->capacity_bytes()});
+  if (!recorder) {
+    return base::log(base::LogLevel::kWarn, "process {} is not in the profile: {}", getpid(),
+                     recorder.error().message());
+  }
+  runtime.recorder = std::move(*recorder);
+  runtime.segment->observe_faults(*runtime.recorder);
+  g_recorder.store(runtime.recorder.get(), std::memory_order_release);
+}
+
 static void make_whole(Runtime& runtime) {
   auto loaded = base::load_options(base::environment_lines());
   if (!loaded) give_up(loaded.error());
@@ -157,6 +171,7 @@ static void make_whole(Runtime& runtime) {
     give_up({ErrorCode::kNoSpace, "cannot start", "farheap", "the heap's books have no memory",
              os::remedy_for_addresses()});
   }
+  start_recording(runtime);
   runtime.run_page->counters.processes.fetch_add(1);
 }
 

@@ -16,6 +16,7 @@
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "heap/heap.hpp"
+#include "profile/recorder.hpp"
 #include "segment/paged_segment.hpp"
 #include "segment/plain_space.hpp"
 
@@ -27,6 +28,7 @@ struct Runtime {
   base::Options options;
   base::RunPage* run_page = nullptr;
   std::unique_ptr<segment::PagedSegment> segment;
+  std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies
   std::uintptr_t loader_bytes = 0;
@@ -34,7 +36,8 @@ struct Runtime {
   Runtime();
 };
 
-extern std::atomic<Runtime*> g_runtime;  // null until it is whole
+extern std::atomic<Runtime*> g_runtime;             // null until it is whole
+extern std::atomic<profile::Recorder*> g_recorder;  // null: nothing is recorded
 
 // The runtime, made if need be. During its making the thread that makes it gets nullptr.
 [[nodiscard]] Runtime* make_runtime();
@@ -42,6 +45,20 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
   Runtime* made = g_runtime.load(std::memory_order_acquire);
   return made != nullptr ? made : make_runtime();
 }
+
+// Of a program's call that is recorded; null: nothing is.
+[[nodiscard]] inline profile::Recorder* recorder_now() { return g_recorder.load(std::memory_order_relaxed); }
+
+// Who called the function that says FARHEAP_CALLER, as the recorder's sites want it. (__builtin_frame_address() would
+// make it keep a frame pointer.)
+struct Caller {
+  const void* address;
+  const void* frame;
+};
+#define FARHEAP_CALLER                                                                         \
+  ::farheap::preload::Caller {                                                                 \
+    __builtin_return_address(0), static_cast<char*>(__builtin_dwarf_cfa()) - 2 * sizeof(void*) \
+  }
 
 // The heap for this call: the arena for runtime code, else the program's.
 [[nodiscard]] inline heap::Heap& heap_now(Runtime& runtime) {

@@ -73,9 +73,15 @@ std::uint32_t CallSites::tree_frames() const {
   return std::min(made.load(std::memory_order_acquire), limits_.tree_frames);
 }
 
+std::vector<CallSites::Frame> CallSites::frames(SiteId site) const {
+  std::vector<Frame> frames;
+  for (; site != kNoSite; site = tree_[site].inner) frames.push_back({site, tree_[site].inner, tree_[site].address});
+  return frames;
+}
+
 std::vector<std::uintptr_t> CallSites::stack(SiteId site) const {
   std::vector<std::uintptr_t> addresses;
-  for (; site != kNoSite; site = tree_[site].inner) addresses.push_back(tree_[site].address);
+  for (const Frame& frame : frames(site)) addresses.push_back(frame.address);
   std::ranges::reverse(addresses);
   return addresses;
 }

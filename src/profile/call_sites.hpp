@@ -43,6 +43,13 @@ class CallSites {
   [[nodiscard]] SiteId site_of(const void* caller, const void* frame);
   // Return addresses, the innermost first. Requires: site_of() has answered it.
   [[nodiscard]] std::vector<std::uintptr_t> stack(SiteId site) const;
+  struct Frame {
+    SiteId site;   // that ends with this frame
+    SiteId inner;  // what it called; kNoSite: the innermost
+    std::uintptr_t address;
+  };
+  // The same with the place of each in the tree, the outermost first.
+  [[nodiscard]] std::vector<Frame> frames(SiteId site) const;
   // Frames of the tree. Not all of them are sites.
   [[nodiscard]] std::uint32_t tree_frames() const;
 

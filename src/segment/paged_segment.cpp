@@ -245,6 +245,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
   PagingSettings wanted = paging_settings(options_);
   wanted.pager.lost = give_up;
   wanted.heat = &budget_.start_heat();
+  wanted.observer = observer_;
   if (records_pages()) {
     auto recorder = make_recorder();
     if (!recorder) return fail(std::move(recorder.error()));

@@ -91,6 +91,9 @@ class PagedSegment final : public PageSpace {
   [[nodiscard]] bool copies_pages() const { return is_paging() && !paging_->view().features().move; }
   // Takes what the run holds now into its peak (TreeBudget::note_use).
   void note_use() { budget_.note_use(); }
+  // From the time on when it is paged. Requires: called before another thread uses the segment; the observer outlives
+  // it.
+  void observe_faults(pager::FaultObserver& observer) { observer_ = &observer; }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
     return is_paging() && paging_->hint(kind, at, bytes);
@@ -184,6 +187,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<BlockMap> map_;
   std::unique_ptr<Tier> tier_;      // before it, if there is one
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
+  pager::FaultObserver* observer_ = nullptr;
   Guards guards_;
 };
 

@@ -61,7 +61,8 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
                                         .buffer_pages = settings.pager.block_max_pages,
                                         .readers = settings.pager.readers,
                                         .evictors = settings.pager.evictors,
-                                        .can_stop = settings.ends};
+                                        .can_stop = settings.ends,
+                                        .observer = settings.observer};
   auto pager = pager::Pager::make(seen, rests, room, run_page_.counters, std::move(settings.pager));
   if (!pager) return fail(std::move(pager.error()));
   pager_ = std::move(*pager);

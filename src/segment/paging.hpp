@@ -35,6 +35,7 @@ struct PagingSettings {
   unsigned handlers = 2;      // at the most; two for each queue of faults at least. Evictors and readers: the pager's
   bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
+  pager::FaultObserver* observer = nullptr;  // outlives the paging
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
   std::unique_ptr<pager::PageRecorder> recorder;
   std::uint64_t recorded_window_pages = 0;

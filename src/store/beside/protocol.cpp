@@ -12,29 +12,6 @@
 
 namespace farheap::store::beside {
 
-void Writer::number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-
-void Writer::text(std::string_view value) {
-  number(value.size());
-  bytes_.append(value);
-}
-
-std::uint64_t Reader::number() {
-  std::uint64_t value = 0;
-  if (left_.size() < sizeof value) return left_ = {}, whole_ = false, 0;
-  std::memcpy(&value, left_.data(), sizeof value);
-  left_.remove_prefix(sizeof value);
-  return value;
-}
-
-std::string Reader::text() {
-  const std::uint64_t bytes = number();
-  if (bytes > left_.size()) return left_ = {}, whole_ = false, std::string();
-  std::string value(left_.substr(0, bytes));
-  left_.remove_prefix(bytes);
-  return value;
-}
-
 // ---- what messages carry
 
 std::string encode(Message kind, const Opening& opening) {

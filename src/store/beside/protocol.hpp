@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fields.hpp"
 #include "base/units.hpp"
 
 namespace farheap::store::beside {
@@ -43,32 +44,13 @@ enum class Message : std::uint32_t {
   kListing = 102,  // StoreListing
 };
 
-// Appends numbers and texts.
-class Writer {
+// A message: its kind, and then fields.
+class Writer : public base::FieldWriter {
  public:
   Writer() = default;  // of what is no message
   explicit Writer(Message kind) { number(static_cast<std::uint64_t>(kind)); }
-  void number(std::uint64_t value);
-  void text(std::string_view value);
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
 };
-
-// Takes them out again. After what is not there, everything is 0 or empty and is_whole() is false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-  [[nodiscard]] std::uint64_t number();
-  [[nodiscard]] std::string text();
-  [[nodiscard]] bool is_empty() const { return left_.empty(); }
-  [[nodiscard]] bool is_whole() const { return whole_ && left_.empty(); }  // all was there, and nothing is over
-
- private:
-  std::string_view left_;
-  bool whole_ = true;
-};
+using Reader = base::FieldReader;
 
 // What open_store() was asked for, as far as it concerns the engine.
 struct Opening {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "os/shared_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace farheap::os {
+
+// The system calls: inside a program that runs on Farheap, mmap() is Farheap's own.
+Result<SharedFile> SharedFile::create(const std::string& path, std::size_t bytes) {
+  constexpr char kWhat[] = "cannot make a file";
+  const long file =
+      syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return fail(errno_error(errno, kWhat, path));
+  const int number = static_cast<int>(file);
+  const int full = posix_fallocate(number, 0, static_cast<off_t>(bytes));
+  const long at = full != 0 ? -1 : syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
+  const int why = full != 0 ? full : errno;
+  syscall(SYS_close, number);
+  if (at != -1) return SharedFile(reinterpret_cast<std::byte*>(at), bytes);
+  syscall(SYS_unlinkat, AT_FDCWD, path.c_str(), 0);
+  return fail(errno_error(why, kWhat, path));
+}
+
+SharedFile::~SharedFile() {
+  if (at_ != nullptr) syscall(SYS_munmap, at_, bytes_);
+}
+
+}  // namespace farheap::os

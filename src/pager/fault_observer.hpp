@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sees each fault for which a thread of the program waits: a recorder of profiles.
+//
+// Thread-safety: the runtime's threads call it, several at once. It must not touch what is paged.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+class FaultObserver {
+ public:
+  FaultObserver() = default;
+  FaultObserver(const FaultObserver&) = delete;
+  FaultObserver& operator=(const FaultObserver&) = delete;
+  virtual ~FaultObserver() = default;
+
+  // Before the page is served, while the thread waits. `thread`: the kernel's number; 0 where it does not tell. The
+  // answer names the place in the program for ended().
+  [[nodiscard]] virtual std::uint32_t begun(std::uint32_t thread) = 0;
+  // The thread goes on. `pages_read`: from the store.
+  virtual void ended(PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
+                     std::uint32_t pages_read) = 0;
+};
+
+}  // namespace farheap::pager

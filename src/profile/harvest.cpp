@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: frames of a recording are numbered behind those that they called, so one pass from the first on finds
+// every frame's inner one renumbered already.
+#include "profile/harvest.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "profile/code_ranges.hpp"
+#include "profile/recording.hpp"
+
+namespace farheap::profile {
+
+namespace {
+
+constexpr char kWhat[] = "cannot read a recording";
+
+// Where code lay in the recorded process. What was loaded later counts.
+class Code {
+ public:
+  Code(std::string_view lines, const BuildIdOf& build_id_of, Profile& profile) {
+    while (!lines.empty()) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      MapsLine line;
+      if (read_maps_line(lines.substr(0, end), line) && !line.path.empty()) {
+        const std::string path(line.path);
+        parts_.push_back({line.first, line.end, line.offset, profile.file({path, build_id_of(path)})});
+      }
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+  }
+  [[nodiscard]] CodePlace at(std::uint64_t address) const {
+    const auto found = std::find_if(parts_.rbegin(), parts_.rend(), [address](const Part& part) {
+      return address >= part.first && address < part.end;
+    });
+    if (found == parts_.rend()) return {0, address};
+    return {found->file, address - found->first + found->offset};
+  }
+
+ private:
+  struct Part {
+    std::uint64_t first, end, offset;
+    std::uint32_t file;
+  };
+  std::vector<Part> parts_;
+};
+
+// The number of each frame in the profile; 0: it is not there.
+std::vector<SiteId> take_frames(const RecordingTables& from, const Code& code, ProcessProfile& to) {
+  const std::uint32_t room = from.header->site_room;
+  std::vector<SiteId> numbers(room, 0);
+  to.frames.emplace_back();
+  for (SiteId site = 1; site < room; ++site) {
+    const std::uint64_t address = from.frames[site].address.load(std::memory_order_acquire);
+    const SiteId inner = from.frames[site].inner;
+    if (address == 0 || inner >= site || (inner != 0 && numbers[inner] == 0)) continue;
+    numbers[site] = static_cast<SiteId>(to.frames.size());
+    to.frames.push_back({numbers[inner], code.at(address)});
+  }
+  return numbers;
+}
+
+void take_sites(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
+  for (SiteId site = 1; site < numbers.size(); ++site) {
+    const SiteFigures& figures = from.figures[site];
+    const std::uint64_t allocated = figures.allocated_bytes, live = figures.live_bytes;
+    if (numbers[site] == 0 || (allocated == 0 && live == 0)) continue;
+    const auto objects = static_cast<double>(figures.objects.load()) / SiteFigures::kPerObject;
+    to.sites.push_back({numbers[site], objects, allocated, live, figures.peak_bytes});
+  }
+}
+
+void take_places(const RecordingTables& from, const Code& code, ProcessProfile& to) {
+  const std::uint32_t made = std::min(from.header->places.load(std::memory_order_acquire), from.header->place_room - 1);
+  to.places.emplace_back();
+  for (std::uint32_t place = 1; place <= made; ++place) {
+    const RecordedPlace& one = from.places[place];
+    to.places.push_back(
+        {code.at(one.instruction), one.caller != 0, one.caller != 0 ? code.at(one.caller) : CodePlace{}});
+  }
+}
+
+void take_stalls(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
+  for (std::uint32_t i = 0; i < from.header->stall_room; ++i) {
+    const StallFigures& one = from.stalls[i];
+    const std::uint64_t key = one.key;
+    if (key == 0) continue;
+    const SiteId site = site_of(key);
+    const std::uint32_t place = place_of(key);
+    to.stalls.push_back({place < to.places.size() ? place : 0, site < numbers.size() ? numbers[site] : 0, one.faults,
+                         one.stalled_ns, one.pages_read});
+  }
+}
+
+bool is_recording(const RecordingHeader& header, std::size_t bytes) {
+  constexpr std::uint32_t kMost = 1u << 28;
+  if (header.magic != RecordingHeader::kMagic || header.format != RecordingHeader::kFormat) return false;
+  const RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.module_room};
+  const bool is_small = room.sites < kMost && room.places < kMost && room.stalls < kMost && room.module_bytes < kMost;
+  return is_small && room.sites > 0 && room.places > 0 && RecordingTables::bytes(room) == bytes;
+}
+
+// The descriptor of a build-id among the notes; empty if there is none.
+std::string find_build_id(std::string_view notes) {
+  while (notes.size() >= sizeof(Elf64_Nhdr)) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, notes.data(), sizeof note);
+    notes.remove_prefix(sizeof note);
+    const auto padded = [](std::uint64_t bytes) { return (bytes + 3) / 4 * 4; };
+    if (padded(note.n_namesz) > notes.size()) return {};
+    const std::string_view name = notes.substr(0, note.n_namesz);
+    notes.remove_prefix(padded(note.n_namesz));
+    if (note.n_descsz > notes.size()) return {};
+    if (note.n_type == NT_GNU_BUILD_ID && name == std::string_view("GNU\0", 4)) {
+      std::string hexadecimal;
+      for (const char byte : notes.substr(0, note.n_descsz)) {
+        constexpr char kDigits[] = "0123456789abcdef";
+        hexadecimal += kDigits[static_cast<unsigned char>(byte) >> 4];
+        hexadecimal += kDigits[static_cast<unsigned char>(byte) & 15];
+      }
+      return hexadecimal;
+    }
+    notes.remove_prefix(std::min<std::uint64_t>(padded(note.n_descsz), notes.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string build_id_of_file(const std::string& path) {
+  constexpr std::uint64_t kMostNotes = 1u << 16;
+  constexpr unsigned kMostParts = 256;
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr head;
+  if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) return {};
+  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) return {};
+  for (unsigned i = 0; i < std::min<unsigned>(head.e_phnum, kMostParts); ++i) {
+    Elf64_Phdr part;
+    file.seekg(static_cast<std::streamoff>(head.e_phoff + i * sizeof part));
+    if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return {};
+    if (part.p_type != PT_NOTE) continue;
+    std::string notes(std::min<std::uint64_t>(part.p_filesz, kMostNotes), '\0');
+    file.seekg(static_cast<std::streamoff>(part.p_offset));
+    if (!file.read(notes.data(), static_cast<std::streamsize>(notes.size()))) return {};
+    if (std::string found = find_build_id(notes); !found.empty()) return found;
+  }
+  return {};
+}
+
+Status add_recording(std::span<const std::byte> bytes, const std::string& name, const BuildIdOf& build_id_of,
+                     Profile& to) {
+  if (bytes.size() < sizeof(RecordingHeader)) return fail(ErrorCode::kCorrupt, kWhat, name, "it is too short");
+  // Aligned, and all at once: the process may still write.
+  const auto words = std::make_unique<std::uint64_t[]>(bytes.size() / sizeof(std::uint64_t) + 1);
+  std::memcpy(words.get(), bytes.data(), bytes.size());
+  auto* const copy = reinterpret_cast<std::byte*>(words.get());
+  const auto& header = *reinterpret_cast<const RecordingHeader*>(copy);
+  if (!is_recording(header, bytes.size())) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none, or of another build of Farheap", "record it again");
+  }
+  const RecordingTables from =
+      RecordingTables::over(copy, {header.site_room, header.place_room, header.stall_room, header.module_room});
+  ProcessProfile one;
+  one.process = header.process;
+  one.parent = header.parent;
+  one.name.assign(header.name.data(), strnlen(header.name.data(), header.name.size()));
+  one.faults = header.faults;
+  one.stalled_ns = header.stalled_ns;
+  one.pages_read = header.pages_read;
+  one.live_bytes = header.live_bytes;
+  one.peak_bytes = header.peak_bytes;
+  one.faults_without_place = header.faults_without_place;
+  one.without_room = header.without_room;
+  const std::uint32_t text = std::min(header.module_bytes.load(), header.module_room);
+  const Code code({from.modules, text}, build_id_of, to);
+  const std::vector<SiteId> numbers = take_frames(from, code, one);
+  take_sites(from, numbers, one);
+  take_places(from, code, one);
+  take_stalls(from, numbers, one);
+  to.processes.push_back(std::move(one));
+  return {};
+}
+
+}  // namespace farheap::profile

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "profile/profile.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/fields.hpp"
+
+namespace farheap::profile {
+
+namespace {
+
+using base::FieldReader;
+using base::FieldWriter;
+
+// Of a section. Numbers of sections that are not known are passed by: a newer program may write more.
+enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4 };
+
+constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
+
+void put_section(FieldWriter& out, Section kind, const std::string& bytes) {
+  out.number(static_cast<std::uint64_t>(kind));
+  out.number(XXH3_64bits(bytes.data(), bytes.size()));
+  out.text(bytes);
+}
+
+void put(FieldWriter& out, const CodePlace& place) {
+  out.number(place.file);
+  out.number(place.offset);
+}
+
+CodePlace take_place(FieldReader& in) {
+  CodePlace place;
+  place.file = static_cast<std::uint32_t>(in.number());
+  place.offset = in.number();
+  return place;
+}
+
+// Each element takes eight bytes at least: a count that is larger than what is left is none.
+template <class Element, class Take>
+bool take_list(FieldReader& in, std::vector<Element>& into, Take take) {
+  const std::uint64_t count = in.number();
+  if (count > kMostListed || count > in.left() / sizeof(std::uint64_t)) return false;
+  for (std::uint64_t i = 0; i < count && in.is_good(); ++i) into.push_back(take());
+  return in.is_good();
+}
+
+std::string encode_process(const ProcessProfile& one) {
+  FieldWriter out;
+  out.number(static_cast<std::uint64_t>(one.process));
+  out.number(static_cast<std::uint64_t>(one.parent));
+  out.text(one.name);
+  for (const std::uint64_t figure : {one.faults, one.stalled_ns, one.pages_read, one.live_bytes, one.peak_bytes,
+                                     one.faults_without_place, one.without_room}) {
+    out.number(figure);
+  }
+  out.number(one.frames.size());
+  for (const StackFrame& frame : one.frames) {
+    out.number(frame.inner);
+    put(out, frame.returns_to);
+  }
+  out.number(one.sites.size());
+  for (const SiteTotals& site : one.sites) {
+    out.number(site.site);
+    out.number(std::bit_cast<std::uint64_t>(site.objects));
+    out.number(site.allocated_bytes);
+    out.number(site.live_bytes);
+    out.number(site.peak_bytes);
+  }
+  out.number(one.places.size());
+  for (const WaitPlace& place : one.places) {
+    put(out, place.instruction);
+    out.number(place.has_caller ? 1 : 0);
+    put(out, place.caller);
+  }
+  out.number(one.stalls.size());
+  for (const Stall& stall : one.stalls) {
+    for (const std::uint64_t figure :
+         {std::uint64_t{stall.place}, std::uint64_t{stall.site}, stall.faults, stall.stalled_ns, stall.pages_read}) {
+      out.number(figure);
+    }
+  }
+  return out.bytes();
+}
+
+SiteTotals take_site(FieldReader& in) {
+  SiteTotals site;
+  site.site = static_cast<SiteId>(in.number());
+  site.objects = std::bit_cast<double>(in.number());
+  site.allocated_bytes = in.number();
+  site.live_bytes = in.number();
+  site.peak_bytes = in.number();
+  return site;
+}
+
+Stall take_stall(FieldReader& in) {
+  Stall stall;
+  stall.place = static_cast<std::uint32_t>(in.number());
+  stall.site = static_cast<SiteId>(in.number());
+  stall.faults = in.number();
+  stall.stalled_ns = in.number();
+  stall.pages_read = in.number();
+  return stall;
+}
+
+// Whether all numbers name something.
+bool is_sound(const ProcessProfile& one, std::size_t files) {
+  const auto is_code = [&](const CodePlace& place) { return place.file < files; };
+  for (std::size_t i = 0; i < one.frames.size(); ++i) {
+    if ((i != 0 && one.frames[i].inner >= i) || !is_code(one.frames[i].returns_to)) return false;
+  }
+  const auto is_site = [&](SiteId site) { return site == 0 || site < one.frames.size(); };
+  return std::ranges::all_of(one.sites, [&](const SiteTotals& site) { return is_site(site.site); }) &&
+         std::ranges::all_of(
+             one.places, [&](const WaitPlace& place) { return is_code(place.instruction) && is_code(place.caller); }) &&
+         std::ranges::all_of(one.stalls, [&](const Stall& stall) {
+           return is_site(stall.site) && (stall.place == 0 || stall.place < one.places.size());
+         });
+}
+
+bool take_process(std::string_view bytes, Profile& into) {
+  FieldReader in(bytes);
+  ProcessProfile one;
+  one.process = static_cast<int>(in.number());
+  one.parent = static_cast<int>(in.number());
+  one.name = in.text();
+  for (std::uint64_t* const figure : {&one.faults, &one.stalled_ns, &one.pages_read, &one.live_bytes, &one.peak_bytes,
+                                      &one.faults_without_place, &one.without_room}) {
+    *figure = in.number();
+  }
+  const bool is_read = take_list(in, one.frames,
+                                 [&] {
+                                   const auto inner = static_cast<SiteId>(in.number());
+                                   return StackFrame{inner, take_place(in)};
+                                 }) &&
+                       take_list(in, one.sites, [&] { return take_site(in); }) &&
+                       take_list(in, one.places,
+                                 [&] {
+                                   WaitPlace place;
+                                   place.instruction = take_place(in);
+                                   place.has_caller = in.number() != 0;
+                                   place.caller = take_place(in);
+                                   return place;
+                                 }) &&
+                       take_list(in, one.stalls, [&] { return take_stall(in); });
+  if (!is_read || !in.is_whole() || !is_sound(one, into.files.size())) return false;
+  into.processes.push_back(std::move(one));
+  return true;
+}
+
+bool take_files(std::string_view bytes, Profile& into) {
+  FieldReader in(bytes);
+  into.processes_left_out = in.number();
+  into.files.clear();
+  const bool is_read = take_list(in, into.files, [&] {
+    CodeFile file;
+    file.path = in.text();
+    file.build_id = in.text();
+    return file;
+  });
+  if (into.files.empty()) into.files.emplace_back();
+  return is_read && in.is_whole();
+}
+
+}  // namespace
+
+std::uint32_t Profile::file(const CodeFile& one) {
+  const auto found = std::find(files.begin() + 1, files.end(), one);
+  if (found == files.end()) {
+    files.push_back(one);
+    return static_cast<std::uint32_t>(files.size()) - 1;
+  }
+  return static_cast<std::uint32_t>(found - files.begin());
+}
+
+void keep_most_important(Profile& profile) {
+  const auto weight = [](const ProcessProfile& one) { return std::pair(one.stalled_ns, one.peak_bytes); };
+  if (profile.processes.size() <= kMostProcesses) return;
+  std::ranges::stable_sort(profile.processes, std::greater{}, weight);
+  profile.processes_left_out += profile.processes.size() - kMostProcesses;
+  profile.processes.resize(kMostProcesses);
+}
+
+std::string encode(const Profile& profile) {
+  FieldWriter out;
+  FieldWriter files;
+  files.number(profile.processes_left_out);
+  files.number(profile.files.size());
+  for (const CodeFile& file : profile.files) {
+    files.text(file.path);
+    files.text(file.build_id);
+  }
+  put_section(out, Section::kFiles, files.bytes());
+  for (const ProcessProfile& one : profile.processes) put_section(out, Section::kProcess, encode_process(one));
+  put_section(out, Section::kTrace, profile.trace);
+  put_section(out, Section::kEnd, {});
+  FieldWriter head;
+  head.number(kProfileFormat);
+  return std::string(kProfileMagic) + head.bytes() + out.bytes();
+}
+
+Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
+  constexpr char kWhat[] = "cannot read the profile";
+  if (!bytes.starts_with(kProfileMagic)) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none", "`farheap record -o FILE -- PROGRAM` makes one");
+  }
+  FieldReader in(bytes.substr(kProfileMagic.size()));
+  const std::uint64_t format = in.number();
+  if (format > kProfileFormat) {
+    return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
+                "use a newer farheap");
+  }
+  Profile profile;
+  profile.is_cut = true;
+  while (!in.is_empty()) {
+    const auto kind = static_cast<Section>(in.number());
+    const std::uint64_t checksum = in.number();
+    const std::string section = in.text();
+    if (!in.is_good() || checksum != XXH3_64bits(section.data(), section.size())) break;
+    bool is_taken = true;
+    if (kind == Section::kFiles) is_taken = take_files(section, profile);
+    if (kind == Section::kProcess) is_taken = take_process(section, profile);
+    if (kind == Section::kTrace) profile.trace = section;
+    if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");
+    if (kind == Section::kEnd) {
+      profile.is_cut = false;
+      break;
+    }
+  }
+  return profile;
+}
+
+}  // namespace farheap::profile

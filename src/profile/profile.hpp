@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A profile: what a recorded run did with its memory, by places in the program. It holds no address: code is named by
+// file and offset, so that it can be read elsewhere and later, wherever the files of that build are. (The format:
+// docs/formats.md.)
+//
+// Thread-safety: values, and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <farheap/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/access_counts.hpp"
+
+namespace farheap::profile {
+
+struct CodeFile {
+  std::string path;
+  std::string build_id;  // hexadecimal; empty: it has none, or could not be read
+  friend bool operator==(const CodeFile&, const CodeFile&) = default;
+};
+
+struct CodePlace {
+  std::uint32_t file = 0;    // of Profile::files; 0 is code in no file
+  std::uint64_t offset = 0;  // in the file; in file 0: the address
+  friend bool operator==(const CodePlace&, const CodePlace&) = default;
+};
+
+// A frame of the tree of call stacks, whose root is the function that allocates. A site is the frame that ends its
+// stack.
+struct StackFrame {
+  SiteId inner = 0;  // what it called; 0: it called the allocation
+  CodePlace returns_to;
+  friend bool operator==(const StackFrame&, const StackFrame&) = default;
+};
+
+// Of all processes together where there are several. Figures are estimates from samples (sample_point.hpp).
+struct SiteTotals {
+  SiteId site = 0;
+  double objects = 0;
+  std::uint64_t allocated_bytes = 0, live_bytes = 0, peak_bytes = 0;
+  friend bool operator==(const SiteTotals&, const SiteTotals&) = default;
+};
+
+// A place in the program where threads waited for pages.
+struct WaitPlace {
+  CodePlace instruction;
+  bool has_caller = false;  // a function of another file waits, on behalf of this return address
+  CodePlace caller;
+  friend bool operator==(const WaitPlace&, const WaitPlace&) = default;
+};
+
+// What threads waited for at a place, on pages of a site.
+struct Stall {
+  std::uint32_t place = 0;  // of ProcessProfile::places; 0: not known
+  SiteId site = 0;          // 0: nobody's
+  std::uint64_t faults = 0, stalled_ns = 0, pages_read = 0;
+  friend bool operator==(const Stall&, const Stall&) = default;
+};
+
+struct ProcessProfile {
+  int process = 0, parent = 0;
+  std::string name;
+  std::uint64_t faults = 0, stalled_ns = 0, pages_read = 0;  // exact; stalls are estimates
+  std::uint64_t live_bytes = 0, peak_bytes = 0;
+  std::uint64_t faults_without_place = 0, without_room = 0;
+  std::vector<StackFrame> frames;  // by SiteId; [0] is unused. Invariant: frames[i].inner < i
+  std::vector<SiteTotals> sites;
+  std::vector<WaitPlace> places;  // [0] is unused
+  std::vector<Stall> stalls;
+  friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
+};
+
+struct Profile {
+  std::vector<CodeFile> files = {{}};  // [0] is unused
+  std::vector<ProcessProfile> processes;
+  std::uint64_t processes_left_out = 0;  // there were more than are kept
+  std::string trace;                     // of the run: JSON lines, docs/formats.md "A sample, and a trace"
+  bool is_cut = false;                   // the file ends before the profile did
+  friend bool operator==(const Profile&, const Profile&) = default;
+
+  // The number of the file, which joins if it is new.
+  [[nodiscard]] std::uint32_t file(const CodeFile& one);
+};
+
+// A run may have thousands of processes: those that waited longest and held most are kept.
+inline constexpr std::size_t kMostProcesses = 64;
+void keep_most_important(Profile& profile);
+
+inline constexpr std::string_view kProfileMagic = "FHPROFIL";
+inline constexpr std::uint32_t kProfileFormat = 1;
+[[nodiscard]] std::string encode(const Profile& profile);
+// `bytes`: of a file, or of its beginning: then what is whole is read, and is_cut is true. kCorrupt for what is no
+// profile; kUnavailable for a newer format. `name` is for messages.
+[[nodiscard]] Result<Profile> read_profile(std::string_view bytes, const std::string& name);
+
+}  // namespace farheap::profile

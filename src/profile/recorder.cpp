@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: a site's live bytes are kSamplePageBytes for each page that owners_ says it has.
+#include "profile/recorder.hpp"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <ranges>
+
+#include "base/clock.hpp"
+#include "base/inside_runtime.hpp"
+#include "base/log.hpp"
+#include "os/copy_memory.hpp"
+
+namespace farheap::profile {
+
+namespace {
+
+constexpr std::uint64_t kObjectUnit = 16;
+constexpr unsigned kMostFrames = 32;   // of an allocation's stack
+constexpr int kMostRecordings = 1000;  // of one process number: a program that executes another keeps it
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// A look takes about five microseconds: so many are less than a hundredth of the time.
+constexpr std::uint32_t kMostLooks = 20;  // in a period
+constexpr std::int64_t kPeriodNs = 10'000'000;
+constexpr std::uint32_t kMostOneInLog2 = 8;
+
+// What begun() answers for ended(): the place, how many faults it speaks for, and that it was looked at.
+constexpr unsigned kWeightShift = 24;
+constexpr std::uint32_t kLookedAt = 1u << 31;
+constexpr std::uint32_t kPlaceMask = (1u << kWeightShift) - 1;
+
+void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
+  std::uint64_t seen = peak.load(kRelaxed);
+  while (seen < value && !peak.compare_exchange_weak(seen, value, kRelaxed)) {
+  }
+}
+
+void add_live(std::atomic<std::uint64_t>& live, std::atomic<std::uint64_t>& peak, std::uint64_t bytes) {
+  raise_to(peak, live.fetch_add(bytes, kRelaxed) + bytes);
+}
+
+// Whether a call instruction ends at the address. (Intel's manual, volume 2, CALL: e8 with 32 bits, or ff /2.)
+bool follows_a_call(std::uintptr_t address) {
+  std::byte code[7];
+  if (!os::copy_memory(code, reinterpret_cast<const std::byte*>(address) - sizeof code, sizeof code)) return false;
+  if (code[2] == std::byte{0xe8}) return true;
+  const auto is_indirect = [&](std::size_t bytes) {
+    return code[sizeof code - bytes] == std::byte{0xff} &&
+           (code[sizeof code - bytes + 1] & std::byte{0x38}) == std::byte{0x10};
+  };
+  return is_indirect(2) || is_indirect(3) || is_indirect(4) || is_indirect(6) || is_indirect(7);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<const std::byte> heap,
+                                                 RecordingRoom room) {
+  auto sites = CallSites::make({.tree_frames = room.sites - 1, .frames = kMostFrames});
+  if (!sites) return fail(std::move(sites.error()));
+  auto owners = os::ReservedArray<std::atomic<Owner>>::make(heap.size() / kSamplePageBytes + 1);
+  if (!owners) return fail(std::move(owners.error()));
+  return std::unique_ptr<Recorder>(new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners)));
+}
+
+Recorder::Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
+                   os::ReservedArray<std::atomic<Owner>> owners)
+    : folder_(std::move(folder)), heap_(heap), room_(room), sites_(std::move(sites)), owners_(std::move(owners)) {
+  base::LockGuard lock(code_mutex_);
+  code_.emplace();
+  places_.emplace();
+}
+
+// ---- the tables
+
+Result<os::SharedFile> Recorder::make_file() const {
+  for (int number = 0;; ++number) {
+    const std::string path = number == 0 ? fmt::format("{}/{}.recording", folder_, getpid())
+                                         : fmt::format("{}/{}.{}.recording", folder_, getpid(), number);
+    if (access(path.c_str(), F_OK) == 0 && number < kMostRecordings) continue;
+    return os::SharedFile::create(path, RecordingTables::bytes(room_));
+  }
+}
+
+RecordingTables* Recorder::make_tables() {
+  if (!making_.try_lock()) return nullptr;
+  base::LockGuard lock(making_, std::adopt_lock);
+  if (has_failed_ || tables_.load(kRelaxed) != nullptr) return tables_.load(kRelaxed);
+  base::InsideRuntime inside;
+  const int before = errno;
+  auto file = make_file();
+  errno = before;
+  if (!file) {
+    has_failed_ = true;
+    base::log(base::LogLevel::kWarn, "process {} is not in the profile: {}", getpid(), file.error().message());
+    return nullptr;
+  }
+  file_ = std::move(*file);
+  made_ = RecordingTables::over(file_.data(), room_);
+  begin(made_);
+  tables_.store(&made_, std::memory_order_release);
+  return &made_;
+}
+
+// The magic is the last word: a file without it was never begun.
+void Recorder::begin(RecordingTables& to) {
+  making_.assume_held();
+  RecordingHeader& header = *to.header;
+  header.format = RecordingHeader::kFormat;
+  header.process = getpid();
+  header.parent = getppid();
+  header.site_room = room_.sites;
+  header.place_room = room_.places;
+  header.stall_room = room_.stalls;
+  header.module_room = room_.module_bytes;
+  header.heap_address = reinterpret_cast<std::uintptr_t>(heap_.data());
+  std::strncpy(header.name.data(), program_invocation_short_name, header.name.size() - 1);
+  for (SiteId site = 1; site < inherited_.size(); ++site) {
+    if (inherited_[site] == 0) continue;
+    keep_stack(to, site);
+    add_live(to.figures[site].live_bytes, to.figures[site].peak_bytes, inherited_[site]);
+    add_live(header.live_bytes, header.peak_bytes, inherited_[site]);
+  }
+  inherited_.clear();
+  std::atomic_thread_fence(std::memory_order_release);
+  header.magic = RecordingHeader::kMagic;
+}
+
+// Not analysed: the child's locks are new.
+void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
+  new (&making_) base::Mutex;
+  new (&code_mutex_) base::Mutex;
+  // Another thread of the parent may have been in the middle of changing them: what they hold is left alone.
+  new (&code_) decltype(code_)(std::in_place);
+  new (&places_) decltype(places_)(std::in_place);
+  RecordingTables* const parents = tables_.exchange(nullptr);
+  has_failed_ = false;
+  if (parents == nullptr) return;
+  const std::uint32_t sites = sites_.tree_frames() + 1;
+  new (&inherited_) decltype(inherited_)(sites);
+  for (SiteId site = 0; site < sites; ++site) inherited_[site] = parents->figures[site].live_bytes.load(kRelaxed);
+  file_ = {};
+}
+
+// ---- allocations
+
+std::optional<std::uint64_t> Recorder::offset_of(const void* at) const {
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - heap_.data());
+  return offset < heap_.size() ? std::optional(offset) : std::nullopt;
+}
+
+void Recorder::allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) {
+  const auto offset = offset_of(object);
+  if (!offset || base::t_inside_runtime) return;
+  const SampledPages pages = sampled_pages(*offset, std::min<std::uint64_t>(bytes, heap_.size() - *offset));
+  if (pages.count() == 0) return;
+  RecordingTables* const to = tables();
+  if (to == nullptr) return;
+  const Owner owner = {site_of(*to, caller, frame), static_cast<std::uint32_t>(*offset / kObjectUnit)};
+  if (owner.site == CallSites::kNoSite) {
+    to->header->without_room.fetch_add(1, kRelaxed);
+    return;
+  }
+  SiteFigures& figures = to->figures[owner.site];
+  const std::uint64_t sampled = pages.count() * kSamplePageBytes;
+  figures.allocated_bytes.fetch_add(sampled, kRelaxed);
+  figures.objects.fetch_add(sampled * SiteFigures::kPerObject / bytes, kRelaxed);
+  give(*to, pages, owner);
+}
+
+// What a page had before was given back unseen.
+void Recorder::give(RecordingTables& to, SampledPages pages, Owner owner) {
+  for (std::uint64_t page = pages.first; page < pages.end; ++page) {
+    const Owner before = owners_[page].exchange(owner, kRelaxed);
+    if (before.site != CallSites::kNoSite) take_back(to, before, 1);
+  }
+  const std::uint64_t bytes = pages.count() * kSamplePageBytes;
+  add_live(to.figures[owner.site].live_bytes, to.figures[owner.site].peak_bytes, bytes);
+  add_live(to.header->live_bytes, to.header->peak_bytes, bytes);
+}
+
+void Recorder::take_back(RecordingTables& to, Owner owner, std::uint64_t pages) {
+  to.figures[owner.site].live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
+  to.header->live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
+}
+
+// Its sampled pages follow each other, from its first or second on.
+void Recorder::freed(const void* object) {
+  const auto offset = offset_of(object);
+  if (!offset || base::t_inside_runtime) return;
+  const auto number = static_cast<std::uint32_t>(*offset / kObjectUnit);
+  const std::uint64_t first = *offset / kSamplePageBytes;
+  Owner owner = {};
+  std::uint64_t pages = 0;
+  for (std::uint64_t page = first; page < owners_.capacity(); ++page) {
+    const Owner found = owners_[page].load(kRelaxed);
+    if (found.site == CallSites::kNoSite || found.object != number) {
+      if (page == first) continue;
+      break;
+    }
+    owner = found;
+    owners_[page].store({}, kRelaxed);
+    ++pages;
+  }
+  if (pages == 0) return;
+  if (RecordingTables* const to = tables()) take_back(*to, owner, pages);
+}
+
+void Recorder::unmapped(const void* at, std::size_t bytes) {
+  const auto offset = offset_of(at);
+  if (!offset || base::t_inside_runtime) return;
+  RecordingTables* const to = tables();
+  const std::uint64_t end = (*offset + std::min<std::uint64_t>(bytes, heap_.size() - *offset)) / kSamplePageBytes;
+  for (std::uint64_t page = *offset / kSamplePageBytes; page < end; ++page) {
+    if (owners_[page].load(kRelaxed).site == CallSites::kNoSite) continue;
+    const Owner before = owners_[page].exchange({}, kRelaxed);
+    if (before.site != CallSites::kNoSite && to != nullptr) take_back(*to, before, 1);
+  }
+}
+
+SiteId Recorder::site_of(RecordingTables& to, const void* caller, const void* frame) {
+  base::InsideRuntime inside;
+  const SiteId site = sites_.site_of(caller, frame);
+  if (site != CallSites::kNoSite && to.frames[site].address.load(std::memory_order_acquire) == 0) {
+    keep_stack(to, site);
+  }
+  return site;
+}
+
+// The innermost frame first: whoever finds one in the table finds those that it called.
+void Recorder::keep_stack(RecordingTables& to, SiteId site) {
+  base::LockGuard lock(code_mutex_);
+  for (const CallSites::Frame& frame : sites_.frames(site) | std::views::reverse) {
+    RecordedFrame& kept = to.frames[frame.site];
+    if (kept.address.load(kRelaxed) != 0) continue;
+    kept.inner = frame.inner;
+    kept.address.store(frame.address, std::memory_order_release);
+    (void)file_of_code(to, frame.address);
+  }
+}
+
+int Recorder::file_of_code(RecordingTables& to, std::uintptr_t address) {
+  std::string fresh;
+  const int file = code_->file_at(address, fresh);
+  const std::uint32_t used = to.header->module_bytes.load(kRelaxed);
+  if (fresh.empty()) return file;
+  if (fresh.size() > room_.module_bytes - used) {
+    to.header->without_room.fetch_add(1, kRelaxed);
+    return file;
+  }
+  std::memcpy(to.modules + used, fresh.data(), fresh.size());
+  to.header->module_bytes.store(used + static_cast<std::uint32_t>(fresh.size()), std::memory_order_release);
+  return file;
+}
+
+// ---- faults
+
+// The share of faults that are looked at: halved while there are many, doubled while there are few.
+void Recorder::choose_sample() {
+  const std::int64_t now = base::Clock::now().time_since_epoch().count();
+  std::int64_t since = sampled_since_ns_.load(kRelaxed);
+  if (now - since < kPeriodNs || !sampled_since_ns_.compare_exchange_strong(since, now, kRelaxed)) return;
+  const std::uint32_t looks = looks_.exchange(0, kRelaxed);
+  const std::uint32_t log2 = one_in_log2_.load(kRelaxed);
+  const bool is_long = now - since > 2 * kPeriodNs;  // nobody looked for a while
+  if (looks > kMostLooks && !is_long && log2 < kMostOneInLog2) one_in_log2_.store(log2 + 1, kRelaxed);
+  if ((looks < kMostLooks / 4 || is_long) && log2 > 0) one_in_log2_.store(log2 - 1, kRelaxed);
+}
+
+// By a hash of the fault's number: programs fault in rhythms.
+bool Recorder::is_looked_at(unsigned one_in_log2) {
+  std::uint64_t value = faults_.fetch_add(1, kRelaxed) * 0x9e3779b97f4a7c15u;
+  value = (value ^ (value >> 32)) * 0xd6e8feb86659fd93u;
+  return (value >> 40 & ((std::uint64_t{1} << one_in_log2) - 1)) == 0;
+}
+
+std::uint32_t Recorder::begun(std::uint32_t thread) {
+  choose_sample();
+  const unsigned one_in_log2 = one_in_log2_.load(kRelaxed);
+  if (!is_looked_at(one_in_log2)) return 0;
+  const std::uint32_t unknown = kLookedAt | one_in_log2 << kWeightShift;
+  looks_.fetch_add(1, kRelaxed);
+  RecordingTables* const to = tables();
+  if (to == nullptr) return 0;
+  const auto where = thread != 0 ? os::waiting_place(thread) : std::nullopt;
+  if (!where || !code_mutex_.try_lock()) {
+    to->header->faults_without_place.fetch_add(1, kRelaxed);
+    return unknown;
+  }
+  base::LockGuard lock(code_mutex_, std::adopt_lock);
+  return unknown | place_at(*to, *where);
+}
+
+std::uint32_t Recorder::place_at(RecordingTables& to, os::WaitingPlace where) {
+  const std::uintptr_t caller = caller_in_other_file(to, where);
+  const auto [found, is_new] = places_->try_emplace({where.instruction, caller}, 0);
+  if (!is_new) return found->second;
+  const std::uint32_t place = to.header->places.load(kRelaxed) + 1;
+  if (place >= room_.places) {
+    to.header->without_room.fetch_add(1, kRelaxed);
+    return 0;
+  }
+  to.places[place] = {where.instruction, caller};
+  to.header->places.store(place, std::memory_order_release);
+  found->second = place;
+  return place;
+}
+
+// What the C library copies or compares it does without a frame: its caller is where the program waits. The word at
+// the stack pointer is a return address only then, so it has to look like one.
+std::uintptr_t Recorder::caller_in_other_file(RecordingTables& to, os::WaitingPlace where) {
+  const int file = file_of_code(to, where.instruction);
+  std::uintptr_t word = 0;
+  // A stack in the heap may be out of view, and nobody but this thread would bring it.
+  if (file == CodeRanges::kNone || offset_of(reinterpret_cast<const void*>(where.stack))) return 0;
+  if (!os::copy_memory(reinterpret_cast<std::byte*>(&word), reinterpret_cast<const std::byte*>(where.stack),
+                       sizeof word)) {
+    return 0;
+  }
+  const int callers = code_->known_file_at(word);
+  return callers != CodeRanges::kNone && callers != file && follows_a_call(word) ? word : 0;
+}
+
+void Recorder::ended(pager::PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
+                     std::uint32_t pages_read) {
+  RecordingTables* const to = tables();
+  if (to == nullptr) return;
+  const auto stalled_ns = static_cast<std::uint64_t>(stalled.count());
+  to->header->faults.fetch_add(1, kRelaxed);
+  to->header->stalled_ns.fetch_add(stalled_ns, kRelaxed);
+  to->header->pages_read.fetch_add(pages_read, kRelaxed);
+  if ((place & kLookedAt) == 0) return;
+  const SiteId site = page < owners_.capacity() ? owners_[page].load(kRelaxed).site : CallSites::kNoSite;
+  StallFigures* const figures = stalls_of(*to, stall_key(place & kPlaceMask, site));
+  if (figures == nullptr) {
+    to->header->without_room.fetch_add(1, kRelaxed);
+    return;
+  }
+  const std::uint64_t weight = std::uint64_t{1} << ((place & ~kLookedAt) >> kWeightShift);
+  figures->faults.fetch_add(weight, kRelaxed);
+  figures->stalled_ns.fetch_add(weight * stalled_ns, kRelaxed);
+  figures->pages_read.fetch_add(weight * pages_read, kRelaxed);
+}
+
+StallFigures* Recorder::stalls_of(RecordingTables& to, std::uint64_t key) const {
+  constexpr unsigned kMostSteps = 64;
+  std::uint64_t hash = (key ^ (key >> 29)) * 0xd6e8feb86659fd93u;
+  hash ^= hash >> 32;
+  for (unsigned step = 0; step < kMostSteps; ++step) {
+    StallFigures& one = to.stalls[(hash + step) % room_.stalls];
+    std::uint64_t found = one.key.load(kRelaxed);
+    if (found == 0 && one.key.compare_exchange_strong(found, key, kRelaxed)) return &one;
+    if (found == key) return &one;
+  }
+  return nullptr;
+}
+
+}  // namespace farheap::profile

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The recorder of sampled profiles, inside the program that is recorded: it hears of every allocation and of every
+// fault, and keeps the tables of recording.hpp. It changes neither where objects lie nor what the pager does.
+//
+//   which site a page belongs to   the object at the page's sample point (sample_point.hpp); its stack is found in the
+//                                  tree of known stacks (call_sites.hpp)
+//   where a thread waits           the kernel tells the instruction and the stack pointer of a thread that waits
+//                                  (/proc/PID/task/TID/syscall); of many faults a second only a sample is looked at
+//
+// Thread-safety: any thread. The runtime's threads wait for no lock of it, and the program's hold one only while they
+// touch nothing that is paged but their stack.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "os/mapping.hpp"
+#include "os/shared_file.hpp"
+#include "os/waiting_place.hpp"
+#include "pager/fault_observer.hpp"
+#include "profile/call_sites.hpp"
+#include "profile/code_ranges.hpp"
+#include "profile/recording.hpp"
+#include "profile/sample_point.hpp"
+
+namespace farheap::profile {
+
+class Recorder final : public pager::FaultObserver {
+ public:
+  // `folder` is where each process makes its recording, at its first sample: PID.recording, with more digits if that is
+  // there. `heap`: the addresses that are recorded. kNoSpace without addresses.
+  [[nodiscard]] static Result<std::unique_ptr<Recorder>> make(std::string folder, std::span<const std::byte> heap,
+                                                              RecordingRoom room = {});
+
+  // What an allocation answered; nullptr and what lies elsewhere are passed by. `caller` and `frame` as
+  // CallSites::site_of has them.
+  void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame);
+  // Before it is given back. `object`: as it was answered.
+  void freed(const void* object);
+  // Before it is unmapped, whatever part of objects it is.
+  void unmapped(const void* at, std::size_t bytes);
+
+  [[nodiscard]] std::uint32_t begun(std::uint32_t thread) override;
+  void ended(pager::PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
+             std::uint32_t pages_read) override;
+
+  // In a forked child: its own recording begins with what lives.
+  void begin_in_child();
+
+ private:
+  // The object at a page's sample point. All zeros: nobody's.
+  struct Owner {
+    SiteId site;
+    std::uint32_t object;  // where it begins, in units of 16 bytes
+  };
+  static_assert(std::atomic<Owner>::is_always_lock_free);
+
+  Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
+           os::ReservedArray<std::atomic<Owner>> owners);
+  // The tables, made if need be. nullptr: not now, or there are none for good.
+  [[nodiscard]] RecordingTables* tables() {
+    RecordingTables* const made = tables_.load(std::memory_order_acquire);
+    return made != nullptr ? made : make_tables();
+  }
+  [[nodiscard]] RecordingTables* make_tables();
+  [[nodiscard]] Result<os::SharedFile> make_file() const;
+  void begin(RecordingTables& to);
+  [[nodiscard]] SiteId site_of(RecordingTables& to, const void* caller, const void* frame);
+  void keep_stack(RecordingTables& to, SiteId site);
+  void give(RecordingTables& to, SampledPages pages, Owner owner);
+  void take_back(RecordingTables& to, Owner owner, std::uint64_t pages);
+  // Counted from the heap's first byte.
+  [[nodiscard]] std::optional<std::uint64_t> offset_of(const void* at) const;
+  [[nodiscard]] int file_of_code(RecordingTables& to, std::uintptr_t address) FARHEAP_REQUIRES(code_mutex_);
+  [[nodiscard]] std::uint32_t place_at(RecordingTables& to, os::WaitingPlace where) FARHEAP_REQUIRES(code_mutex_);
+  [[nodiscard]] std::uintptr_t caller_in_other_file(RecordingTables& to, os::WaitingPlace where)
+      FARHEAP_REQUIRES(code_mutex_);
+  [[nodiscard]] bool is_looked_at(unsigned one_in_log2);
+  void choose_sample();
+  [[nodiscard]] StallFigures* stalls_of(RecordingTables& to, std::uint64_t key) const;
+
+  const std::string folder_;
+  const std::span<const std::byte> heap_;
+  const RecordingRoom room_;
+  CallSites sites_;
+  os::ReservedArray<std::atomic<Owner>> owners_;  // by page
+  std::atomic<RecordingTables*> tables_{nullptr};
+  std::atomic<std::uint32_t> faults_{0}, looks_{0}, one_in_log2_{0};
+  std::atomic<std::int64_t> sampled_since_ns_{0};
+
+  base::Mutex making_;  // tried, never waited for
+  bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;
+  os::SharedFile file_ FARHEAP_GUARDED_BY(making_);
+  std::vector<std::uint64_t> inherited_ FARHEAP_GUARDED_BY(making_);  // live bytes by site, of the parent
+  RecordingTables made_;                                              // what tables_ points to
+  base::Mutex code_mutex_;
+  std::optional<CodeRanges> code_ FARHEAP_GUARDED_BY(code_mutex_);
+  std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> places_
+      FARHEAP_GUARDED_BY(code_mutex_);
+};
+
+}  // namespace farheap::profile

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a recorded process writes: tables of fixed size in a shared file (os/shared_file.hpp), always up to date, so
+// that nothing is lost when the process is killed. The tool that runs it makes a profile of it (harvest.hpp). Both are
+// of one build; another layout has another number.
+//
+// Sites are numbered as in CallSites: the frame of a site leads to the frames that it called. A page belongs to the
+// site that made the object at the page's *sample point* (sample_point.hpp): so a site's bytes are 4,096 for each such
+// page, right in the mean, and its objects as many as fit there.
+//
+// Thread-safety: all that changes is atomic.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace farheap::profile {
+
+struct RecordingHeader {
+  static constexpr std::array<char, 8> kMagic = {'F', 'H', 'R', 'E', 'C', 'O', 'R', 'D'};
+  static constexpr std::uint32_t kFormat = 1;
+
+  std::array<char, 8> magic;
+  std::uint32_t format;
+  std::int32_t process, parent;
+  std::uint32_t site_room, place_room, stall_room, module_room;  // elements of the tables; bytes of text
+  std::atomic<std::uint32_t> places;                             // made
+  std::atomic<std::uint32_t> module_bytes;                       // written
+  std::uint32_t unused;
+  std::uint64_t heap_address;
+  std::array<char, 64> name;                                  // of the program; ends with 0
+  std::atomic<std::uint64_t> live_bytes, peak_bytes;          // of all sites
+  std::atomic<std::uint64_t> faults, stalled_ns, pages_read;  // exact
+  std::atomic<std::uint64_t> faults_without_place;            // looked at in vain
+  std::atomic<std::uint64_t> without_room;                    // samples and faults that a full table left out
+};
+
+struct RecordedFrame {
+  std::atomic<std::uint64_t> address;  // a return address; 0: nothing is here (yet)
+  std::uint32_t inner;                 // written before the address
+  std::uint32_t unused;
+};
+
+struct SiteFigures {
+  static constexpr std::uint64_t kPerObject = 256;  // the unit of `objects`
+  std::atomic<std::uint64_t> allocated_bytes, objects, live_bytes, peak_bytes;
+};
+
+// Where threads waited for pages. Place 0 is not known.
+struct RecordedPlace {
+  std::uint64_t instruction;
+  std::uint64_t caller;  // of the function, if that is in another module and has no frame yet; 0 if not
+};
+
+// Faults at a place on pages of a site.
+struct StallFigures {
+  std::atomic<std::uint64_t> key;  // stall_key(); 0: nothing is here
+  std::atomic<std::uint64_t> faults, stalled_ns, pages_read;
+};
+[[nodiscard]] constexpr std::uint64_t stall_key(std::uint32_t place, std::uint32_t site) {
+  return (std::uint64_t{1} << 63) | (std::uint64_t{place} << 32) | site;
+}
+[[nodiscard]] constexpr std::uint32_t place_of(std::uint64_t key) {
+  return static_cast<std::uint32_t>((key & ~(std::uint64_t{1} << 63)) >> 32);
+}
+[[nodiscard]] constexpr std::uint32_t site_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
+
+struct RecordingRoom {
+  std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, module_bytes = 1u << 16;
+};
+
+// The tables over the file's bytes, in this order: header, frames, figures, places, stalls, text of modules (the
+// executable lines of /proc/PID/maps). Element 0 of frames, figures and places is unused.
+struct RecordingTables {
+  RecordingHeader* header = nullptr;
+  RecordedFrame* frames = nullptr;
+  SiteFigures* figures = nullptr;
+  RecordedPlace* places = nullptr;
+  StallFigures* stalls = nullptr;
+  char* modules = nullptr;
+
+  [[nodiscard]] static constexpr std::size_t bytes(const RecordingRoom& room) {
+    return sizeof(RecordingHeader) + std::size_t{room.sites} * (sizeof(RecordedFrame) + sizeof(SiteFigures)) +
+           std::size_t{room.places} * sizeof(RecordedPlace) + std::size_t{room.stalls} * sizeof(StallFigures) +
+           room.module_bytes;
+  }
+  // Requires: so many bytes are at `file`, which is aligned to 8.
+  [[nodiscard]] static RecordingTables over(std::byte* file, const RecordingRoom& room) {
+    RecordingTables tables;
+    const auto take = [&file]<class T>(T*& table, std::size_t elements) {
+      table = reinterpret_cast<T*>(file);
+      file += elements * sizeof(T);
+    };
+    take(tables.header, 1);
+    take(tables.frames, room.sites);
+    take(tables.figures, room.sites);
+    take(tables.places, room.places);
+    take(tables.stalls, room.stalls);
+    take(tables.modules, room.module_bytes);
+    return tables;
+  }
+};
+
+}  // namespace farheap::profile

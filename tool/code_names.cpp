@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "code_names.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "profile/harvest.hpp"
+
+#ifdef FARHEAP_HAVE_LIBDW
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#endif
+
+namespace farheap::tool {
+
+namespace {
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+#ifdef FARHEAP_HAVE_LIBDW
+std::string demangled(const char* name) {
+  if (name == nullptr) return {};
+  int status = 0;
+  char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string text = plain != nullptr ? plain : name;
+  std::free(plain);
+  return text;
+}
+
+// Without the parameters, which for C++ are longer than the name: "f(int) const" becomes "f".
+std::string without_parameters(std::string name) {
+  const std::size_t end = name.rfind(')');
+  if (end == std::string::npos || name.ends_with("operator()")) return name;
+  int depth = 0;
+  for (std::size_t at = end + 1; at-- > 0;) {
+    if (name[at] == ')') ++depth;
+    if (name[at] == '(' && --depth == 0) return at == 0 ? name : name.substr(0, at);
+  }
+  return name;
+}
+
+// The name of the innermost function at the address, inlined or not; empty if the debugging information has none.
+std::string function_at(Dwarf_Die* unit, Dwarf_Addr address) {
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes(unit, address, &scopes);
+  std::string found;
+  for (int i = 0; i < count && found.empty(); ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
+    Dwarf_Attribute attribute;
+    const char* linkage = nullptr;
+    if (dwarf_attr_integrate(&scopes[i], DW_AT_linkage_name, &attribute) != nullptr) {
+      linkage = dwarf_formstring(&attribute);
+    }
+    if (linkage == nullptr && dwarf_attr_integrate(&scopes[i], DW_AT_name, &attribute) != nullptr) {
+      linkage = dwarf_formstring(&attribute);
+    }
+    found = without_parameters(demangled(linkage));
+  }
+  std::free(scopes);
+  return found;
+}
+#endif
+
+}  // namespace
+
+std::string CodeName::text() const {
+  const std::string where = source.empty() ? last_part(file) : fmt::format("{}:{}", last_part(source), line);
+  if (!function.empty()) return fmt::format("{} ({})", function, where);
+  if (file.empty()) return fmt::format("code in no file, {:#x}", offset);
+  return source.empty() ? fmt::format("{}+{:#x}", where, offset) : where;
+}
+
+std::string CodeName::function_text() const {
+  if (!function.empty()) return function;
+  return file.empty() ? "code in no file" : fmt::format("{}+{:#x}", last_part(file), offset);
+}
+
+#ifdef FARHEAP_HAVE_LIBDW
+
+struct CodeNames::Module {
+  explicit Module(const profile::CodeFile& file) {
+    static const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_build_id_find_elf,
+                                              .find_debuginfo = dwfl_standard_find_debuginfo,
+                                              .section_address = dwfl_offline_section_address,
+                                              .debuginfo_path = nullptr};
+    if (profile::build_id_of_file(file.path) != file.build_id) {
+      is_changed = true;
+      return;
+    }
+    session = dwfl_begin(&kCallbacks);
+    if (session == nullptr) return;
+    module = dwfl_report_offline(session, last_part(file.path).c_str(), file.path.c_str(), -1);
+    dwfl_report_end(session, nullptr, nullptr);
+    if (module != nullptr) elf = dwfl_module_getelf(module, &bias);
+  }
+  ~Module() {
+    if (session != nullptr) dwfl_end(session);
+  }
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Where the loader would put what lies at the offset; false if it puts nothing of it anywhere.
+  bool address_of(std::uint64_t offset, Dwarf_Addr& address) const {
+    std::size_t parts = 0;
+    if (elf == nullptr || elf_getphdrnum(elf, &parts) != 0) return false;
+    for (std::size_t i = 0; i < parts; ++i) {
+      GElf_Phdr part;
+      if (gelf_getphdr(elf, static_cast<int>(i), &part) == nullptr || part.p_type != PT_LOAD) continue;
+      if (offset < part.p_offset || offset - part.p_offset >= part.p_filesz) continue;
+      address = offset - part.p_offset + part.p_vaddr + bias;
+      return true;
+    }
+    return false;
+  }
+
+  Dwfl* session = nullptr;
+  Dwfl_Module* module = nullptr;
+  Elf* elf = nullptr;
+  GElf_Addr bias = 0;
+  bool is_changed = false;
+};
+
+CodeName CodeNames::name(const profile::CodePlace& place, std::uint64_t before) {
+  CodeName found;
+  found.offset = place.offset;
+  if (place.file == 0) return found;
+  found.file = files_[place.file].path;
+  const Module& in = module_of(place.file);
+  Dwarf_Addr address = 0;
+  if (place.offset < before || !in.address_of(place.offset - before, address)) return found;
+  Dwarf_Addr unit_bias = 0;
+  if (Dwarf_Die* const unit = dwfl_module_addrdie(in.module, address, &unit_bias)) {
+    found.function = function_at(unit, address - unit_bias);
+  }
+  GElf_Off from_symbol = 0;
+  GElf_Sym symbol;
+  if (found.function.empty()) {
+    found.function = without_parameters(
+        demangled(dwfl_module_addrinfo(in.module, address, &from_symbol, &symbol, nullptr, nullptr, nullptr)));
+  }
+  if (Dwfl_Line* const line = dwfl_module_getsrc(in.module, address)) {
+    const char* const source = dwfl_lineinfo(line, nullptr, &found.line, nullptr, nullptr, nullptr);
+    if (source != nullptr) found.source = source;
+  }
+  return found;
+}
+
+#else
+
+struct CodeNames::Module {
+  explicit Module(const profile::CodeFile& file) : is_changed(profile::build_id_of_file(file.path) != file.build_id) {}
+  bool is_changed;
+};
+
+CodeName CodeNames::name(const profile::CodePlace& place, std::uint64_t) {
+  CodeName found;
+  found.offset = place.offset;
+  if (place.file != 0) found.file = files_[place.file].path;
+  return found;
+}
+
+#endif
+
+CodeNames::CodeNames(const std::vector<profile::CodeFile>& files) : files_(files), modules_(files.size()) {}
+CodeNames::~CodeNames() = default;
+
+CodeNames::Module& CodeNames::module_of(std::uint32_t file) {
+  if (!modules_[file]) modules_[file] = std::make_unique<Module>(files_[file]);
+  return *modules_[file];
+}
+
+CodeName CodeNames::instruction(const profile::CodePlace& place) { return name(place, 0); }
+
+CodeName CodeNames::call(const profile::CodePlace& returns_to) { return name(returns_to, 1); }
+
+std::vector<std::string> CodeNames::changed_files() {
+  std::vector<std::string> changed;
+  for (std::uint32_t file = 1; file < files_.size(); ++file) {
+    if (files_[file].path.starts_with('/') && module_of(file).is_changed) changed.push_back(files_[file].path);
+  }
+  return changed;
+}
+
+}  // namespace farheap::tool

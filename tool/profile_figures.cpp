@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "profile_figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+// Frames that belong to the allocation itself, from the innermost on.
+bool is_of_allocation(const CodeName& name) {
+  return name.file.find("libfarheap-preload") != std::string::npos || name.function.starts_with("operator new") ||
+         name.function.find("::allocate(") != std::string::npos || name.function.starts_with("std::_") ||
+         name.function.starts_with("__gnu_cxx::") || name.function.starts_with("std::allocator") ||
+         name.function == "xmalloc" || name.function == "xcalloc" || name.function == "xrealloc";
+}
+
+// The names of a process's sites, by SiteId.
+class SiteNames {
+ public:
+  SiteNames(const profile::ProcessProfile& process, CodeNames& names) : process_(process), names_(names) {}
+
+  // The innermost frame first; empty for no site.
+  std::vector<CodeName> stack(profile::SiteId site) {
+    std::vector<CodeName> frames;
+    for (; site != 0; site = process_.frames[site].inner) frames.push_back(name(site));
+    std::ranges::reverse(frames);
+    const auto first = std::ranges::find_if_not(frames, is_of_allocation);
+    if (first != frames.end()) frames.erase(frames.begin(), first);
+    return frames;
+  }
+
+ private:
+  const CodeName& name(profile::SiteId frame) {
+    const auto [found, is_new] = known_.try_emplace(frame);
+    if (is_new) found->second = names_.call(process_.frames[frame].returns_to);
+    return found->second;
+  }
+
+  const profile::ProcessProfile& process_;
+  CodeNames& names_;
+  std::map<profile::SiteId, CodeName> known_;
+};
+
+Waits waits_of(const profile::Stall& stall) {
+  return {static_cast<double>(stall.faults), static_cast<double>(stall.stalled_ns) * 1e-9,
+          stall.pages_read * base::kPageBytes};
+}
+
+class Adder {
+ public:
+  explicit Adder(CodeNames& names) : names_(names) {}
+
+  void add(const profile::ProcessProfile& process) {
+    SiteNames sites(process, names_);
+    std::map<profile::SiteId, SiteFigures*> of_site;
+    const auto figures = [&](profile::SiteId site) -> SiteFigures& {
+      SiteFigures*& found = of_site[site];
+      if (found == nullptr) found = &this->site(sites.stack(site));
+      return *found;
+    };
+    for (const profile::SiteTotals& totals : process.sites) {
+      SiteFigures& into = figures(totals.site);
+      into.objects += totals.objects;
+      into.allocated_bytes += totals.allocated_bytes;
+      into.live_bytes += totals.live_bytes;
+      into.peak_bytes += totals.peak_bytes;
+    }
+    for (const profile::Stall& stall : process.stalls) {
+      SiteFigures& site = figures(stall.site);
+      const Waits waits = waits_of(stall);
+      site.waits += waits;
+      Line& line = lines_[line_text(process, stall.place)];
+      line.waits += waits;
+      line.by_site[site.site] += waits.seconds;
+      all_ += waits;
+    }
+  }
+
+  void finish(ProfileFigures& into) {
+    into.in_sample = all_;
+    for (auto& [text, line] : lines_) {
+      const auto most = std::ranges::max_element(line.by_site, {}, [](const auto& one) { return one.second; });
+      into.lines.push_back(
+          {text, line.waits, most->first, line.waits.seconds > 0 ? most->second / line.waits.seconds : 0});
+    }
+    std::ranges::stable_sort(into.lines, std::greater{}, [](const LineFigures& one) { return one.waits.seconds; });
+    for (auto& [stack, site] : sites_) into.sites.push_back(std::move(site));
+    std::ranges::stable_sort(into.sites, std::greater{},
+                             [](const SiteFigures& one) { return std::pair(one.waits.seconds, one.peak_bytes); });
+  }
+
+ private:
+  struct Line {
+    Waits waits;
+    std::map<std::string, double> by_site;  // seconds
+  };
+
+  SiteFigures& site(const std::vector<CodeName>& stack) {
+    std::vector<std::string> names;
+    for (auto one = stack.rbegin(); one != stack.rend(); ++one) names.push_back(one->text());
+    const auto [found, is_new] = sites_.try_emplace(names);
+    if (is_new) {
+      found->second.stack = names;
+      found->second.site = names.empty() ? kNoSite : names.back();
+    }
+    return found->second;
+  }
+
+  std::string line_text(const profile::ProcessProfile& process, std::uint32_t number) {
+    if (number == 0) return "not known";
+    const profile::WaitPlace& place = process.places[number];
+    const CodeName own = names_.instruction(place.instruction);
+    if (!place.has_caller) return own.text();
+    return fmt::format("{}, in {}", names_.call(place.caller).text(), own.function_text());
+  }
+
+  CodeNames& names_;
+  Waits all_;
+  std::map<std::string, Line> lines_;
+  std::map<std::vector<std::string>, SiteFigures> sites_;
+};
+
+void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures& into) {
+  if (profile.is_cut) into.notes.emplace_back("the file ends in the middle: this is what is whole of it");
+  if (profile.processes_left_out != 0) {
+    into.notes.push_back(fmt::format("{} more processes are not in it: those that waited longest and held most are",
+                                     profile.processes_left_out));
+  }
+  std::uint64_t without_room = 0;
+  for (const auto& process : profile.processes) without_room += process.without_room;
+  if (without_room != 0) {
+    into.notes.push_back(
+        fmt::format("{} samples found a table of the recording full, and are not in it", without_room));
+  }
+  for (const std::string& file : names.changed_files()) {
+    into.notes.push_back(fmt::format("{} is not as it was recorded: its code has no names here", file));
+  }
+}
+
+}  // namespace
+
+Waits& Waits::operator+=(const Waits& other) {
+  faults += other.faults;
+  seconds += other.seconds;
+  bytes_read += other.bytes_read;
+  return *this;
+}
+
+ProfileFigures figures_of(const profile::Profile& profile, CodeNames& names) {
+  ProfileFigures figures;
+  Adder adder(names);
+  double looked_in_vain = 0;
+  for (const profile::ProcessProfile& process : profile.processes) {
+    figures.all += {static_cast<double>(process.faults), static_cast<double>(process.stalled_ns) * 1e-9,
+                    process.pages_read * base::kPageBytes};
+    figures.peak_bytes += process.peak_bytes;
+    looked_in_vain += static_cast<double>(process.faults_without_place);
+    adder.add(process);
+  }
+  adder.finish(figures);
+  if (figures.all.faults > 0) figures.without_place = looked_in_vain / figures.all.faults;
+  add_notes(profile, names, figures);
+  return figures;
+}
+
+}  // namespace farheap::tool

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A profile in figures that people read: which lines of the source waited for pages, which sites allocated them. All
+// processes of the run are added up.
+//
+// Thread-safety: pure functions, but for CodeNames.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "code_names.hpp"
+#include "profile/profile.hpp"
+
+namespace farheap::tool {
+
+struct Waits {
+  double faults = 0, seconds = 0;
+  std::uint64_t bytes_read = 0;
+  Waits& operator+=(const Waits& other);
+};
+
+// Where memory was allocated. The stack's outermost frame comes first; what belongs to the allocation itself (operator
+// new, this runtime) is left out of it.
+struct SiteFigures {
+  std::string site;                                                   // its line: the innermost frame
+  std::vector<std::string> stack;                                     // names of functions with their lines
+  double objects = 0;                                                 // made
+  std::uint64_t allocated_bytes = 0, live_bytes = 0, peak_bytes = 0;  // live: at the end
+  Waits waits;
+};
+
+// Where threads waited.
+struct LineFigures {
+  std::string line;
+  Waits waits;
+  std::string most_for;  // the site whose pages it waited for longest
+  double most_for_share = 0;
+};
+
+struct ProfileFigures {
+  Waits all;                 // exact
+  Waits in_sample;           // what the lines and sites add up to: an estimate of the same
+  double without_place = 0;  // share of what was looked at whose line the kernel did not tell
+  std::uint64_t peak_bytes = 0;
+  std::vector<LineFigures> lines;  // longest first
+  std::vector<SiteFigures> sites;  // by waiting, then by peak
+  std::vector<std::string> notes;  // what is missing, and why
+};
+[[nodiscard]] ProfileFigures figures_of(const profile::Profile& profile, CodeNames& names);
+
+inline constexpr char kNoSite[] = "memory of no known site";
+
+}  // namespace farheap::tool

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "profile_forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+#include "terminal.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+using base::format_size;
+
+constexpr std::size_t kLinesShown = 12, kSitesShown = 12;
+constexpr double kMostOfIt = 0.8;
+constexpr std::size_t kTextWidth = 72;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+std::string seconds_text(double seconds) { return fmt::format("{:.2f} s", seconds); }
+
+// "These 3 lines cost 84 % of it."
+std::string summary(const ProfileFigures& figures) {
+  if (figures.all.faults == 0) return "No thread waited for a page: the program fitted into its memory.\n";
+  double covered = 0;
+  std::size_t count = 0;
+  while (count < figures.lines.size() && covered < kMostOfIt * figures.in_sample.seconds) {
+    covered += figures.lines[count++].waits.seconds;
+  }
+  std::string text =
+      fmt::format("Threads waited {} for {:.0f} pages.", seconds_text(figures.all.seconds), figures.all.faults);
+  if (figures.in_sample.seconds <= 0) return text + "\n";
+  const double share = covered / figures.in_sample.seconds;
+  return text + (count == 1 ? fmt::format(" One line cost {} of that.\n", percent(share))
+                            : fmt::format(" {} lines cost {} of that.\n", count, percent(share)));
+}
+
+std::string lines_table(const ProfileFigures& figures) {
+  std::vector<std::vector<std::string>> rows{{"waited", "share", "faults", "read", "line", "for pages of"}};
+  for (const LineFigures& line : figures.lines) {
+    if (rows.size() > kLinesShown) break;
+    rows.push_back({seconds_text(line.waits.seconds), percent(line.waits.seconds / figures.in_sample.seconds),
+                    fmt::format("{:.0f}", line.waits.faults), format_size(line.waits.bytes_read),
+                    shortened(printable(line.line), kTextWidth), shortened(printable(line.most_for), kTextWidth)});
+  }
+  return rows.size() == 1 ? std::string() : "\nWhere threads waited\n" + aligned(rows);
+}
+
+std::string sites_table(const ProfileFigures& figures) {
+  std::vector<std::vector<std::string>> rows{
+      {"peak", "at the end", "objects", "waited", "allocated at", "called from"}};
+  for (const SiteFigures& site : figures.sites) {
+    if (rows.size() > kSitesShown) break;
+    const std::size_t frames = site.stack.size();
+    rows.push_back({format_size(site.peak_bytes), format_size(site.live_bytes), fmt::format("{:.0f}", site.objects),
+                    seconds_text(site.waits.seconds), shortened(printable(site.site), kTextWidth),
+                    frames < 2 ? "" : shortened(printable(site.stack[frames - 2]), kTextWidth)});
+  }
+  return rows.size() == 1 ? std::string() : "\nWhat they waited for, by where it was allocated\n" + aligned(rows);
+}
+
+nlohmann::ordered_json waits_json(const Waits& waits) {
+  return {{"faults", std::llround(waits.faults)}, {"stall_seconds", waits.seconds}, {"bytes_read", waits.bytes_read}};
+}
+
+double weight_of(const SiteFigures& site, Weight weight) {
+  switch (weight) {
+    case Weight::kWaits: return site.waits.seconds * 1e6;
+    case Weight::kPeak: return static_cast<double>(site.peak_bytes);
+    case Weight::kAllocated: return static_cast<double>(site.allocated_bytes);
+  }
+  return 0;
+}
+
+// A ';' in a name would part it.
+std::string folded_name(std::string name) {
+  std::ranges::replace(name, ';', ':');
+  return name;
+}
+
+std::vector<std::string> whole_stack(const SiteFigures& site) {
+  return site.stack.empty() ? std::vector<std::string>{site.site} : site.stack;
+}
+
+}  // namespace
+
+std::string profile_text(const ProfileFigures& figures) {
+  std::string text = summary(figures);
+  text += fmt::format("Its heap held {} at the most.\n", format_size(figures.peak_bytes));
+  text += lines_table(figures) + sites_table(figures);
+  if (figures.without_place > 0.01) {
+    text += fmt::format("\nOf {} of the faults the kernel did not tell the line.\n", percent(figures.without_place));
+  }
+  for (const std::string& note : figures.notes) text += "\n" + printable(note) + "\n";
+  return text;
+}
+
+nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
+  auto lines = nlohmann::ordered_json::array();
+  for (const LineFigures& line : figures.lines) {
+    auto one = waits_json(line.waits);
+    one["line"] = line.line;
+    one["most_for"] = line.most_for;
+    one["most_for_share"] = line.most_for_share;
+    lines.push_back(std::move(one));
+  }
+  auto sites = nlohmann::ordered_json::array();
+  for (const SiteFigures& site : figures.sites) {
+    auto one = waits_json(site.waits);
+    one["site"] = site.site;
+    one["stack"] = site.stack;
+    one["objects"] = std::llround(site.objects);
+    one["allocated_bytes"] = site.allocated_bytes;
+    one["live_bytes"] = site.live_bytes;
+    one["peak_bytes"] = site.peak_bytes;
+    sites.push_back(std::move(one));
+  }
+  return {{"waits", waits_json(figures.all)},
+          {"estimated", waits_json(figures.in_sample)},
+          {"without_place", figures.without_place},
+          {"peak_bytes", figures.peak_bytes},
+          {"lines", std::move(lines)},
+          {"sites", std::move(sites)},
+          {"notes", figures.notes}};
+}
+
+std::string profile_folded(const ProfileFigures& figures, Weight weight) {
+  std::string text;
+  for (const SiteFigures& site : figures.sites) {
+    const auto value = std::llround(weight_of(site, weight));
+    if (value == 0) continue;
+    std::string stack;
+    for (const std::string& frame : whole_stack(site)) stack += (stack.empty() ? "" : ";") + folded_name(frame);
+    text += fmt::format("{} {}\n", stack, value);
+  }
+  return text;
+}
+
+std::string profile_speedscope(const ProfileFigures& figures, const std::string& name) {
+  using nlohmann::ordered_json;
+  std::map<std::string, std::size_t> numbers;
+  auto frames = ordered_json::array();
+  std::vector<ordered_json> stacks;
+  for (const SiteFigures& site : figures.sites) {
+    auto stack = ordered_json::array();
+    for (const std::string& frame : whole_stack(site)) {
+      const auto [found, is_new] = numbers.try_emplace(frame, numbers.size());
+      if (is_new) frames.push_back({{"name", frame}});
+      stack.push_back(found->second);
+    }
+    stacks.push_back(std::move(stack));
+  }
+  auto profiles = ordered_json::array();
+  const auto add = [&](const char* title, const char* unit, Weight weight) {
+    auto samples = ordered_json::array(), weights = ordered_json::array();
+    double sum = 0;
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+      const double value = weight_of(figures.sites[i], weight);
+      if (value <= 0) continue;
+      samples.push_back(stacks[i]);
+      weights.push_back(value);
+      sum += value;
+    }
+    profiles.push_back({{"type", "sampled"},
+                        {"name", title},
+                        {"unit", unit},
+                        {"startValue", 0},
+                        {"endValue", sum},
+                        {"samples", std::move(samples)},
+                        {"weights", std::move(weights)}});
+  };
+  add("waited for what was allocated there", "microseconds", Weight::kWaits);
+  add("held at the most", "bytes", Weight::kPeak);
+  add("allocated", "bytes", Weight::kAllocated);
+  const ordered_json whole = {{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                              {"name", name},
+                              {"exporter", "farheap"},
+                              {"shared", {{"frames", std::move(frames)}}},
+                              {"profiles", std::move(profiles)}};
+  return whole.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace farheap::tool

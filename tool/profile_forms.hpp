@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The forms in which a profile is shown and handed to other tools.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "profile_figures.hpp"
+
+namespace farheap::tool {
+
+[[nodiscard]] std::string profile_text(const ProfileFigures& figures);
+[[nodiscard]] nlohmann::ordered_json profile_json(const ProfileFigures& figures);
+
+// Of sites' stacks: what a tool for flame graphs is to draw.
+enum class Weight { kWaits, kPeak, kAllocated };
+// "outermost;...;innermost NUMBER" a line: microseconds of waiting, or bytes.
+[[nodiscard]] std::string profile_folded(const ProfileFigures& figures, Weight weight);
+// For speedscope (https://www.speedscope.app/file-format-schema.json): a profile for each weight.
+[[nodiscard]] std::string profile_speedscope(const ProfileFigures& figures, const std::string& name);
+
+}  // namespace farheap::tool

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Invariant: a process's part is in its recording, or in the profile of those that ended, which is whole on the disk
+// before the recordings that went into it are removed.
+#include "recording_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "base/condition.hpp"
+#include "base/mutex.hpp"
+#include "output_file.hpp"
+#include "profile/harvest.hpp"
+#include "terminal.hpp"
+#include "whole_file.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr char kEnded[] = "ended.profile";
+constexpr char kRecording[] = ".recording";
+constexpr std::size_t kMostWaiting = 32;  // recordings of processes that ended
+constexpr std::chrono::milliseconds kBetweenLooks{500};
+
+std::string parts_of(const std::string& profile_path) {
+  std::error_code unknown;
+  const files::path whole = files::absolute(profile_path, unknown);
+  return (unknown ? files::path(profile_path) : whole).string() + ".parts";
+}
+
+std::vector<files::path> recordings_in(const std::string& folder) {
+  std::vector<files::path> found;
+  std::error_code failed;
+  for (files::directory_iterator one(folder, failed), end; !failed && one != end; one.increment(failed)) {
+    if (one->path().extension() == kRecording) found.push_back(one->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+// By its name, PID.recording or PID.N.recording: the process has ended, or has executed another program since.
+bool has_ended(const files::path& recording) {
+  const std::string name = recording.filename().string();
+  const int process = std::atoi(name.c_str());
+  return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+}
+
+class BuildIds {
+ public:
+  std::string operator()(const std::string& path) {
+    const auto [found, is_new] = known_.try_emplace(path);
+    if (is_new) found->second = profile::build_id_of_file(path);
+    return found->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+// Recordings that were not begun when their process was killed are passed by; what is damaged is told.
+Status add_recordings(const std::vector<files::path>& recordings, profile::Profile& to) {
+  BuildIds ids;
+  const auto build_id_of = [&ids](const std::string& path) { return ids(path); };
+  for (const files::path& path : recordings) {
+    const auto bytes = whole_file(path.string(), "cannot read a recording", "");
+    if (!bytes) return fail(bytes.error());
+    if (bytes->empty() || bytes->front() == '\0') continue;
+    const auto added = profile::add_recording(std::as_bytes(std::span(*bytes)), path.string(), build_id_of, to);
+    if (!added) return added;
+    keep_most_important(to);
+  }
+  return {};
+}
+
+Status write_whole(const std::string& path, const profile::Profile& profile) {
+  const std::string draft = path + ".new";
+  if (Status written = write_output(draft, encode(profile), "cannot write the profile"); !written) {
+    unlink(draft.c_str());
+    return written;
+  }
+  if (rename(draft.c_str(), path.c_str()) == 0) return {};
+  Status failed = fail(errno_error(errno, "cannot write the profile", path));
+  unlink(draft.c_str());
+  return failed;
+}
+
+// Those that ended, if some were collected.
+Result<profile::Profile> load_ended(const std::string& folder) {
+  const std::string path = folder + "/" + kEnded;
+  if (access(path.c_str(), F_OK) != 0) return profile::Profile{};
+  const auto bytes = whole_file(path, "cannot read the profile", "");
+  if (!bytes) return fail(bytes.error());
+  return profile::read_profile(*bytes, path);
+}
+
+Result<profile::Profile> load_parts(const std::string& folder) {
+  auto profile = load_ended(folder);
+  if (!profile) return profile;
+  if (Status added = add_recordings(recordings_in(folder), *profile); !added) return fail(added.error());
+  if (auto trace = whole_file(folder + "/trace", "cannot read the trace", "")) profile->trace = std::move(*trace);
+  return profile;
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code unknown;
+  return files::is_directory(path, unknown);
+}
+
+}  // namespace
+
+struct RecordingFolder::Collector {
+  explicit Collector(std::string its_folder) : folder(std::move(its_folder)), thread([this] { look_after(); }) {}
+  ~Collector() {
+    {
+      base::LockGuard lock(mutex);
+      stopped = true;
+      stopping.notify_all();
+    }
+    thread.join();
+  }
+
+  void look_after() {
+    base::LockGuard lock(mutex);
+    while (!stopping.wait_for(mutex, kBetweenLooks, [this]() FARHEAP_REQUIRES(mutex) { return stopped; })) collect();
+  }
+
+  void collect() const {
+    std::vector<files::path> ended = recordings_in(folder);
+    std::erase_if(ended, [](const files::path& path) { return !has_ended(path); });
+    if (ended.size() < kMostWaiting) return;
+    auto profile = load_ended(folder);
+    if (!profile || !add_recordings(ended, *profile) || !write_whole(folder + "/" + kEnded, *profile)) return;
+    for (const files::path& path : ended) unlink(path.c_str());
+  }
+
+  const std::string folder;
+  base::Mutex mutex;
+  base::Condition stopping;
+  bool stopped FARHEAP_GUARDED_BY(mutex) = false;
+  std::thread thread;
+};
+
+RecordingFolder::RecordingFolder(std::string profile_path)
+    : profile_path_(std::move(profile_path)), path_(parts_of(profile_path_)) {}
+
+RecordingFolder::~RecordingFolder() = default;
+
+Result<std::unique_ptr<RecordingFolder>> RecordingFolder::make(const std::string& profile_path) {
+  constexpr char kWhat[] = "cannot record";
+  std::unique_ptr<RecordingFolder> folder(new RecordingFolder(profile_path));
+  if (is_folder(profile_path)) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, profile_path, "it is a folder", "name a file, as -o app.profile");
+  }
+  if (mkdir(folder->path_.c_str(), 0700) != 0) {
+    if (errno != EEXIST) return fail(errno_error(errno, kWhat, folder->path_, "choose a folder that you may write"));
+    return fail(ErrorCode::kConflict, kWhat, profile_path,
+                "parts of another recording are in " + folder->path_ + ": it goes on, or it was cut off",
+                fmt::format("`farheap report {0}` shows them; remove the folder, or choose another -o",
+                            shell_word(folder->path_)));
+  }
+  folder->collector_ = std::make_unique<Collector>(folder->path_);
+  return folder;
+}
+
+Result<profile::Profile> RecordingFolder::finish() {
+  collector_.reset();
+  auto profile = load_parts(path_);
+  if (!profile) return profile;
+  if (Status written = write_whole(profile_path_, *profile); !written) {
+    Error error = std::move(written.error());
+    error.remedy = fmt::format("its parts are in {}; `farheap report` reads them, too", path_);
+    return fail(std::move(error));
+  }
+  remove();
+  return profile;
+}
+
+void RecordingFolder::remove() {
+  collector_.reset();
+  std::error_code failed;
+  files::remove_all(path_, failed);
+  if (failed) say(fmt::format("WARNING: cannot remove {}: {}", path_, failed.message()));
+}
+
+Result<profile::Profile> load_profile(const std::string& path) {
+  if (is_folder(path)) {
+    auto parts = load_parts(path);
+    if (parts && parts->processes.empty() && parts->trace.empty()) {
+      return fail(ErrorCode::kCorrupt, "cannot read the profile", path, "nothing of a recording is in the folder",
+                  "`farheap record -o FILE -- PROGRAM` makes one");
+    }
+    return parts;
+  }
+  const auto bytes = whole_file(path, "cannot read the profile", "`farheap record -o FILE -- PROGRAM` makes one");
+  if (!bytes) return fail(bytes.error());
+  return profile::read_profile(*bytes, path);
+}
+
+bool is_profile(const std::string& path) {
+  if (is_folder(path)) return true;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::string start(profile::kProfileMagic.size(), '\0');
+  const ssize_t bytes = read(file, start.data(), start.size());
+  close(file);
+  return bytes == static_cast<ssize_t>(start.size()) && start == profile::kProfileMagic;
+}
+
+}  // namespace farheap::tool
