@@ -129,6 +129,55 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
           {"notes", figures.notes}};
 }
 
+std::string advice_text(const MemoryAdvice& advice) {
+  std::string text = "\nHow much memory is enough\n";
+  if (!advice.missing.empty()) return text + "  not known: " + advice.missing + "\n";
+  std::vector<std::vector<std::string>> rows{
+      {"memory", "share", "LRU misses", "reading ahead", "page by page", "oracle misses", "reading ahead"}};
+  for (const MemoryPrediction& point : advice.points) {
+    rows.push_back({format_size(point.memory_bytes),
+                    percent(static_cast<double>(point.memory_bytes) / static_cast<double>(advice.whole_bytes)),
+                    fmt::format("{:.0f}", point.lru_misses), seconds_text(point.ahead_seconds),
+                    seconds_text(point.alone_seconds), fmt::format("{:.0f}", point.best_misses),
+                    seconds_text(point.best_seconds)});
+  }
+  text += aligned(rows);
+  text += fmt::format(
+      "Its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. The truth of a "
+      "pager "
+      "that\nmisses as LRU does lies between the two times. Told from {} uses of {} pages, each for {:.0f}.\n",
+      seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses, advice.sampled_pages,
+      advice.pages_for_one);
+  if (advice.knee_bytes != 0) {
+    text += fmt::format("From {} on, reading can hide behind its own work: farheap run --memory {}M\n",
+                        format_size(advice.knee_bytes), (advice.knee_bytes + base::kMiB - 1) / base::kMiB);
+  }
+  return text;
+}
+
+nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
+  auto points = nlohmann::ordered_json::array();
+  for (const MemoryPrediction& point : advice.points) {
+    points.push_back({{"memory_bytes", point.memory_bytes},
+                      {"lru_misses", point.lru_misses},
+                      {"best_misses", point.best_misses},
+                      {"ahead_seconds", point.ahead_seconds},
+                      {"alone_seconds", point.alone_seconds},
+                      {"best_seconds", point.best_seconds}});
+  }
+  return {{"process", advice.process},
+          {"whole_bytes", advice.whole_bytes},
+          {"own_seconds", advice.own_seconds},
+          {"sampled_pages", advice.sampled_pages},
+          {"uses", advice.uses},
+          {"pages_for_one", advice.pages_for_one},
+          {"read_us", advice.read_us},
+          {"read_mb_per_second", advice.read_mb_per_second},
+          {"knee_bytes", advice.knee_bytes},
+          {"missing", advice.missing},
+          {"points", std::move(points)}};
+}
+
 std::string profile_folded(const ProfileFigures& figures, Weight weight) {
   std::string text;
   for (const SiteFigures& site : figures.sites) {

@@ -8,12 +8,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "memory_advice.hpp"
 #include "profile_figures.hpp"
 
 namespace farheap::tool {
 
 [[nodiscard]] std::string profile_text(const ProfileFigures& figures);
 [[nodiscard]] nlohmann::ordered_json profile_json(const ProfileFigures& figures);
+
+[[nodiscard]] std::string advice_text(const MemoryAdvice& advice);
+[[nodiscard]] nlohmann::ordered_json advice_json(const MemoryAdvice& advice);
 
 // Of sites' stacks: what a tool for flame graphs is to draw.
 enum class Weight { kWaits, kPeak, kAllocated };

@@ -20,6 +20,7 @@
 #include "base/mutex.hpp"
 #include "output_file.hpp"
 #include "profile/harvest.hpp"
+#include "profile/recording.hpp"
 #include "terminal.hpp"
 #include "whole_file.hpp"
 
@@ -79,6 +80,11 @@ Status add_recordings(const std::vector<files::path>& recordings, profile::Profi
     if (bytes->empty() || bytes->front() == '\0') continue;
     const auto added = profile::add_recording(std::as_bytes(std::span(*bytes)), path.string(), build_id_of, to);
     if (!added) return added;
+    const std::string beside = path.string() + profile::kTouches;
+    if (const auto touches = whole_file(beside, "cannot read a recording", "")) {
+      const auto kept = profile::add_touches(std::as_bytes(std::span(*touches)), beside, to.processes.back());
+      if (!kept) return kept;
+    }
     keep_most_important(to);
   }
   return {};
@@ -142,7 +148,10 @@ struct RecordingFolder::Collector {
     if (ended.size() < kMostWaiting) return;
     auto profile = load_ended(folder);
     if (!profile || !add_recordings(ended, *profile) || !write_whole(folder + "/" + kEnded, *profile)) return;
-    for (const files::path& path : ended) unlink(path.c_str());
+    for (const files::path& path : ended) {
+      unlink((path.string() + profile::kTouches).c_str());
+      unlink(path.c_str());
+    }
   }
 
   const std::string folder;
@@ -174,10 +183,11 @@ Result<std::unique_ptr<RecordingFolder>> RecordingFolder::make(const std::string
   return folder;
 }
 
-Result<profile::Profile> RecordingFolder::finish() {
+Result<profile::Profile> RecordingFolder::finish(std::vector<profile::StoreSpeed> store) {
   collector_.reset();
   auto profile = load_parts(path_);
   if (!profile) return profile;
+  profile->store = std::move(store);
   if (Status written = write_whole(profile_path_, *profile); !written) {
     Error error = std::move(written.error());
     error.remedy = fmt::format("its parts are in {}; `farheap report` reads them, too", path_);

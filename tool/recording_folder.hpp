@@ -26,7 +26,8 @@ class RecordingFolder {
   [[nodiscard]] const std::string& path() const { return path_; }  // absolute
   [[nodiscard]] std::string trace_path() const { return path_ + "/trace"; }
   // After the last process: writes the profile and removes the folder. What cannot be written stays in the parts.
-  [[nodiscard]] Result<profile::Profile> finish();
+  // `store`: what it can do; empty if nobody asked.
+  [[nodiscard]] Result<profile::Profile> finish(std::vector<profile::StoreSpeed> store);
   // Nothing was recorded, because the program was not started.
   void remove();
 

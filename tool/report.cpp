@@ -93,13 +93,15 @@ int report_profile(const ReportArguments& arguments) {
     complain(trace.error());
     return kFailed;
   }
+  const MemoryAdvice advice = memory_advice(*profile, trace ? trace->last().seconds : 0);
   if (arguments.json) {
     auto report = trace ? json_of(*trace) : nlohmann::ordered_json{{"format", kJsonFormat}};
     report.update(profile_json(figures));
+    report["memory"] = advice_json(advice);
     print_out("{}\n", dumped(report));
   } else {
     if (trace) print_out("{}\n", report_text(*trace, terminal_is_utf8()));
-    print_out("{}", profile_text(figures));
+    print_out("{}{}", profile_text(figures), advice_text(advice));
   }
   return kDone;
 }

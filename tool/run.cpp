@@ -41,6 +41,7 @@
 #include "store/beside/process.hpp"
 #include "store/encrypt_key.hpp"
 #include "store/kinds.hpp"
+#include "store/measure.hpp"
 #include "store/secrets.hpp"
 #include "terminal.hpp"
 #include "trace_recorder.hpp"
@@ -126,14 +127,18 @@ Status check_is_no_heap(const std::string& store) {
               "farheap::Heap (docs/heaps.md)");
 }
 
-// Opens the store as the runtime will, and closes it again.
-Status check_store(const std::string& uri, const base::Options& options) {
+// As the runtime opens it.
+StoreOptions scratch_options(const base::Options& options) {
   StoreOptions how;
   how.lifetime = Lifetime::kScratch;
   how.use_io_uring = !options.disable.has(base::Feature::kIoUring);
   how.encrypt_key_file = options.encrypt_key_file;
   how.password_file = options.store_password_file;
-  const auto store = open_store(uri, how);
+  return how;
+}
+
+Status check_store(const std::string& uri, const base::Options& options) {
+  const auto store = open_store(uri, scratch_options(options));
   if (!store) return fail(store.error());
   return {};
 }
@@ -251,8 +256,22 @@ Result<std::unique_ptr<RecordingFolder>> start_profile(const RunArguments& argum
   return folder;
 }
 
-int finish_profile(RecordingFolder& folder, const RunArguments& arguments, int status, bool quiet) {
-  const auto profile = folder.finish();
+// What the run's store can do, in about a second; nothing where it does not say.
+std::vector<profile::StoreSpeed> speed_of_store(const std::string& uri, const base::Options& options) {
+  std::vector<profile::StoreSpeed> speed;
+  const auto store = open_store(uri, scratch_options(options));
+  const auto measured = store ? store::measure_store(**store, {.seconds = 1, .rounds = 3}) : fail(store.error());
+  if (!measured) {
+    say("WARNING: the profile has no predictions: " + measured.error().message());
+    return speed;
+  }
+  for (const auto& one : *measured) speed.push_back({one.name, one.unit, one.median, one.min, one.max});
+  return speed;
+}
+
+int finish_profile(RecordingFolder& folder, const RunArguments& arguments, int status, bool quiet,
+                   std::vector<profile::StoreSpeed> store) {
+  const auto profile = folder.finish(std::move(store));
   if (!profile) {
     complain(profile.error());
     return status != 0 ? status : kFailed;
@@ -311,7 +330,11 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, ba
   const bool quiet = options.quiet || json;
   if (*trace != nullptr) finish_trace(**trace, arguments, *end, quiet || recording != nullptr);
   if (kept) kept->program_ended(*end);
-  return recording != nullptr ? finish_profile(*recording, arguments, end->exit_status, quiet) : end->exit_status;
+  if (recording == nullptr) return end->exit_status;
+  auto speed = summary.paging_processes != 0
+                   ? speed_of_store(secret_store.empty() ? options.store : std::string(secret_store.view()), options)
+                   : std::vector<profile::StoreSpeed>{};
+  return finish_profile(*recording, arguments, end->exit_status, quiet, std::move(speed));
 }
 
 }  // namespace

@@ -26,8 +26,8 @@
 
 #include "base/units.hpp"
 #include "pager/pager.hpp"
-#include "policy/lru.hpp"
-#include "policy/optimum.hpp"
+#include "plan/lru.hpp"
+#include "plan/optimum.hpp"
 #include "policy/trace_file.hpp"
 
 namespace {
@@ -141,8 +141,8 @@ Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, Policy
 }
 
 // First touches read nothing.
-bench::Uses uses_of(const Trace& trace, std::uint64_t pages) {
-  bench::Uses uses;
+plan::Uses uses_of(const Trace& trace, std::uint64_t pages) {
+  plan::Uses uses;
   uses.pages = static_cast<std::uint32_t>(pages);
   std::vector<bool> known(pages);
   for (const Touch& touch : trace) {
@@ -269,9 +269,9 @@ int replay(std::uint64_t budget_bytes, std::span<char*> files) {
       return 1;
     }
     const std::uint64_t memory = budget_bytes / kPageBytes;
-    const bench::Uses uses = bench::uses_of(file->entries);
-    const double best = static_cast<double>(bench::optimum(uses, memory).pages_read);
-    const std::uint64_t lru = bench::lru_reads(uses, memory);
+    const plan::Uses uses = plan::uses_of(file->entries);
+    const double best = static_cast<double>(plan::optimum(uses, memory).pages_read);
+    const std::uint64_t lru = plan::lru_reads(uses, memory);
     const std::string_view name = std::string_view(path).substr(std::string_view(path).rfind('/') + 1);
     fmt::print("{:<20} {:<7} {:>8} {:>8.2f}x\n", name, "(LRU)", lru / 256,
                static_cast<double>(lru) / std::max(best, 1.0));
@@ -304,12 +304,12 @@ int main(int count, char** arguments) {
              "/optimum", "requests", "written", "soft");
   for (const auto& [name, make] : traces) {
     const Trace trace = make();
-    const bench::Uses uses = uses_of(trace, kPages);
+    const plan::Uses uses = uses_of(trace, kPages);
     for (const std::uint64_t percent : {90, 70, 50}) {
       const std::uint64_t memory = kPages * percent / 100;
-      const double best = static_cast<double>(std::max<std::uint64_t>(bench::optimum(uses, memory).pages_read, 1));
+      const double best = static_cast<double>(std::max<std::uint64_t>(plan::optimum(uses, memory).pages_read, 1));
       // It knows every touch: what the kernel strives for with its access bits, which a user-space pager does not see.
-      const std::uint64_t lru = bench::lru_reads(uses, memory);
+      const std::uint64_t lru = plan::lru_reads(uses, memory);
       fmt::print("{:<13} {:>3}%  {:<7} {:>12} {:>9.2f}x\n", name, percent, "(LRU)", lru,
                  static_cast<double>(lru) / best);
       for (const auto& [policy, kind] : kPolicies) {

@@ -5,8 +5,8 @@
 //   trace_optimum FILE BUDGET_BYTES...
 //
 // For each budget: what an oracle reads and writes in so much memory, and in memory less by what the recording could
-// not see into (see policy/optimum.hpp); and what LRU reads in so much memory, in more and in less by the same (see
-// policy/lru.hpp).
+// not see into (see plan/optimum.hpp); and what LRU reads in so much memory, in more and in less by the same (see
+// plan/lru.hpp).
 #include <fmt/format.h>
 
 #include <charconv>
@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "base/units.hpp"
-#include "policy/lru.hpp"
-#include "policy/optimum.hpp"
+#include "plan/lru.hpp"
+#include "plan/optimum.hpp"
 #include "policy/trace_file.hpp"
 
 namespace {
@@ -23,12 +23,12 @@ namespace {
 using namespace farheap;
 using base::kPageBytes;
 
-std::string optimum_text(const bench::Uses& uses, std::uint64_t budget_bytes) {
+std::string optimum_text(const plan::Uses& uses, std::uint64_t budget_bytes) {
   const std::uint64_t memory = budget_bytes / kPageBytes;
-  const bench::Optimum least = bench::optimum(uses, memory);
+  const plan::Optimum least = plan::optimum(uses, memory);
   const std::uint64_t beside_window = memory > uses.most_in_view ? memory - uses.most_in_view : 1;
-  const bench::Optimum most = bench::optimum(uses, beside_window);
-  const auto lru_bytes = [&](std::uint64_t pages) { return bench::lru_reads(uses, pages) * kPageBytes; };
+  const plan::Optimum most = plan::optimum(uses, beside_window);
+  const auto lru_bytes = [&](std::uint64_t pages) { return plan::lru_reads(uses, pages) * kPageBytes; };
   return fmt::format(R"({{"budget_bytes":{},"bytes_read":{},"bytes_written":{},"bytes_read_at_most":{},)"
                      R"("bytes_written_at_most":{},"lru_bytes_read":{},"lru_bytes_read_at_least":{},)"
                      R"("lru_bytes_read_at_most":{}}})",
@@ -51,7 +51,7 @@ int main(int count, char** arguments) {
     fmt::print(stderr, "trace_optimum: {}: {}\n", arguments[1], trace.error().message());
     return 1;
   }
-  const bench::Uses uses = bench::uses_of(trace->entries);
+  const plan::Uses uses = plan::uses_of(trace->entries);
   std::string optima;
   for (int i = 2; i < count; ++i) {
     const std::string_view text = arguments[i];

@@ -82,7 +82,7 @@ def full_memory_samples(measured, name):
 
 def misses_results(measured, name, level):
     """What was missed, beside what exact LRU would have missed in so much memory, and the optimum. LRU has two bounds:
-    see bench/policy/lru.hpp."""
+    see src/plan/lru.hpp."""
     found = measured.optima.get((name, level))
     if not found:
         return []

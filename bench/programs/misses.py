@@ -2,7 +2,7 @@
 """What exact LRU and Belady's optimum would miss: a program runs once while farheap records in which order its pages are
 used, and trace_optimum (bench/policy) reads the recording. So the policy is judged apart from the price of a miss.
 
-The window of a recording hides uses (bench/policy/lru.hpp, optimum.hpp): the smaller it is, the nearer are the bounds,
+The window of a recording hides uses (src/plan/lru.hpp, optimum.hpp): the smaller it is, the nearer are the bounds,
 and the longer it takes.
 Forked children are not recorded; what runs in several processes has no common order, and is left out.
 """

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "pager/view.hpp"
 
@@ -25,6 +26,9 @@ class FaultObserver {
   // The thread goes on. `pages_read`: from the store.
   virtual void ended(PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
                      std::uint32_t pages_read) = 0;
+  // Where the order is to be written in which a sample of the pages is used (page_sampler.hpp); empty: nowhere. Asked
+  // when paging begins, and again in a forked child.
+  [[nodiscard]] virtual std::string sample_path() = 0;
 };
 
 }  // namespace farheap::pager

@@ -252,6 +252,24 @@ void Pager::put_out(PageNumber first, PageNumber end) {
   evictors_.wake();
 }
 
+// As a marker of the read-ahead: touching it proves nothing of the rest of its block, nor of probation.
+bool Pager::watch(PageNumber page) {
+  const Still still(door_, leaving_view_);
+  Lock lock(mutex_);
+  if (!moving_.may_evict() || table_.state(page) != PageState::kPresent) return false;
+  BlockId id = table_.tag(page);
+  if (table_.block(id).busy || !policy_.may_take(id)) return false;
+  if (table_.block(id).pages > 1) {
+    id = policy_.split_page(id, page);
+  } else {
+    policy_.remove(id);
+  }
+  table_.block(id).marker = true;
+  leaving_view_.assume_held();
+  take_out(id);
+  return true;
+}
+
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
 static Status patiently(const std::function<Status()>& attempt) {
   Status status = attempt();

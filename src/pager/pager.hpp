@@ -128,6 +128,9 @@ class Pager {
   // One request, if there is one; waits for one for a while.
   std::uint32_t read_ahead_once(std::byte* buffer, int wait_ms);
 
+  // A page in view goes out of it, and stays in memory, so that its next touch is seen. False: not now.
+  [[nodiscard]] bool watch(PageNumber page);
+
   // A write to a guarded page: it may go on, and the page counts as changed.
   void written(PageNumber page);
   // False, and nothing is done, if that could take long.

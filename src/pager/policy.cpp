@@ -238,12 +238,16 @@ BlockId Policy::take_by_clock() {
 }
 
 BlockId Policy::page_to_watch(BlockId id) {
-  Block& block = table_.block(id);
+  const Block& block = table_.block(id);
   const PageRun run = table_.next_run(block.first, block.first + block.count, PageState::kPresent, id);
-  if (run.count == 0) return 0;
-  const BlockId part = table_.new_block(run.first, 1);
-  table_.block(part).known = block.known.part(static_cast<std::uint32_t>(run.first - block.first), 1);
-  table_.tag(run.first) = part;
+  return run.count != 0 ? split_page(id, run.first) : 0;
+}
+
+BlockId Policy::split_page(BlockId id, PageNumber page) {
+  const BlockId part = table_.new_block(page, 1);
+  Block& block = table_.block(id);
+  table_.block(part).known = block.known.part(static_cast<std::uint32_t>(page - block.first), 1);
+  table_.tag(page) = part;
   --block.pages;
   shrink(id, 1);
   return part;

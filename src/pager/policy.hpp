@@ -114,6 +114,8 @@ class Policy {
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);
+  // The page as a block of its own, on no list. Requires: it is in view, and not all of the block, which is on a list.
+  [[nodiscard]] BlockId split_page(BlockId id, PageNumber page);
   [[nodiscard]] std::uint64_t pages() const { return small_.pages() + used_pages() + stream_.pages() + keep_.pages(); }
 
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory

@@ -44,8 +44,9 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
   }
   touch_name_databases();
   constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
+  const unsigned of_the_sample = runtime.recorder ? 1 : 0;  // Paging::watch_sample
   return os::keep_threads_waiting(
-      kOfTheStore +
+      kOfTheStore + of_the_sample +
       pager::FaultLoop::threads({.most_handlers = segment::handlers_for(
                                      runtime.options.handlers, segment::fault_queues_for(runtime.options.fault_queues)),
                                  .readers = segment::PagedSegment::kReaders,

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 
+#include "pager/page_sampler.hpp"
 #include "profile/code_ranges.hpp"
 #include "profile/recording.hpp"
 
@@ -183,6 +184,29 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   take_places(from, code, one);
   take_stalls(from, numbers, one);
   to.processes.push_back(std::move(one));
+  return {};
+}
+
+Status add_touches(std::span<const std::byte> bytes, const std::string& name, ProcessProfile& to) {
+  using pager::SampledTraceHeader;
+  if (bytes.size() < sizeof(SampledTraceHeader)) return fail(ErrorCode::kCorrupt, kWhat, name, "it is too short");
+  const auto words = std::make_unique<std::uint64_t[]>(bytes.size() / sizeof(std::uint64_t) + 1);
+  std::memcpy(words.get(), bytes.data(), bytes.size());
+  const auto& header = *reinterpret_cast<const SampledTraceHeader*>(words.get());
+  const std::size_t room = (bytes.size() - sizeof header) / sizeof(std::uint32_t);
+  if (header.magic == 0 || header.is_sorting != 0) return {};
+  if (header.magic != SampledTraceHeader::kMagic || header.room != room || header.one_in_log2 >= 64) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none, or of another build of Farheap", "record it again");
+  }
+  to.touches.one_in_log2 = header.one_in_log2;
+  to.touches.window = header.window;
+  to.touches.pages = header.pages;
+  const auto* const first = reinterpret_cast<const std::uint32_t*>(&header + 1);
+  const std::span<const std::uint32_t> all(first, std::min<std::size_t>(header.words, room));
+  std::ranges::copy_if(all, std::back_inserter(to.touches.words), [&](std::uint32_t word) {
+    const auto entry = pager::unpack_entry(word);
+    return entry && pager::is_sampled(entry->page, header.one_in_log2);
+  });
   return {};
 }
 

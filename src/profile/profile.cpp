@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "base/fields.hpp"
 
@@ -17,7 +18,7 @@ using base::FieldReader;
 using base::FieldWriter;
 
 // Of a section. Numbers of sections that are not known are passed by: a newer program may write more.
-enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4 };
+enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kStore = 6 };
 
 constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
 
@@ -46,6 +47,55 @@ bool take_list(FieldReader& in, std::vector<Element>& into, Take take) {
   if (count > kMostListed || count > in.left() / sizeof(std::uint64_t)) return false;
   for (std::uint64_t i = 0; i < count && in.is_good(); ++i) into.push_back(take());
   return in.is_good();
+}
+
+std::string encode_touches(const Touches& one) {
+  FieldWriter out;
+  out.number(one.one_in_log2);
+  out.number(one.window);
+  out.number(one.pages);
+  out.text({reinterpret_cast<const char*>(one.words.data()), one.words.size() * sizeof(std::uint32_t)});
+  return out.bytes();
+}
+
+// Of the process in the section before.
+bool take_touches(std::string_view bytes, Profile& into) {
+  if (into.processes.empty()) return false;
+  FieldReader in(bytes);
+  Touches one;
+  one.one_in_log2 = static_cast<std::uint32_t>(in.number());
+  one.window = static_cast<std::uint32_t>(in.number());
+  one.pages = in.number();
+  const std::string words = in.text();
+  if (!in.is_whole() || words.size() % sizeof(std::uint32_t) != 0 || one.one_in_log2 >= 64) return false;
+  one.words.resize(words.size() / sizeof(std::uint32_t));
+  std::memcpy(one.words.data(), words.data(), words.size());
+  into.processes.back().touches = std::move(one);
+  return true;
+}
+
+std::string encode_store(const std::vector<StoreSpeed>& store) {
+  FieldWriter out;
+  out.number(store.size());
+  for (const StoreSpeed& one : store) {
+    out.text(one.name);
+    out.text(one.unit);
+    for (const double value : {one.median, one.min, one.max}) out.number(std::bit_cast<std::uint64_t>(value));
+  }
+  return out.bytes();
+}
+
+bool take_store(std::string_view bytes, Profile& into) {
+  FieldReader in(bytes);
+  into.store.clear();
+  const bool is_read = take_list(in, into.store, [&] {
+    StoreSpeed one;
+    one.name = in.text();
+    one.unit = in.text();
+    for (double* const value : {&one.median, &one.min, &one.max}) *value = std::bit_cast<double>(in.number());
+    return one;
+  });
+  return is_read && in.is_whole();
 }
 
 std::string encode_process(const ProcessProfile& one) {
@@ -194,7 +244,11 @@ std::string encode(const Profile& profile) {
     files.text(file.build_id);
   }
   put_section(out, Section::kFiles, files.bytes());
-  for (const ProcessProfile& one : profile.processes) put_section(out, Section::kProcess, encode_process(one));
+  for (const ProcessProfile& one : profile.processes) {
+    put_section(out, Section::kProcess, encode_process(one));
+    if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
+  }
+  if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
   put_section(out, Section::kTrace, profile.trace);
   put_section(out, Section::kEnd, {});
   FieldWriter head;
@@ -223,6 +277,8 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     bool is_taken = true;
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);
+    if (kind == Section::kTouches) is_taken = take_touches(section, profile);
+    if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
     if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");
     if (kind == Section::kEnd) {

@@ -61,6 +61,15 @@ struct Stall {
   friend bool operator==(const Stall&, const Stall&) = default;
 };
 
+// The order in which a sample of the pages was used (pager/page_sampler.hpp).
+struct Touches {
+  std::uint32_t one_in_log2 = 0;     // one page in 2^this is in the sample
+  std::uint32_t window = 0;          // sampled pages that were in view at once
+  std::uint64_t pages = 0;           // that were used, in the sample or not
+  std::vector<std::uint32_t> words;  // of a page trace; all of pages in the sample
+  friend bool operator==(const Touches&, const Touches&) = default;
+};
+
 struct ProcessProfile {
   int process = 0, parent = 0;
   std::string name;
@@ -71,15 +80,24 @@ struct ProcessProfile {
   std::vector<SiteTotals> sites;
   std::vector<WaitPlace> places;  // [0] is unused
   std::vector<Stall> stalls;
+  Touches touches;
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
+};
+
+// What the store of the run can do, as `farheap store bench` measures it.
+struct StoreSpeed {
+  std::string name, unit;
+  double median = 0, min = 0, max = 0;
+  friend bool operator==(const StoreSpeed&, const StoreSpeed&) = default;
 };
 
 struct Profile {
   std::vector<CodeFile> files = {{}};  // [0] is unused
   std::vector<ProcessProfile> processes;
   std::uint64_t processes_left_out = 0;  // there were more than are kept
-  std::string trace;                     // of the run: JSON lines, docs/formats.md "A sample, and a trace"
-  bool is_cut = false;                   // the file ends before the profile did
+  std::vector<StoreSpeed> store;
+  std::string trace;    // of the run: JSON lines, docs/formats.md "A sample, and a trace"
+  bool is_cut = false;  // the file ends before the profile did
   friend bool operator==(const Profile&, const Profile&) = default;
 
   // The number of the file, which joins if it is new.

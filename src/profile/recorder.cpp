@@ -79,13 +79,19 @@ Recorder::Recorder(std::string folder, std::span<const std::byte> heap, Recordin
 
 // ---- the tables
 
-Result<os::SharedFile> Recorder::make_file() const {
+Result<os::SharedFile> Recorder::make_file() {
   for (int number = 0;; ++number) {
-    const std::string path = number == 0 ? fmt::format("{}/{}.recording", folder_, getpid())
-                                         : fmt::format("{}/{}.{}.recording", folder_, getpid(), number);
-    if (access(path.c_str(), F_OK) == 0 && number < kMostRecordings) continue;
-    return os::SharedFile::create(path, RecordingTables::bytes(room_));
+    path_ = number == 0 ? fmt::format("{}/{}.recording", folder_, getpid())
+                        : fmt::format("{}/{}.{}.recording", folder_, getpid(), number);
+    if (access(path_.c_str(), F_OK) == 0 && number < kMostRecordings) continue;
+    return os::SharedFile::create(path_, RecordingTables::bytes(room_));
   }
+}
+
+std::string Recorder::sample_path() {
+  if (tables() == nullptr || !making_.try_lock()) return {};
+  base::LockGuard lock(making_, std::adopt_lock);
+  return path_ + kTouches;
 }
 
 RecordingTables* Recorder::make_tables() {

@@ -54,6 +54,8 @@ class Recorder final : public pager::FaultObserver {
   void ended(pager::PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
              std::uint32_t pages_read) override;
 
+  [[nodiscard]] std::string sample_path() override;
+
   // In a forked child: its own recording begins with what lives.
   void begin_in_child();
 
@@ -73,7 +75,7 @@ class Recorder final : public pager::FaultObserver {
     return made != nullptr ? made : make_tables();
   }
   [[nodiscard]] RecordingTables* make_tables();
-  [[nodiscard]] Result<os::SharedFile> make_file() const;
+  [[nodiscard]] Result<os::SharedFile> make_file() FARHEAP_REQUIRES(making_);
   void begin(RecordingTables& to);
   [[nodiscard]] SiteId site_of(RecordingTables& to, const void* caller, const void* frame);
   void keep_stack(RecordingTables& to, SiteId site);
@@ -101,6 +103,7 @@ class Recorder final : public pager::FaultObserver {
   base::Mutex making_;  // tried, never waited for
   bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;
   os::SharedFile file_ FARHEAP_GUARDED_BY(making_);
+  std::string path_ FARHEAP_GUARDED_BY(making_);                      // of the file
   std::vector<std::uint64_t> inherited_ FARHEAP_GUARDED_BY(making_);  // live bytes by site, of the parent
   RecordingTables made_;                                              // what tables_ points to
   base::Mutex code_mutex_;

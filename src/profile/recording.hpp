@@ -67,6 +67,10 @@ struct StallFigures {
 }
 [[nodiscard]] constexpr std::uint32_t site_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
 
+// A process that pages has a second file beside its recording: the order in which a sample of its pages was used
+// (pager/page_sampler.hpp).
+inline constexpr char kTouches[] = ".touches";
+
 struct RecordingRoom {
   std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, module_bytes = 1u << 16;
 };

@@ -38,6 +38,7 @@ constexpr std::size_t kStackPagesInUseByForks = 16;
 constexpr std::chrono::microseconds kLookForRoom(200);
 constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
+constexpr std::size_t kRecordedFrom = 4 * base::kMiB;  // how a process with less uses it does not matter
 constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
 
 std::uint64_t recorded_window_pages(const base::Options& options) {
@@ -173,7 +174,8 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   base::LockGuard life(life_);
   if (is_paging()) return;
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
-  const bool seen = records_pages() && handed_out > options_.record_window;
+  const bool seen = (records_pages() && handed_out > options_.record_window) ||
+                    (!options_.record_into.empty() && handed_out > kRecordedFrom);
   if (!seen && budget_.promise(handed_out)) return;
   if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
 }

@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/clock.hpp"
+#include "base/log.hpp"
 #include "base/processors.hpp"
 #include "os/page_map.hpp"
+#include "os/runtime_threads.hpp"
 #include "segment/at_the_tables.hpp"
 #include "store/kinds.hpp"
 
@@ -51,7 +54,10 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
     recording_ = std::make_unique<pager::PageRecording>(std::move(settings.recorder), *view_, backing, budget,
                                                         settings.recorded_window_pages);
   }
-  pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : *view_;
+  observer_ = settings.observer;
+  if (Status made = make_sampling(*view_); !made) return made;
+  pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
+  pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : whole;
   pager::Backing& rests = recording_ ? static_cast<pager::Backing&>(recording_->backing) : backing;
   pager::Budget& room = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget;
   if (settings.pager.track_changes) view_->keep_guards();
@@ -72,6 +78,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
+  if (Status begun = begin_sampling(); !begun) return begun;
   if (Status watched = view_->watch(own()); !watched) return watched;
   inherit(false);
   run_page_.counters.paging_processes.fetch_add(1);
@@ -98,6 +105,7 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
       while (stop < count && entries[stop].present) ++stop;
       const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
       if (run.count != 0 && recording_) recording_->recorder->came(run);
+      if (run.count != 0 && sampling_) sampling_->sampler->came(run);
       if (run.count != 0) pager_->adopt(run);
       i = stop + 1;
     }
@@ -109,13 +117,54 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
 Status Paging::watch_again(std::byte* at, std::size_t bytes) {
   syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range
   if (Status watched = view_->watch(at, bytes); !watched) return watched;
-  pager_->discard(page_at(at), bytes / kPageBytes);
+  discard_pages(page_at(at), bytes / kPageBytes);
   return {};
 }
 
 void Paging::discard(const std::byte* at, std::size_t bytes) {
   AtTheTables working;
-  pager_->discard(page_at(at), bytes / kPageBytes);
+  discard_pages(page_at(at), bytes / kPageBytes);
+}
+
+void Paging::discard_pages(pager::PageNumber first, std::uint64_t count) {
+  if (sampling_) sampling_->sampler->dropped(first, count);
+  pager_->discard(first, count);
+}
+
+// Not where all pages are recorded.
+Status Paging::make_sampling(pager::View& seen) {
+  if (observer_ == nullptr || recording_) return {};
+  auto sampler = pager::PageSampler::make(range_.size() / kPageBytes);
+  if (!sampler) return fail(std::move(sampler.error()));
+  sampling_ = std::make_unique<Sampling>(std::move(*sampler), seen);
+  return {};
+}
+
+// A program is not ended because it cannot be recorded.
+Status Paging::begin_sampling() {
+  if (!sampling_) return {};
+  const std::string path = observer_->sample_path();
+  if (path.empty()) return {};
+  if (Status begun = sampling_->sampler->begin(path); !begun) {
+    base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", begun.error().message());
+    return {};
+  }
+  return os::start_runtime_thread(&Paging::watch_sample, this);
+}
+
+// What the sampler's window allows to stay in view for a while may stay a little longer.
+void* Paging::watch_sample(void* paging) {
+  constexpr std::chrono::milliseconds kBetweenLooks{1};
+  auto& self = *static_cast<Paging*>(paging);
+  pager::PageSampler& sampler = *self.sampling_->sampler;
+  for (;;) {
+    for (std::optional<pager::PageNumber> page; (page = sampler.next_due());) {
+      if (self.pager_->watch(*page)) continue;
+      sampler.not_now(*page);
+      break;
+    }
+    base::sleep_for(kBetweenLooks);
+  }
 }
 
 bool Paging::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
@@ -143,9 +192,11 @@ Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
   inherit(false);
   if (heat != nullptr) pager_->heat_goes_to(*heat);
   if (recording_) recording_->recorder->stop_in_child();
+  if (sampling_) sampling_->sampler->stop_in_child();
   pager_->thaw_in_child();
   if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
   if (Status started = loop_->start_in_child(); !started) return started;
+  if (Status begun = begin_sampling(); !begun) return begun;
   run_page_.counters.paging_processes.fetch_add(1);
   return {};
 }

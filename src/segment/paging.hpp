@@ -18,6 +18,7 @@
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/page_recorder.hpp"
+#include "pager/page_sampler.hpp"
 #include "pager/pager.hpp"
 
 namespace farheap::segment {
@@ -79,6 +80,7 @@ class Paging {
 
  private:
   Paging(const os::Mapping& range, std::unique_ptr<pager::KernelView> view, base::RunPage& run_page);
+  void discard_pages(pager::PageNumber first, std::uint64_t count);
   [[nodiscard]] pager::PageNumber page_at(const void* at) const;
   // A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
   // not have the range at all. Those that are seen get it.
@@ -87,6 +89,19 @@ class Paging {
   const os::Mapping& range_;
   base::RunPage& run_page_;
   std::unique_ptr<pager::KernelView> view_;
+  // A thread takes sampled pages out of view again.
+  struct Sampling {
+    Sampling(std::unique_ptr<pager::PageSampler> made, pager::View& seen)
+        : sampler(std::move(made)), view(seen, *sampler) {}
+    std::unique_ptr<pager::PageSampler> sampler;
+    pager::SampledView view;
+  };
+  [[nodiscard]] Status make_sampling(pager::View& seen);
+  [[nodiscard]] Status begin_sampling();
+  static void* watch_sample(void* paging);
+
+  std::unique_ptr<Sampling> sampling_;  // around the view, if an observer wants it
+  pager::FaultObserver* observer_ = nullptr;
   std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;

@@ -23,7 +23,7 @@
 
 #include "pager/page_trace.hpp"
 
-namespace farheap::bench {
+namespace farheap::plan {
 
 struct PageUse {
   std::uint32_t page : 30;  // small numbers: there is a table over them
@@ -48,4 +48,4 @@ struct Optimum {
 // Requires: memory_pages != 0. Time: about 50 ns a use; memory: 5 bytes a use.
 [[nodiscard]] Optimum optimum(const Uses& trace, std::uint64_t memory_pages);
 
-}  // namespace farheap::bench
+}  // namespace farheap::plan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Belady's optimum beside all that any policy could do, on short random traces; and what a trace becomes before.
-#include "policy/optimum.hpp"
+#include "plan/optimum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <map>
 #include <random>
 
-#include "policy/lru.hpp"
+#include "plan/lru.hpp"
 
-namespace farheap::bench {
+namespace farheap::plan {
 namespace {
 
 using pager::PageEvent;
@@ -231,4 +231,4 @@ TEST(UsesOfATrace, NamePagesAndTellWhatWasWrittenAndDropped) {
 }
 
 }  // namespace
-}  // namespace farheap::bench
+}  // namespace farheap::plan

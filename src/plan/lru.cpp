@@ -2,12 +2,12 @@
 //
 // A ring of the pages in memory, the latest used behind the head, the one to evict before it. The head is an element of
 // its own, number `pages`.
-#include "policy/lru.hpp"
+#include "plan/lru.hpp"
 
 #include <cassert>
 #include <vector>
 
-namespace farheap::bench {
+namespace farheap::plan {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::uint64_t lru_reads(const Uses& trace, std::uint64_t memory_pages) {
   return reads;
 }
 
-}  // namespace farheap::bench
+}  // namespace farheap::plan

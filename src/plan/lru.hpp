@@ -11,11 +11,11 @@
 
 #include <cstdint>
 
-#include "policy/optimum.hpp"
+#include "plan/optimum.hpp"
 
-namespace farheap::bench {
+namespace farheap::plan {
 
 // Pages read; a fresh use reads nothing. Requires: memory_pages != 0.
 [[nodiscard]] std::uint64_t lru_reads(const Uses& trace, std::uint64_t memory_pages);
 
-}  // namespace farheap::bench
+}  // namespace farheap::plan

@@ -2,14 +2,14 @@
 //
 // The oracle's memory is a set of moments: moment t is in it while the page that is used at t is kept for that use.
 // Whatever is not needed again is not kept, and the page to evict is the last moment of the set.
-#include "policy/optimum.hpp"
+#include "plan/optimum.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <unordered_map>
 
-namespace farheap::bench {
+namespace farheap::plan {
 
 namespace {
 
@@ -134,4 +134,4 @@ Uses uses_of(std::span<const pager::PageTraceEntry> trace) {
   return result;
 }
 
-}  // namespace farheap::bench
+}  // namespace farheap::plan

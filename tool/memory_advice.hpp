@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which budget: how long a recorded program would take in how much memory, on the store it was recorded with. What is
+// known are the pages that would be missed (plan/memory_curve.hpp) and what the store can do; not how much of the
+// reading is hidden behind the program's own work. So each prediction is two numbers, and the truth lies between them
+// for a pager that misses as often as least recently used does:
+//
+//   ahead   pages come in large pieces and before they are wanted: the program's own work, or the reading, whichever
+//           takes longer
+//   alone   each missed page is waited for by itself
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace farheap::tool {
+
+struct MemoryPrediction {
+  std::uint64_t memory_bytes = 0;
+  double lru_misses = 0, best_misses = 0;                         // pages
+  double ahead_seconds = 0, alone_seconds = 0, best_seconds = 0;  // best: an oracle's misses, ahead
+};
+
+struct MemoryAdvice {
+  int process = 0;  // the one that used most pages
+  std::uint64_t whole_bytes = 0;
+  double own_seconds = 0;  // that the program took without waiting for pages
+  std::uint64_t sampled_pages = 0, uses = 0;
+  double pages_for_one = 1;
+  double read_us = 0, read_mb_per_second = 0;  // of the store: a page by itself, and in large pieces
+  std::vector<MemoryPrediction> points;        // from little memory to much
+  std::uint64_t knee_bytes = 0;  // the least at which `ahead` is within a tenth of the program's own time; 0: none
+  std::string missing;           // why there are no points; empty: there are
+};
+
+// `seconds`: how long the run took.
+[[nodiscard]] MemoryAdvice memory_advice(const profile::Profile& profile, double seconds);
+
+}  // namespace farheap::tool
