@@ -31,6 +31,7 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr char kEnded[] = "ended.profile";
+constexpr char kTraceInside[] = "/trace";
 constexpr char kRecording[] = ".recording";
 constexpr std::size_t kMostWaiting = 32;  // recordings of processes that ended
 constexpr std::chrono::milliseconds kBetweenLooks{500};
@@ -115,7 +116,7 @@ Result<profile::Profile> load_parts(const std::string& folder) {
   auto profile = load_ended(folder);
   if (!profile) return profile;
   if (Status added = add_recordings(recordings_in(folder), *profile); !added) return fail(added.error());
-  if (auto trace = whole_file(folder + "/trace", "cannot read the trace", "")) profile->trace = std::move(*trace);
+  if (auto trace = whole_file(folder + kTraceInside, "cannot read the trace", "")) profile->trace = std::move(*trace);
   return profile;
 }
 
@@ -165,6 +166,8 @@ RecordingFolder::RecordingFolder(std::string profile_path)
     : profile_path_(std::move(profile_path)), path_(parts_of(profile_path_)) {}
 
 RecordingFolder::~RecordingFolder() = default;
+
+std::string RecordingFolder::trace_path() const { return path_ + kTraceInside; }
 
 Result<std::unique_ptr<RecordingFolder>> RecordingFolder::make(const std::string& profile_path) {
   constexpr char kWhat[] = "cannot record";
@@ -219,7 +222,10 @@ Result<profile::Profile> load_profile(const std::string& path) {
 }
 
 bool is_profile(const std::string& path) {
-  if (is_folder(path)) return true;
+  if (is_folder(path)) {
+    return !recordings_in(path).empty() || access((path + "/" + kEnded).c_str(), F_OK) == 0 ||
+           access((path + kTraceInside).c_str(), F_OK) == 0;
+  }
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   std::string start(profile::kProfileMagic.size(), '\0');

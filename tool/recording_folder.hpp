@@ -24,7 +24,7 @@ class RecordingFolder {
   RecordingFolder& operator=(const RecordingFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }  // absolute
-  [[nodiscard]] std::string trace_path() const { return path_ + "/trace"; }
+  [[nodiscard]] std::string trace_path() const;
   // After the last process: writes the profile and removes the folder. What cannot be written stays in the parts.
   // `store`: what it can do; empty if nobody asked.
   [[nodiscard]] Result<profile::Profile> finish(std::vector<profile::StoreSpeed> store);

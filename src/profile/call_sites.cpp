@@ -200,6 +200,7 @@ std::size_t CallSites::unwind(std::uintptr_t frame, std::uintptr_t top, std::spa
   const auto step = [](_Unwind_Context* context, void* argument) {
     Walk& all = *static_cast<Walk*>(argument);
     const std::uintptr_t address = _Unwind_GetIP(context);
+    if (address == 0) return _URC_END_OF_STACK;  // where a thread begins
     // The stack pointer that this frame has when what it called has returned: the return address lies below.
     const std::uintptr_t place = _Unwind_GetCFA(context) - sizeof(void*);
     if (place <= all.frame) return _URC_NO_REASON;  // not yet out of the function that was called
