@@ -229,6 +229,12 @@ class CommandLine {
                      "allocated")
         ->type_name("waits|peak|allocated");
     verb->add_flag("--speedscope", report_.speedscope, "The same for https://www.speedscope.app");
+    verb->add_flag(
+        "--compare", report_.compare,
+        "Two runs: profiles, traces, or what --stats=json printed; the exit status is 3 where the second one "
+        "is worse");
+    verb->add_option("AFTER", report_.other, "The second run of --compare");
+    verb->add_option("--tolerance", report_.tolerance, "What is not worse yet, in per cent: 10")->type_name("PERCENT");
     verb->footer("\nFILE may also be the folder FILE.parts of a recording that goes on, or that was killed.");
     verb->callback([this] { status_ = report(report_); });
   }

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/environment.hpp"
+#include "base/units.hpp"
 #include "output_file.hpp"
 #include "profile_forms.hpp"
 #include "recording_folder.hpp"
+#include "report_compare.hpp"
 #include "report_forms.hpp"
 #include "terminal.hpp"
 #include "top_picture.hpp"
@@ -106,9 +109,60 @@ int report_profile(const ReportArguments& arguments) {
   return kDone;
 }
 
+std::string figure_text(const ComparedFigure& figure, double value) {
+  return figure.unit == "bytes" ? base::format_size(static_cast<std::uint64_t>(value)) : fmt::format("{:.2f} s", value);
+}
+
+// For machines that ask whether it became worse: the status says it.
+int report_compared(const ReportArguments& arguments) {
+  const auto before = compared_run(arguments.file), after = compared_run(arguments.other);
+  for (const auto* run : {&before, &after}) {
+    if (*run) continue;
+    complain(run->error());
+    return kFailed;
+  }
+  const auto figures = compare(*before, *after, arguments.tolerance / 100);
+  const bool is_worse = std::ranges::any_of(figures, &ComparedFigure::is_worse);
+  if (arguments.json) {
+    auto rows = nlohmann::ordered_json::array();
+    for (const ComparedFigure& one : figures) {
+      rows.push_back({{"name", one.name},
+                      {"unit", one.unit},
+                      {"before", one.before},
+                      {"after", one.after},
+                      {"worse", one.is_worse}});
+    }
+    print_out("{}\n", dumped({{"format", kJsonFormat}, {"worse", is_worse}, {"figures", std::move(rows)}}));
+    return is_worse ? kSuspect : kDone;
+  }
+  std::vector<std::vector<std::string>> rows{{"", "before", "after", "change", ""}};
+  for (const ComparedFigure& one : figures) {
+    rows.push_back({one.name, figure_text(one, one.before), figure_text(one, one.after),
+                    std::isinf(one.change) ? "new" : fmt::format("{:+.0f} %", one.change * 100),
+                    one.is_worse ? "WORSE" : ""});
+  }
+  print_out("{}", aligned(rows));
+  constexpr std::size_t kSitesShown = 10;
+  auto sites = compared_sites(*before, *after, kSitesShown);
+  if (!sites.empty()) {
+    sites.insert(sites.begin(), {"waited", "peak", "what was allocated at"});
+    print_out("\n{}", aligned(sites));
+  }
+  return is_worse ? kSuspect : kDone;
+}
+
+Status check_words(const ReportArguments& arguments) {
+  if (arguments.compare != arguments.other.empty()) return {};
+  return fail(ErrorCode::kInvalidArgument, arguments.compare ? "nothing to compare with" : "one file too many",
+              arguments.compare ? arguments.file : arguments.other, "",
+              "farheap report --compare BEFORE AFTER compares two runs");
+}
+
 }  // namespace
 
 int report(const ReportArguments& arguments) {
+  if (const auto words = check_words(arguments); !words) return wrong_usage(words.error());
+  if (arguments.compare) return report_compared(arguments);
   if (is_profile(arguments.file)) return report_profile(arguments);
   if (arguments.folded || arguments.speedscope || !arguments.weight.empty()) {
     return wrong_usage(Error{ErrorCode::kInvalidArgument, "a trace has no stacks", arguments.file, "",

@@ -26,9 +26,11 @@ std::span<const Verb> verbs() {
         "farheap record --memory 1G -- ./simulation input"}},
       {"report",
        "What a recorded run did over time, and which lines of it waited for memory that was allocated where",
-       "report FILE [--html OUT] [--json | --folded [--weight waits|peak|allocated] | --speedscope]",
+       "report FILE [--html OUT] [--json | --folded [--weight waits|peak|allocated] | --speedscope] | report --compare "
+       "BEFORE AFTER [--tolerance PERCENT] [--json]",
        {"farheap report index.profile", "farheap report index.trace --html index.html",
-        "farheap report index.profile --speedscope > index.speedscope.json"}},
+        "farheap report index.profile --speedscope > index.speedscope.json",
+        "farheap report --compare before.profile after.profile --tolerance 5"}},
       {"doctor",
        "What this machine allows, what is missing, and the command that mends it",
        "doctor [--set KEY=VALUE]... [--json]",

@@ -55,6 +55,9 @@ struct ReportArguments {
   bool json = false;
   bool folded = false, speedscope = false;  // of a profile
   std::string weight;                       // of --folded; empty: waits
+  bool compare = false;                     // with another file
+  std::string other;                        // ... this one
+  double tolerance = 10;                    // per cent
 };
 int report(const ReportArguments& arguments);
 

@@ -22,9 +22,14 @@ enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd 
 
 constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
 
+// Of its kind, too: a changed bit in that must not make another section of it.
+std::uint64_t checksum_of(Section kind, std::string_view bytes) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), static_cast<std::uint64_t>(kind));
+}
+
 void put_section(FieldWriter& out, Section kind, const std::string& bytes) {
   out.number(static_cast<std::uint64_t>(kind));
-  out.number(XXH3_64bits(bytes.data(), bytes.size()));
+  out.number(checksum_of(kind, bytes));
   out.text(bytes);
 }
 
@@ -202,6 +207,7 @@ bool take_process(std::string_view bytes, Profile& into) {
 }
 
 bool take_files(std::string_view bytes, Profile& into) {
+  if (!into.processes.empty()) return false;  // they name files of another list
   FieldReader in(bytes);
   into.processes_left_out = in.number();
   into.files.clear();
@@ -273,7 +279,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     const auto kind = static_cast<Section>(in.number());
     const std::uint64_t checksum = in.number();
     const std::string section = in.text();
-    if (!in.is_good() || checksum != XXH3_64bits(section.data(), section.size())) break;
+    if (!in.is_good() || checksum != checksum_of(kind, section)) break;
     bool is_taken = true;
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);

@@ -66,12 +66,20 @@ Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<c
   if (!sites) return fail(std::move(sites.error()));
   auto owners = os::ReservedArray<std::atomic<Owner>>::make(heap.size() / kSamplePageBytes + 1);
   if (!owners) return fail(std::move(owners.error()));
-  return std::unique_ptr<Recorder>(new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners)));
+  auto live = os::ReservedArray<std::atomic<std::uint64_t>>::make(room.sites);
+  if (!live) return fail(std::move(live.error()));
+  return std::unique_ptr<Recorder>(
+      new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners), std::move(*live)));
 }
 
 Recorder::Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
-                   os::ReservedArray<std::atomic<Owner>> owners)
-    : folder_(std::move(folder)), heap_(heap), room_(room), sites_(std::move(sites)), owners_(std::move(owners)) {
+                   os::ReservedArray<std::atomic<Owner>> owners, os::ReservedArray<std::atomic<std::uint64_t>> live)
+    : folder_(std::move(folder)),
+      heap_(heap),
+      room_(room),
+      sites_(std::move(sites)),
+      owners_(std::move(owners)),
+      live_(std::move(live)) {
   base::LockGuard lock(code_mutex_);
   code_.emplace();
   places_.emplace();
@@ -114,7 +122,7 @@ RecordingTables* Recorder::make_tables() {
   return &made_;
 }
 
-// The magic is the last word: a file without it was never begun.
+// A file without the magic was never begun.
 void Recorder::begin(RecordingTables& to) {
   making_.assume_held();
   RecordingHeader& header = *to.header;
@@ -127,14 +135,14 @@ void Recorder::begin(RecordingTables& to) {
   header.module_room = room_.module_bytes;
   header.heap_address = reinterpret_cast<std::uintptr_t>(heap_.data());
   std::strncpy(header.name.data(), program_invocation_short_name, header.name.size() - 1);
-  for (SiteId site = 1; site < inherited_.size(); ++site) {
-    if (inherited_[site] == 0) continue;
+  const std::uint32_t sites = sites_.tree_frames() + 1;
+  for (SiteId site = 1; site < sites; ++site) {  // in a forked child: what it has from its parent
+    const std::uint64_t live = live_[site].load(kRelaxed);
+    if (live == 0) continue;
     keep_stack(to, site);
-    add_live(to.figures[site].live_bytes, to.figures[site].peak_bytes, inherited_[site]);
-    add_live(header.live_bytes, header.peak_bytes, inherited_[site]);
+    add_live(to.figures[site].live_bytes, to.figures[site].peak_bytes, live);
+    add_live(header.live_bytes, header.peak_bytes, live);
   }
-  inherited_.clear();
-  std::atomic_thread_fence(std::memory_order_release);
   header.magic = RecordingHeader::kMagic;
 }
 
@@ -145,12 +153,8 @@ void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   // Another thread of the parent may have been in the middle of changing them: what they hold is left alone.
   new (&code_) decltype(code_)(std::in_place);
   new (&places_) decltype(places_)(std::in_place);
-  RecordingTables* const parents = tables_.exchange(nullptr);
+  tables_.store(nullptr);
   has_failed_ = false;
-  if (parents == nullptr) return;
-  const std::uint32_t sites = sites_.tree_frames() + 1;
-  new (&inherited_) decltype(inherited_)(sites);
-  for (SiteId site = 0; site < sites; ++site) inherited_[site] = parents->figures[site].live_bytes.load(kRelaxed);
   file_ = {};
 }
 
@@ -184,16 +188,21 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
 void Recorder::give(RecordingTables& to, SampledPages pages, Owner owner) {
   for (std::uint64_t page = pages.first; page < pages.end; ++page) {
     const Owner before = owners_[page].exchange(owner, kRelaxed);
-    if (before.site != CallSites::kNoSite) take_back(to, before, 1);
+    if (before.site != CallSites::kNoSite) take_back(before, 1);
   }
   const std::uint64_t bytes = pages.count() * kSamplePageBytes;
+  live_[owner.site].fetch_add(bytes, kRelaxed);
   add_live(to.figures[owner.site].live_bytes, to.figures[owner.site].peak_bytes, bytes);
   add_live(to.header->live_bytes, to.header->peak_bytes, bytes);
 }
 
-void Recorder::take_back(RecordingTables& to, Owner owner, std::uint64_t pages) {
-  to.figures[owner.site].live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
-  to.header->live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
+// The tables first: those of a forked child begin with all that it has from its parent.
+void Recorder::take_back(Owner owner, std::uint64_t pages) {
+  RecordingTables* const to = tables();
+  live_[owner.site].fetch_sub(pages * kSamplePageBytes, kRelaxed);
+  if (to == nullptr) return;
+  to->figures[owner.site].live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
+  to->header->live_bytes.fetch_sub(pages * kSamplePageBytes, kRelaxed);
 }
 
 // Its sampled pages follow each other, from its first or second on.
@@ -214,19 +223,18 @@ void Recorder::freed(const void* object) {
     owners_[page].store({}, kRelaxed);
     ++pages;
   }
-  if (pages == 0) return;
-  if (RecordingTables* const to = tables()) take_back(*to, owner, pages);
+  if (pages != 0) take_back(owner, pages);
 }
 
 void Recorder::unmapped(const void* at, std::size_t bytes) {
   const auto offset = offset_of(at);
   if (!offset || base::t_inside_runtime) return;
-  RecordingTables* const to = tables();
-  const std::uint64_t end = (*offset + std::min<std::uint64_t>(bytes, heap_.size() - *offset)) / kSamplePageBytes;
+  const std::uint64_t past = *offset + std::min<std::uint64_t>(bytes, heap_.size() - *offset);
+  const std::uint64_t end = (past + kSamplePageBytes - 1) / kSamplePageBytes;
   for (std::uint64_t page = *offset / kSamplePageBytes; page < end; ++page) {
     if (owners_[page].load(kRelaxed).site == CallSites::kNoSite) continue;
     const Owner before = owners_[page].exchange({}, kRelaxed);
-    if (before.site != CallSites::kNoSite && to != nullptr) take_back(*to, before, 1);
+    if (before.site != CallSites::kNoSite) take_back(before, 1);
   }
 }
 

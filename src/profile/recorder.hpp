@@ -68,7 +68,7 @@ class Recorder final : public pager::FaultObserver {
   static_assert(std::atomic<Owner>::is_always_lock_free);
 
   Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
-           os::ReservedArray<std::atomic<Owner>> owners);
+           os::ReservedArray<std::atomic<Owner>> owners, os::ReservedArray<std::atomic<std::uint64_t>> live);
   // The tables, made if need be. nullptr: not now, or there are none for good.
   [[nodiscard]] RecordingTables* tables() {
     RecordingTables* const made = tables_.load(std::memory_order_acquire);
@@ -80,7 +80,7 @@ class Recorder final : public pager::FaultObserver {
   [[nodiscard]] SiteId site_of(RecordingTables& to, const void* caller, const void* frame);
   void keep_stack(RecordingTables& to, SiteId site);
   void give(RecordingTables& to, SampledPages pages, Owner owner);
-  void take_back(RecordingTables& to, Owner owner, std::uint64_t pages);
+  void take_back(Owner owner, std::uint64_t pages);
   // Counted from the heap's first byte.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(const void* at) const;
   [[nodiscard]] int file_of_code(RecordingTables& to, std::uintptr_t address) FARHEAP_REQUIRES(code_mutex_);
@@ -96,6 +96,9 @@ class Recorder final : public pager::FaultObserver {
   const RecordingRoom room_;
   CallSites sites_;
   os::ReservedArray<std::atomic<Owner>> owners_;  // by page
+  // Live bytes by site. What the tables say of them is for others to read: a forked child must not, because its parent
+  // goes on writing there.
+  os::ReservedArray<std::atomic<std::uint64_t>> live_;
   std::atomic<RecordingTables*> tables_{nullptr};
   std::atomic<std::uint32_t> faults_{0}, looks_{0}, one_in_log2_{0};
   std::atomic<std::int64_t> sampled_since_ns_{0};
@@ -103,9 +106,8 @@ class Recorder final : public pager::FaultObserver {
   base::Mutex making_;  // tried, never waited for
   bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;
   os::SharedFile file_ FARHEAP_GUARDED_BY(making_);
-  std::string path_ FARHEAP_GUARDED_BY(making_);                      // of the file
-  std::vector<std::uint64_t> inherited_ FARHEAP_GUARDED_BY(making_);  // live bytes by site, of the parent
-  RecordingTables made_;                                              // what tables_ points to
+  std::string path_ FARHEAP_GUARDED_BY(making_);  // of the file
+  RecordingTables made_;                          // what tables_ points to
   base::Mutex code_mutex_;
   std::optional<CodeRanges> code_ FARHEAP_GUARDED_BY(code_mutex_);
   std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> places_

@@ -54,7 +54,9 @@ void read(const std::string& bytes) {
 }
 
 // Of a section.
-std::uint64_t checksum(std::uint64_t, const char* bytes, std::size_t size) { return XXH3_64bits(bytes, size); }
+std::uint64_t checksum(std::uint64_t kind, const char* bytes, std::size_t size) {
+  return XXH3_64bits_withSeed(bytes, size, kind);
+}
 
 void mend(std::string& bytes) {
   for (std::size_t at = kHead; at + kSection <= bytes.size();) {

@@ -45,7 +45,9 @@ Profile made_up() {
 
 // ---- sections by hand
 
-std::uint64_t checksum(std::uint64_t, const std::string& bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+std::uint64_t checksum(std::uint64_t kind, const std::string& bytes) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), kind);
+}
 
 std::string section(std::uint64_t kind, const std::string& bytes) {
   base::FieldWriter out;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "report_compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/units.hpp"
+#include "code_names.hpp"
+#include "profile_figures.hpp"
+#include "recording_folder.hpp"
+#include "report_forms.hpp"
+#include "terminal.hpp"
+#include "trace_reader.hpp"
+#include "whole_file.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+constexpr double kLeastSeconds = 0.05, kLeastBytes = base::kMiB;
+
+void take_summary(const RunSummary& summary, ComparedRun& into) {
+  into.seconds = summary.seconds;
+  into.stall_seconds = summary.stall_seconds;
+  into.faults = static_cast<double>(summary.faults);
+  into.bytes_read = static_cast<double>(summary.bytes_read);
+  into.bytes_written = static_cast<double>(summary.bytes_written);
+  into.peak_bytes = static_cast<double>(summary.peak_bytes);
+}
+
+Status take_profile(const std::string& file, ComparedRun& into) {
+  const auto profile = load_profile(file);
+  if (!profile) return fail(profile.error());
+  const auto trace = parse_trace(profile->trace, file);
+  if (!trace) return fail(trace.error());
+  take_summary(summary_of(*trace), into);
+  CodeNames names(profile->files);
+  for (const SiteFigures& site : figures_of(*profile, names).sites) {
+    ComparedRun::Site& one = into.sites[site.site];
+    one.peak_bytes += static_cast<double>(site.peak_bytes);
+    one.stall_seconds += site.waits.seconds;
+  }
+  return {};
+}
+
+// The last line that is an object with these members: standard error has the program's lines, too.
+bool take_stats(const std::string& text, ComparedRun& into) {
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t begin = text.rfind('\n', end - 1);
+    const std::size_t first = begin == std::string::npos ? 0 : begin + 1;
+    const auto object = nlohmann::json::parse(text.substr(first, end - first), nullptr, false);
+    end = begin == std::string::npos ? 0 : begin;
+    if (!object.is_object() || !object.contains("seconds") || !object.contains("faults")) continue;
+    const auto number = [&](const char* name) {
+      const auto found = object.find(name);
+      return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+    };
+    into.seconds = number("seconds");
+    into.stall_seconds = number("stall_seconds");
+    into.faults = number("faults");
+    into.bytes_read = number("bytes_read");
+    into.bytes_written = number("bytes_written");
+    into.peak_bytes = number("peak_bytes");
+    return true;
+  }
+  return false;
+}
+
+std::string signed_size(double bytes) {
+  return (bytes < 0 ? "-" : "+") + base::format_size(static_cast<std::uint64_t>(std::abs(bytes)));
+}
+
+}  // namespace
+
+Result<ComparedRun> compared_run(const std::string& file) {
+  ComparedRun run;
+  run.file = file;
+  if (is_profile(file)) {
+    if (Status taken = take_profile(file, run); !taken) return fail(std::move(taken.error()));
+    return run;
+  }
+  const auto text = whole_file(file, "cannot compare", "give a profile, a trace, or what --stats=json printed");
+  if (!text) return fail(text.error());
+  if (const auto trace = parse_trace(*text, file)) {
+    take_summary(summary_of(*trace), run);
+    return run;
+  }
+  if (take_stats(*text, run)) return run;
+  return fail(ErrorCode::kCorrupt, "cannot compare", file,
+              "it is neither a profile, nor a trace, nor a run's statistics",
+              "`farheap record -o FILE` or `farheap run --stats=json` makes one");
+}
+
+std::vector<ComparedFigure> compare(const ComparedRun& before, const ComparedRun& after, double tolerance) {
+  std::vector<ComparedFigure> figures;
+  const auto add = [&](const char* name, const char* unit, double least, double ComparedRun::* figure) {
+    const double first = before.*figure, second = after.*figure;
+    const double change = first != 0 ? second / first - 1 : second != 0 ? INFINITY : 0;
+    figures.push_back({name, unit, first, second, change, second - first > std::max(tolerance * first, least)});
+  };
+  add("seconds", "s", kLeastSeconds, &ComparedRun::seconds);
+  add("waited for pages", "s", kLeastSeconds, &ComparedRun::stall_seconds);
+  add("read", "bytes", kLeastBytes, &ComparedRun::bytes_read);
+  add("written", "bytes", kLeastBytes, &ComparedRun::bytes_written);
+  add("peak", "bytes", kLeastBytes, &ComparedRun::peak_bytes);
+  return figures;
+}
+
+std::vector<std::vector<std::string>> compared_sites(const ComparedRun& before, const ComparedRun& after,
+                                                     std::size_t most) {
+  struct Changed {
+    double seconds, bytes;
+    std::string site;
+  };
+  std::set<std::string> names;
+  for (const auto* run : {&before, &after}) {
+    for (const auto& [name, site] : run->sites) names.insert(name);
+  }
+  std::vector<Changed> changed;
+  const auto of = [](const ComparedRun& run, const std::string& name) {
+    const auto found = run.sites.find(name);
+    return found != run.sites.end() ? found->second : ComparedRun::Site{};
+  };
+  for (const std::string& name : names) {
+    const ComparedRun::Site first = of(before, name), second = of(after, name);
+    changed.push_back({second.stall_seconds - first.stall_seconds, second.peak_bytes - first.peak_bytes, name});
+  }
+  std::ranges::stable_sort(changed, std::greater{},
+                           [](const Changed& one) { return std::pair(std::abs(one.seconds), std::abs(one.bytes)); });
+  std::vector<std::vector<std::string>> rows;
+  for (const Changed& one : changed) {
+    const bool matters = std::abs(one.seconds) >= kLeastSeconds || std::abs(one.bytes) >= kLeastBytes;
+    if (rows.size() == most || !matters) continue;
+    rows.push_back({fmt::format("{:+.2f} s", one.seconds), signed_size(one.bytes), printable(one.site)});
+  }
+  return rows;
+}
+
+}  // namespace farheap::tool
