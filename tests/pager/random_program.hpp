@@ -115,6 +115,7 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       program.world.pager->hint({kind, page, is_long ? 20 * count : count});
     } else if (dice < 98) {
       program.world.view.refuse(page, random() % 2 == 0);
+      for (int i = 0; i < 20; ++i) (void)program.world.pager->watch(random() % pages);
     } else {
       program.world.budget.pages = 300 + random() % 600;
     }

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A sample of pages, whose uses are seen: what is written of it, what is taken out of view again, and what the pager
+// makes of that.
+#include "pager/page_sampler.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "lone_pager.hpp"
+
+namespace farheap::pager {
+namespace {
+
+using Entries = std::vector<PageTraceEntry>;
+
+struct Written {
+  std::uint32_t one_in_log2 = 0, window = 0, sorting = 0;
+  std::uint64_t pages = 0;
+  Entries entries;
+};
+
+class PageSamplerTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kPages = 1 << 20;
+  PageSamplerTest() {
+    char name[] = "/tmp/farheap-sampler-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~PageSamplerTest() override { std::filesystem::remove_all(folder_); }
+  std::string path(const char* name = "touches") const { return folder_ + "/" + name; }
+  void begin() { ASSERT_TRUE(sampler_->begin(path())); }
+
+  Written written(const char* name = "touches") const {
+    std::ifstream file(path(name), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    Written found;
+    if (bytes.size() < sizeof(SampledTraceHeader)) return found;
+    const auto& header = *reinterpret_cast<const SampledTraceHeader*>(bytes.data());
+    EXPECT_EQ(header.magic, SampledTraceHeader::kMagic);
+    found.one_in_log2 = header.one_in_log2;
+    found.window = header.window;
+    found.sorting = header.is_sorting;
+    found.pages = header.pages;
+    const auto* words = reinterpret_cast<const std::uint32_t*>(bytes.data() + sizeof header);
+    for (std::uint32_t i = 0; i < header.words; ++i) found.entries.push_back(unpack_entry(words[i]).value());
+    return found;
+  }
+  // The first pages of the sample as it is at the beginning.
+  static std::vector<PageNumber> sampled(std::size_t count) {
+    std::vector<PageNumber> pages;
+    for (PageNumber page = 0; pages.size() < count; ++page) {
+      if (is_sampled(page, PageSampler::kFirstOneInLog2)) pages.push_back(page);
+    }
+    return pages;
+  }
+
+  std::string folder_;
+  std::unique_ptr<PageSampler> sampler_ = PageSampler::make(kPages).value();
+};
+
+TEST(PageSample, IsOnePageInSoManyAndSmallerOnesLieInLargerOnes) {
+  std::uint64_t count[12] = {};
+  constexpr std::uint64_t kPages = 1 << 18;
+  for (PageNumber page = 0; page < kPages; ++page) {
+    bool in_larger = true;
+    for (std::uint32_t log2 = 0; log2 < 12; ++log2) {
+      const bool in_this = is_sampled(page, log2);
+      EXPECT_TRUE(in_larger || !in_this) << page;
+      in_larger = in_this;
+      count[log2] += in_this;
+    }
+  }
+  for (std::uint32_t log2 = 0; log2 < 12; ++log2) {
+    const double wanted = static_cast<double>(kPages) / static_cast<double>(1u << log2);
+    EXPECT_NEAR(static_cast<double>(count[log2]), wanted, wanted * 0.2) << log2;
+  }
+}
+
+TEST_F(PageSamplerTest, WritesWhatCameAndLeftOfTheSampleAlone) {
+  begin();
+  const auto pages = sampled(2);
+  sampler_->came({0, 4096});
+  sampler_->left(pages[1]);
+  sampler_->left(pages[1] + 1);
+  sampler_->came({pages[1], 1});
+  const Written found = written();
+  EXPECT_EQ(found.one_in_log2, PageSampler::kFirstOneInLog2);
+  EXPECT_EQ(found.pages, 4096u);
+  const auto of_second = [&](const PageTraceEntry& entry) { return entry.page == pages[1]; };
+  Entries mine;
+  std::ranges::copy_if(found.entries, std::back_inserter(mine), of_second);
+  EXPECT_EQ(mine,
+            (Entries{{pages[1], PageEvent::kCameFresh}, {pages[1], PageEvent::kLeft}, {pages[1], PageEvent::kCame}}));
+  for (const auto& entry : found.entries) EXPECT_TRUE(is_sampled(entry.page, found.one_in_log2));
+}
+
+TEST_F(PageSamplerTest, WhatWasDroppedComesFreshAndIsCountedAgain) {
+  begin();
+  const PageNumber page = sampled(1)[0];
+  sampler_->came({page, 1});
+  sampler_->dropped(0, 1024);
+  sampler_->dropped(0, 1024);  // once is enough
+  sampler_->came({page, 1});
+  EXPECT_EQ(written().entries,
+            (Entries{{page, PageEvent::kCameFresh}, {page, PageEvent::kDropped}, {page, PageEvent::kCameFresh}}));
+  EXPECT_EQ(written().pages, 2u);
+}
+
+TEST_F(PageSamplerTest, KeepsTheLastFewInViewAndNamesTheOldest) {
+  begin();
+  const auto pages = sampled(PageSampler::kWindow + 3);
+  for (std::size_t i = 0; i < PageSampler::kWindow; ++i) sampler_->came({pages[i], 1});
+  EXPECT_FALSE(sampler_->next_due());
+  for (std::size_t i = PageSampler::kWindow; i < pages.size(); ++i) sampler_->came({pages[i], 1});
+  sampler_->left(pages[1]);  // for another reason: its turn is over
+  EXPECT_EQ(sampler_->next_due(), pages[0]);
+  sampler_->left(pages[0]);
+  EXPECT_EQ(sampler_->next_due(), pages[2]);
+  sampler_->not_now(pages[2]);
+  EXPECT_EQ(sampler_->next_due(), pages[3]);
+  EXPECT_FALSE(sampler_->next_due());
+}
+
+TEST_F(PageSamplerTest, TakesFewerWhereThereIsMuchToSee) {
+  begin();
+  const auto pages = sampled(256);
+  for (int round = 0; round < 40; ++round) {
+    for (const PageNumber page : pages) {
+      sampler_->came({page, 1});
+      sampler_->left(page);
+    }
+  }
+  const Written found = written();
+  EXPECT_GT(found.one_in_log2, PageSampler::kFirstOneInLog2);
+  EXPECT_EQ(found.sorting, 0u);
+  for (const auto& entry : found.entries) EXPECT_TRUE(is_sampled(entry.page, found.one_in_log2));
+}
+
+TEST_F(PageSamplerTest, NeverWritesMoreThanThereIsRoom) {
+  begin();
+  const auto pages = sampled(1 << 13);
+  // First touches do not count as much to see, so the room fills up.
+  for (int round = 0; round < 80; ++round) {
+    for (const PageNumber page : pages) {
+      sampler_->came({page, 1});
+      sampler_->dropped(page, 1);
+    }
+  }
+  const Written found = written();
+  EXPECT_GT(found.one_in_log2, PageSampler::kFirstOneInLog2);
+  EXPECT_LE(found.entries.size(), PageSampler::kRoomWords);
+  EXPECT_GT(found.entries.size(), PageSampler::kRoomWords / 4);
+}
+
+TEST_F(PageSamplerTest, WritesNothingBeforeItBeganNorWhereThereIsNoFolder) {
+  sampler_->came({0, 4096});
+  sampler_->left(0);
+  sampler_->dropped(0, 100);
+  EXPECT_FALSE(sampler_->next_due());
+  EXPECT_FALSE(sampler_->begin("/no/such/folder/touches"));
+  sampler_->came({0, 4096});
+  EXPECT_FALSE(sampler_->next_due());
+}
+
+TEST_F(PageSamplerTest, InAForkedChildWritesToItsOwnFile) {
+  begin();
+  const PageNumber page = sampled(1)[0];
+  sampler_->came({page, 1});
+  const pid_t child = fork();
+  if (child == 0) {
+    sampler_->stop_in_child();
+    if (!sampler_->begin(path("child"))) _exit(1);
+    sampler_->left(page);
+    sampler_->came({page, 1});
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(written().entries, (Entries{{page, PageEvent::kCameFresh}}));
+  EXPECT_EQ(written("child").entries, (Entries{{page, PageEvent::kLeft}, {page, PageEvent::kCame}}));
+}
+
+using WatchedPageTest = testing::LonePagerTest;
+
+TEST_F(WatchedPageTest, GoesOutOfViewAloneAndComesBackWithoutTheStore) {
+  for (PageNumber page = 0; page < 64; ++page) write(page);
+  ASSERT_TRUE(write(17));
+  EXPECT_TRUE(pager_->watch(17));
+  EXPECT_EQ(pager_->state(17), PageState::kProbation);
+  EXPECT_EQ(pager_->state(16), PageState::kPresent);
+  EXPECT_EQ(pager_->state(18), PageState::kPresent);
+  EXPECT_FALSE(pager_->watch(17)) << "it is out of view already";
+  EXPECT_FALSE(write(17));
+  EXPECT_EQ(pager_->state(17), PageState::kPresent);
+  EXPECT_EQ(counters_.faults_store, 0u);
+  EXPECT_EQ(pager_->check(), "");
+}
+
+TEST_F(WatchedPageTest, OfABlockOfItsOwnGoesToo) {
+  write(5);
+  for (int i = 0; i < 3; ++i) {  // its block is one page from the first time on
+    EXPECT_TRUE(pager_->watch(5));
+    EXPECT_FALSE(write(5));
+  }
+  EXPECT_EQ(pager_->check(), "");
+}
+
+TEST_F(WatchedPageTest, IsNoneThatWasNeverThere) {
+  EXPECT_FALSE(pager_->watch(100));
+  EXPECT_EQ(pager_->state(100), PageState::kFresh);
+}
+
+}  // namespace
+}  // namespace farheap::pager
