@@ -7,7 +7,9 @@
 namespace farheap::pager {
 
 namespace {
-constexpr std::uint64_t kLead = 16;        // a part of memory: what is used so soon is brought in
+constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
+constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
+constexpr std::uint64_t kLeastLead = 4 * PageOrder::kBlockPages, kMostLead = 1 << 24;
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kStrange = 32;          // ... that it has left it
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
@@ -20,9 +22,7 @@ ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& 
 }
 
 ExpectedOrder::Moment ExpectedOrder::lead() const {
-  static const char* const said = getenv("E0_LEAD");
-  static const std::uint64_t part = said ? strtoul(said, nullptr, 10) : kLead;
-  return static_cast<Moment>(std::max<std::uint64_t>(room_.limit() / part, 4 * PageOrder::kBlockPages));
+  return static_cast<Moment>(std::clamp<std::uint64_t>(room_.limit() / kLead, kLeastLead, kMostLead));
 }
 
 bool ExpectedOrder::touched(PageNumber page) {
@@ -77,8 +77,7 @@ void ExpectedOrder::came(PageRun run, bool fresh) {
 
 ExpectedOrder::Ranked::iterator ExpectedOrder::next_to_leave() {
   const auto last = std::prev(ranked_.end());
-  static const bool no_spread = getenv("E0_NOSPREAD") != nullptr;
-  if (to_spread_ == 0 || no_spread || last->first == PageOrder::kNever) return last;
+  if (to_spread_ == 0 || last->first == PageOrder::kNever) return last;
   const Moment from = now_ + std::min(2 * lead(), PageOrder::kNever - now_);
   if (last->first <= from) return last;
   turn_ += kGolden;
@@ -136,10 +135,17 @@ ExpectedOrder::Next ExpectedOrder::next() {
     const PageNumber first = PageNumber{visit.block} * PageOrder::kBlockPages;
     const PageRun run = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kStored);
     if (run.count == 0) continue;
+    if (visit.first <= marked_ || visit.first - marked_ < lead() / kMarkers) return {run, {}};
     const PageNumber marker = first + visit.first_page;
-    return {run, marker >= run.first && marker < run.first + run.count ? marker : run.first};
+    return {run, {marker >= run.first && marker < run.first + run.count ? marker : run.first, 1}};
   }
   return {};
+}
+
+ExpectedOrder::Next ExpectedOrder::take_next() {
+  const Next taken = next();
+  if (taken.marker.count != 0) marked_ = order_->visits()[ahead_].first;
+  return taken;
 }
 
 }  // namespace farheap::pager

@@ -4,10 +4,10 @@
 // in next and what to let go of.
 //
 // Where the program is. It is seen only when it touches a page that is out of view: then it is in the visit of that
-// block that comes next, if that is near. What is brought in ahead has a page left out of view as a marker, the one
-// that is used first. Whoever touches pages that are expected much later, or not at all, may have left the order. If
-// some such touches follow each other in it, the program goes on there; after many that do not, nothing is said until
-// some do again.
+// block that comes next, if that is near. Of what is brought in ahead a page is left out of view as a marker now and
+// then, the one that is used first. Whoever touches pages that are expected much later, or not at all, may have left
+// the order. If some such touches follow each other in it, the program goes on there; after many that do not, nothing
+// is said until some do again.
 //
 // What leaves is what is used last (Belady 1966). What comes in is what is used next and not there, but only a little
 // ahead: each page brought in early makes another one leave early, which then has to be read once more. By that rule
@@ -55,11 +55,13 @@ class ExpectedOrder {
   [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
 
   struct Next {
-    PageRun run;  // in the store, and in one block; empty: nothing is to come
-    PageNumber marker = 0;
+    PageRun run;     // in the store, and in one block; empty: nothing is to come
+    PageRun marker;  // one page of it, or none
   };
   // What is to be brought in next.
   [[nodiscard]] Next next();
+  // The same, for who does it. Until the pages are on their way, it is what is next.
+  [[nodiscard]] Next take_next();
 
  private:
   // Of blocks that have pages in view; the last is needed last.
@@ -86,6 +88,7 @@ class ExpectedOrder {
   Moment now_ = 0;
   std::size_t ended_ = 0;  // so many visits of by_end() are over
   std::size_t ahead_ = 0;  // the visits before it were asked for
+  Moment marked_ = 0;      // the latest visit that has a marker
   bool followed_ = false;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
   unsigned agree_ = 0, strange_ = 0;      // touches that agree with that, one after the other; strange ones

@@ -21,6 +21,7 @@ alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
+  read_ahead_.touched_fresh(page);
   const auto advice = around_.touched_fresh(page);
   if (advice.sequential && advice.pages >= Streams::kSweepPages) policy_.swept(page, room_.limit());
   const std::uint32_t most =

@@ -46,7 +46,7 @@ std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buf
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (request.ordered && run.first <= request.marker && request.marker < from) marker = {request.marker, 1};
+    if (request.ordered && run.first <= request.marker.first && request.marker.first < from) marker = request.marker;
     if (!fetch_ahead(run, marker, request.stream || request.goes_on, buffer)) {
       announced_no_longer(end);
       return used;

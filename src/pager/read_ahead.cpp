@@ -16,6 +16,7 @@ constexpr std::uint64_t kWindows = 4;                // on their way: one is put
 constexpr std::uint64_t kMostAnnounced = 8;          // of memory, by loops that have not begun
 constexpr std::uint64_t kMostForeseen = 1ull << 16;  // extents of one loop: more would take long to look at
 constexpr std::uint64_t kOrderAnnounces = 32;        // a part of memory that is made free for what is expected next
+constexpr std::uint64_t kMostOrderAnnounces = 1024;  // ... pages, at most
 constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 }  // namespace
@@ -44,7 +45,7 @@ void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
 // Room is made before there is a request, as it takes a while.
 void ReadAhead::announce_order() {
   const bool wanted = order_->next().run.count != 0;
-  const std::uint64_t pages = wanted ? std::min<std::uint64_t>(room_.limit() / kOrderAnnounces, 1024) : 0;
+  const std::uint64_t pages = wanted ? std::min(room_.limit() / kOrderAnnounces, kMostOrderAnnounces) : 0;
   room_.no_longer_announced(announced_for_order_);
   room_.announce(pages);
   announced_for_order_ = pages;
@@ -203,7 +204,7 @@ PageRun ReadAhead::before_the_loops_end(PageNumber page, PageRun window, bool ba
 ReadAhead::Request ReadAhead::begin() {
   ++reading_;
   if (requests_.empty()) {
-    const ExpectedOrder::Next next = order_->next();
+    const ExpectedOrder::Next next = order_->take_next();
     return {.run = next.run, .ordered = true, .marker = next.marker};
   }
   const Request next = requests_.front();

@@ -36,8 +36,8 @@ class ReadAhead {
     bool stream = false;    // hold one page out of view as a marker
     bool backward = false;  // ... the last one instead of the first
     bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
-    bool ordered = false;   // the expected order's, with the page `marker` out of view
-    PageNumber marker = 0;
+    bool ordered = false;   // the expected order's
+    PageRun marker;         // ... with this page, if there is one, out of view
   };
 
   // All of them must outlive it. Evictors are woken to make room for what is asked for.
@@ -48,6 +48,12 @@ class ReadAhead {
   void expect(std::shared_ptr<const PageOrder> order);
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
+  // A page was touched that was never there.
+  void touched_fresh(PageNumber page) {
+    if (!order_) return;
+    order_->touched(page);
+    announce_order();
+  }
   // Pages have come into view; fresh ones were never there.
   void came(PageRun run, bool fresh) {
     if (order_) order_->came(run, fresh);
