@@ -133,6 +133,7 @@ ExpectedOrder::Next ExpectedOrder::next() {
     const PageOrder::Visit& visit = visits[ahead_];
     if (visit.first - now_ > lead()) return {};
     const PageNumber first = PageNumber{visit.block} * PageOrder::kBlockPages;
+    if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
     const PageRun run = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kStored);
     if (run.count == 0) continue;
     if (visit.first <= marked_ || visit.first - marked_ < lead() / kMarkers) return {run, {}};

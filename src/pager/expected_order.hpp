@@ -55,8 +55,8 @@ class ExpectedOrder {
   [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
 
   struct Next {
-    PageRun run;     // in the store, and in one block; empty: nothing is to come
-    PageRun marker;  // one page of it, or none
+    PageRun run;          // in the store, and in one block; empty: nothing is to come
+    PageRun marker = {};  // one page of it, or none
   };
   // What is to be brought in next.
   [[nodiscard]] Next next();

@@ -37,7 +37,7 @@ class ReadAhead {
     bool backward = false;  // ... the last one instead of the first
     bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
     bool ordered = false;   // the expected order's
-    PageRun marker;         // ... with this page, if there is one, out of view
+    PageRun marker = {};    // ... with this page, if there is one, out of view
   };
 
   // All of them must outlive it. Evictors are woken to make room for what is asked for.

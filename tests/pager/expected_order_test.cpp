@@ -164,6 +164,16 @@ TEST_F(ExpectedOrderTest, BringsInWhatIsUsedNextWithAMarkerAndNotMuchMore) {
   EXPECT_LT(*asked.rbegin(), 60u * kBlock) << "so early it makes others leave too early";
 }
 
+TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
+  auto order = std::make_shared<PageOrder>(16);
+  for (PageNumber page = 0; page < 4 * kBlock; ++page) order->add_use(page);
+  order->add_use(kTraceablePages - 1);
+  order->finish();
+  follow(order);
+  for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
+  EXPECT_EQ(order_->next().run.count, 0u);
+}
+
 TEST_F(ExpectedOrderTest, AMarkerIsHeldUntilTheProgramIsPast) {
   follow(sweeps(2, 200));
   for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
