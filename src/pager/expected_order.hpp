@@ -90,10 +90,11 @@ class ExpectedOrder {
   std::size_t ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;      // the latest visit that has a marker
   bool followed_ = false;
-  Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
-  unsigned agree_ = 0, strange_ = 0;      // touches that agree with that, one after the other; strange ones
-  std::uint64_t to_spread_ = 0;           // pages that are to leave because fresh ones came
-  double turn_ = 0;                       // 0 to 1: where the next of them leaves
+  Moment elsewhere_ = PageOrder::kNever;     // where the latest strange touch would be
+  unsigned agree_ = 0, strange_ = 0;         // touches that agree with that, one after the other; strange ones
+  std::uint64_t to_spread_ = 0;              // pages that are to leave because fresh ones came
+  double turn_ = 0;                          // 0 to 1: where the next of them leaves
+  std::uint32_t spread_ = PageOrder::kNone;  // the latest block that left so; with those behind it, up to 2 MiB
 };
 
 }  // namespace farheap::pager
