@@ -107,6 +107,9 @@ using Log = LogLevel;
   X(Text, record_pages, "", false,                                                                                     \
     "Record in which order pages are used, in this file with the process's number added. Slow: one page a fault")       \
   X(Size, record_window, "4M", false, "While recording, at most so much is in view, where uses are not seen")          \
+  X(Text, expect_pages, "", false,                                                                                     \
+    "A recording of an earlier run (record_pages, with the process's number): pages are brought in and let go of in "  \
+    "expectation of the same order. Advice: where the program leaves it, all is as without")                           \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \

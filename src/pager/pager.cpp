@@ -51,7 +51,9 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       read_ahead_(table_, earlier_, policy_, room_, evictors_,
                   {options_.read_ahead_pages, options_.block_max_pages, options_.readers}),
       write_watch_(view_, table_),
-      rounds_(options_.evictors) {}
+      rounds_(options_.evictors) {
+  if (options_.expected_order) read_ahead_.expect(options_.expected_order);
+}
 
 void Pager::adopt(PageRun run) {
   const Still still(door_, leaving_view_);

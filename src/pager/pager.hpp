@@ -247,6 +247,8 @@ class Pager {
   // The next victim that is not in use, as far as that is known; 0 when there is none.
   [[nodiscard]] BlockId take_victim() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] BlockId with_neighbours(BlockId id) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] BlockId with_all_in(PageRun window, BlockId id) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t probation_target() FARHEAP_REQUIRES(mutex_);
   void join(BlockId one, BlockId whole) FARHEAP_REQUIRES(mutex_);
   void fill_probation(std::uint64_t wanted_pages) FARHEAP_REQUIRES(mutex_) FARHEAP_REQUIRES_SHARED(leaving_view_);
   // Lets go of the mutex meanwhile. Requires: the block is on no list, and this thread has leaving_view_.

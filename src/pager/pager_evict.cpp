@@ -83,7 +83,7 @@ Pager::Evicted Pager::evict_once(unsigned evictor) {
   // Where the target has risen, or much was touched there since the last round, it is reached in steps: meanwhile
   // nothing leaves memory. (Larger steps find more that is in use, but a touch in probation costs a fifth of a miss.)
   room_.begin_search(excess);
-  const std::uint64_t target = probation_.target(room_.limit(), policy_.foreseen_percent());
+  const std::uint64_t target = probation_target();
   const std::uint64_t wanted = std::min(target + room_.sought(), probation_.pages() + 2 * excess);
   evictors_.call_help();
   fill_probation(wanted);
@@ -153,6 +153,11 @@ void Pager::offer_nothing() {
 // Where all is written to all the time, one of them has to go.
 BlockId Pager::take_victim() {
   constexpr int kMostSpared = 256;
+  if (ExpectedOrder* const order = read_ahead_.followed()) {
+    constexpr std::uint32_t kPages = PageOrder::kBlockPages;
+    const BlockId id = order->take_victim();
+    if (id != 0) return with_all_in({table_.block(id).first / kPages * kPages, kPages}, id);
+  }
   BlockId id = policy_.take_victim(room_.limit());
   for (int spared = 0; id != 0 && spared < kMostSpared && write_watch_.was_written(id, room_.limit()); ++spared) {
     policy_.proven(id);
@@ -161,16 +166,27 @@ BlockId Pager::take_victim() {
   return id != 0 ? with_neighbours(id) : 0;
 }
 
+// Where it is known what is needed last there is nothing to ask.
+std::uint64_t Pager::probation_target() {
+  if (ExpectedOrder* const order = read_ahead_.followed()) return order->most_markers();
+  return probation_.target(room_.limit(), policy_.foreseen_percent());
+}
+
 // Joins the victim with small blocks beside it that are used with it. One system call takes them all out of view, and
 // one fault brings them back.
 BlockId Pager::with_neighbours(BlockId id) {
   const Block& victim = table_.block(id);
   const std::uint32_t together = around_.together(table_.extent(victim.first));
   const PageRun window = fetch_window(victim.first / together * together, together, false);
+  return victim.count >= together || victim.leave_first ? id : with_all_in(window, id);
+}
+
+// Joins the victim with all blocks inside of the window, unless it reaches beyond that.
+BlockId Pager::with_all_in(PageRun window, BlockId id) {
   const auto is_inside = [&](const Block& block) {
     return block.first >= window.first && block.first + block.count <= window.first + window.count;
   };
-  if (victim.count >= together || victim.leave_first || !is_inside(victim)) return id;
+  if (!is_inside(table_.block(id)) || table_.block(id).count == window.count) return id;
   BlockId whole = 0;
   for (PageNumber page = window.first; page < window.first + window.count; ++page) {
     if (table_.state(page) != PageState::kPresent) continue;
@@ -267,7 +283,7 @@ void Pager::take_out_in_passing() {
   const std::uint64_t reserve = room_.reserve();
   const auto wanted = [&]() FARHEAP_REQUIRES(mutex_) {
     return evictors_.sleeps() && moving_.may_evict() && room_.lacks(2 * reserve) &&
-           probation_.pages() < probation_.target(room_.limit(), policy_.foreseen_percent()) + 3 * reserve;
+           probation_.pages() < probation_target() + 3 * reserve;
   };
   for (unsigned i = 0; i < kTakenInPassing && wanted(); ++i) {
     const BlockId id = take_victim();
@@ -316,7 +332,8 @@ void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
-    if (!cut_.may_leave(block, id)) {
+    const ExpectedOrder* const order = read_ahead_.followed();
+    if (!cut_.may_leave(block, id) || (order != nullptr && order->holds(block))) {
       staying.push_back(id);
       continue;
     }

@@ -210,6 +210,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
   });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, by_sweep);
+  read_ahead_.came({block.first, block.count}, false);
   moving_.tell();
   if (room_.lacks_reserve()) evictors_.wake();
 }

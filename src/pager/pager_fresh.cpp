@@ -21,11 +21,14 @@ alignas(base::kPageBytes) const std::byte g_zeros[base::kHugePageBytes]{};
 void Pager::fill_fresh(PageNumber page) {
   counters_.faults_fresh.fetch_add(1, std::memory_order_relaxed);
   heat(page, base::Heat::kFresh);
+  read_ahead_.touched_fresh(page);
   const auto advice = around_.touched_fresh(page);
   if (advice.sequential && advice.pages >= Streams::kSweepPages) policy_.swept(page, room_.limit());
   const std::uint32_t most =
       std::min<std::uint32_t>(options_.block_max_pages, std::max<std::uint64_t>(room_.limit() / 64, 1));
-  const std::uint32_t wanted = std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), most);
+  const std::uint32_t at_once = read_ahead_.followed() ? PageOrder::kBlockPages : options_.block_max_pages;
+  const std::uint32_t wanted =
+      std::min(std::max(kFreshPages, advice.sequential ? advice.pages * 4 : 0), std::min(most, at_once));
   const std::uint32_t granted = wait_for_room(std::max(wanted, 1u));
   if (moving_.is_frozen() || table_.state(page) != PageState::kFresh) {  // while we waited
     view_.wake({page, 1});
@@ -42,6 +45,7 @@ void Pager::fill_fresh(PageNumber page) {
   view_.put_in(run, g_zeros, guard);
   door_.lock(mutex_);
   finish_filling(run, id, false, false);
+  read_ahead_.came(run, true);
 }
 
 // A huge page is one entry of the processor's translation buffers instead of 512, and no fault. It has to be there

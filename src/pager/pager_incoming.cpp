@@ -20,6 +20,7 @@ void Pager::begin_filling(PageRun run, BlockId id) {
 void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   policy_.entered(id, ghost, stream);
+  read_ahead_.came(run, false);
   moving_.end();
 }
 

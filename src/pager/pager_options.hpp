@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <farheap/result.hpp>
 #include <functional>
+#include <memory>
 
 #include "pager/core_index.hpp"
+#include "pager/page_order.hpp"
 #include "pager/policy.hpp"
 #include "pager/view.hpp"
 
@@ -32,6 +34,7 @@ struct PagerOptions {
   // What differs from the store is known (Changes), so that it can be committed.
   bool track_changes = false;
   bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
+  std::shared_ptr<const PageOrder> expected_order;  // in which the program will use its pages; none: nobody knows
   bool says_soon = false;     // to the backing: what may soon be wanted again (Backing::Write)
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;

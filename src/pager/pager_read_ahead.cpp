@@ -30,6 +30,7 @@ std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buf
   // A window of a stream fits into what the evictor keeps free. What a hint asks for need not: it stays announced until
   // it is there, or in full memory there would never be room for it.
   if (request.stream || request.goes_on) announced_no_longer(end);
+  if (request.ordered) announced_from = end;  // it announces for itself
   bool marked = !request.stream;
   earlier_.learn_run(from, end);
   for (std::uint32_t used = 0;;) {
@@ -45,6 +46,7 @@ std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buf
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
+    if (request.ordered && run.first <= request.marker.first && request.marker.first < from) marker = request.marker;
     if (!fetch_ahead(run, marker, request.stream || request.goes_on, buffer)) {
       announced_no_longer(end);
       return used;

@@ -15,6 +15,8 @@ constexpr std::uint64_t kMostAhead = 16;
 constexpr std::uint64_t kWindows = 4;                // on their way: one is put into view while the next ones are read
 constexpr std::uint64_t kMostAnnounced = 8;          // of memory, by loops that have not begun
 constexpr std::uint64_t kMostForeseen = 1ull << 16;  // extents of one loop: more would take long to look at
+constexpr std::uint64_t kOrderAnnounces = 32;        // a part of memory that is made free for what is expected next
+constexpr std::uint64_t kMostOrderAnnounces = 1024;  // ... pages, at most
 constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
 
 }  // namespace
@@ -36,7 +38,24 @@ std::uint64_t ReadAhead::stream_window() const {
   return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
+void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
+  order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+}
+
+// Room is made before there is a request, as it takes a while.
+void ReadAhead::announce_order() {
+  const bool wanted = order_->next().run.count != 0;
+  const std::uint64_t pages = wanted ? std::min(room_.limit() / kOrderAnnounces, kMostOrderAnnounces) : 0;
+  room_.no_longer_announced(announced_for_order_);
+  room_.announce(pages);
+  announced_for_order_ = pages;
+  if (!wanted) return;
+  there_.notify_all();
+  if (room_.lacks_announced()) evictors_.wake();
+}
+
 void ReadAhead::plan(PageNumber from, std::uint32_t pages, bool backward) {
+  if (followed() != nullptr) return;
   const std::uint64_t reach = std::min(options_.pages, room_.limit() / kMostAhead);
   if (reach < Streams::kFirstPages) return streams_.continues_at(from);
   const std::uint64_t most = std::min(stream_window(), std::max<std::uint64_t>(reach / kWindows, Streams::kFirstPages));
@@ -147,6 +166,11 @@ void ReadAhead::request(const Request& wanted) {
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
+  if (order_) {
+    const bool expected = order_->touched(page);
+    announce_order();
+    if (expected) return {.sequential = true, .pages = PageOrder::kBlockPages};
+  }
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);
   for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {
@@ -178,10 +202,19 @@ PageRun ReadAhead::before_the_loops_end(PageNumber page, PageRun window, bool ba
 }
 
 ReadAhead::Request ReadAhead::begin() {
+  ++reading_;
+  if (requests_.empty()) {
+    const ExpectedOrder::Next next = order_->take_next();
+    return {.run = next.run, .ordered = true, .marker = next.marker};
+  }
   const Request next = requests_.front();
   requests_.pop_front();
-  ++reading_;
   return next;
+}
+
+void ReadAhead::end() {
+  --reading_;
+  if (order_) announce_order();
 }
 
 void ReadAhead::learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing) {
@@ -195,6 +228,8 @@ void ReadAhead::learn(std::uint32_t pages, base::Clock::duration reading, base::
 
 void ReadAhead::forget_requests() {
   requests_.clear();
+  order_.reset();  // the child goes its own way
+  announced_for_order_ = 0;
   reading_ = 0;
   new (&there_) base::Condition;
 }

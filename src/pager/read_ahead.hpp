@@ -9,10 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 
 #include "base/condition.hpp"
 #include "pager/earlier.hpp"
 #include "pager/evictors.hpp"
+#include "pager/expected_order.hpp"
 #include "pager/loops.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
@@ -34,11 +36,28 @@ class ReadAhead {
     bool stream = false;    // hold one page out of view as a marker
     bool backward = false;  // ... the last one instead of the first
     bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
+    bool ordered = false;   // the expected order's
+    PageRun marker = {};    // ... with this page, if there is one, out of view
   };
 
   // All of them must outlive it. Evictors are woken to make room for what is asked for.
   ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
             ReadAheadOptions options);
+
+  // From now on the program is followed along this order, as long as it keeps to it.
+  void expect(std::shared_ptr<const PageOrder> order);
+  // None, where there is none or the program is not where it is expected to be.
+  [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
+  // A page was touched that was never there.
+  void touched_fresh(PageNumber page) {
+    if (!order_) return;
+    order_->touched(page);
+    announce_order();
+  }
+  // Pages have come into view; fresh ones were never there.
+  void came(PageRun run, bool fresh) {
+    if (order_) order_->came(run, fresh);
+  }
 
   // A page was touched that was not in view. Tells the policy, too.
   [[nodiscard]] Streams::Advice notice(PageNumber page);
@@ -56,14 +75,16 @@ class ReadAhead {
   void request(const Request& wanted);
   [[nodiscard]] std::size_t requests() const { return requests_.size(); }
   // There is a request, and one more reader is of use.
-  [[nodiscard]] bool has_work() const { return !requests_.empty() && reading_ < useful_readers(); }
+  [[nodiscard]] bool has_work() {
+    return reading_ < useful_readers() && (!requests_.empty() || (order_ && order_->next().run.count != 0));
+  }
   template <class Predicate>
   void wait(base::Mutex& mutex, base::Clock::duration at_most, Predicate is_so) FARHEAP_REQUIRES(mutex) {
     there_.wait_for(mutex, at_most, is_so);
   }
   // Its pages stay announced to Room. Requires: has_work(). end() when it is carried out.
   [[nodiscard]] Request begin();
-  void end() { --reading_; }
+  void end();
   // How long so many pages took: to read, and to put into view.
   void learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing);
 
@@ -72,6 +93,7 @@ class ReadAhead {
 
  private:
   [[nodiscard]] std::uint64_t stream_window() const;
+  void announce_order();
   [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
   void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
@@ -87,6 +109,8 @@ class ReadAhead {
   Streams streams_;
   Loops loops_;
   std::deque<Request> requests_;
+  std::unique_ptr<ExpectedOrder> order_;
+  std::uint64_t announced_for_order_ = 0;  // pages
   base::Condition there_;
   std::uint32_t reading_ = 0;                     // readers that are at work
   std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page, lately

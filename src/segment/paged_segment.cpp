@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "segment/paged_segment.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -186,6 +187,25 @@ Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const
                                    range_.size() / kPageBytes);
 }
 
+// Advice: without it, or with a wrong one, the program runs as ever.
+std::shared_ptr<const pager::PageOrder> PagedSegment::expected_order() const {
+  if (options_.expect_pages.empty() || records_pages()) return nullptr;
+  const int file = open(options_.expect_pages.c_str(), O_RDONLY | O_CLOEXEC);
+  auto order = pager::read_page_order([&](std::span<std::byte> into) -> std::size_t {
+    std::size_t done = 0;
+    for (ssize_t got; done < into.size(); done += static_cast<std::size_t>(got)) {
+      got = read(file, into.data() + done, into.size() - done);
+      if (got <= 0) break;
+    }
+    return done;
+  });
+  if (file >= 0) close(file);
+  if (order) return std::make_shared<const pager::PageOrder>(std::move(*order));
+  base::log(base::LogLevel::kWarn, "{}: {}; pages are used in no expected order", options_.expect_pages,
+            order.error().message());
+  return nullptr;
+}
+
 // For the sake of cores it has a name, which the tool takes away when all has ended well.
 Status PagedSegment::open_the_store() {
   store_uri_ = options_.store;
@@ -253,6 +273,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
     if (!recorder) return fail(std::move(recorder.error()));
     wanted.recorder = std::move(*recorder);
   }
+  wanted.pager.expected_order = expected_order();
   make_tier(range_.size() / kPageBytes);
   pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
   pager::Budget& budget = tier_ ? tier_->budget() : budget_;

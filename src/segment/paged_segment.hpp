@@ -144,6 +144,7 @@ class PagedSegment final : public PageSpace {
   void make_room_for_child();
   [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
   [[nodiscard]] Result<std::unique_ptr<pager::PageRecorder>> make_recorder() const;
+  [[nodiscard]] std::shared_ptr<const pager::PageOrder> expected_order() const;
   // `tells_writes`: flushes are to come, which have to be told of writes; otherwise the kernel only notes them.
   [[nodiscard]] Status start_paging(bool tells_writes);
   [[nodiscard]] Status open_the_store();

@@ -30,6 +30,30 @@ class Recording(unittest.TestCase):
                                "--set", f"record_pages={self.folder}/pages", "--set", f"record_window={window}",
                                "--", *command], env=environment, capture_output=True, text=True, check=False)
 
+    def run_expecting(self, path, *command):
+        return subprocess.run([TOOL, "run", "--memory", "48M", "--stats=json", "--store", f"file:{self.folder}",
+                               "--set", f"expect_pages={path}", "--", *command], capture_output=True, text=True,
+                              check=False)
+
+    def test_what_was_recorded_may_be_expected(self):
+        command = [SWEEP, "--size", "64M", "--steps", "4", "--verify"]
+        done = self.run_recorded(command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_expecting(self.traces()[0], *command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout)["verified"])
+
+    def test_a_wrong_expectation_does_no_harm(self):
+        recorded = self.run_recorded([SWEEP, "--size", "24M", "--steps", "1"])
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        rubbish = os.path.join(self.folder, "rubbish")
+        pathlib.Path(rubbish).write_bytes(b"no recording" * 100)
+        for path in (self.traces()[0], rubbish, "/nowhere"):
+            done = self.run_expecting(path, SWEEP, "--size", "64M", "--steps", "2", "--verify")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(json.loads(done.stdout)["verified"])
+            self.assertEqual("no expected order" in done.stderr, path != self.traces()[0], done.stderr)
+
     def traces(self):
         return glob.glob(f"{self.folder}/pages.*")
 

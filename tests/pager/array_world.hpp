@@ -358,6 +358,7 @@ struct WorldOptions {
   std::uint64_t read_ahead_pages = 256;
   bool track_changes = false;
   bool guards = false;
+  std::shared_ptr<const PageOrder> expected_order = nullptr;
   unsigned evictors = 0;  // 0: one to three, by the seed
   // What stands between the pager and its backing, if anything does, and the budget that the pager asks then.
   struct Near {
@@ -377,6 +378,7 @@ class World {
     pager_options.policy = options.policy;
     pager_options.read_ahead_pages = options.read_ahead_pages;
     pager_options.track_changes = options.track_changes;
+    pager_options.expected_order = options.expected_order;
     const auto evictors = options.evictors != 0 ? options.evictors : 1 + static_cast<unsigned>(options.seed % 3);
     pager_options.evictors = evictors;
     pager_options.huge_from = kExtentPages;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "random_program.hpp"
@@ -22,6 +23,18 @@ struct Case {
   WorldOptions options;
   int threads;
 };
+
+// What nobody will do; but each block comes so often that a program that goes anywhere seems to follow it now and then.
+std::shared_ptr<const PageOrder> wrong_order(std::uint64_t pages) {
+  std::mt19937_64 random(1);
+  auto order = std::make_shared<PageOrder>(16);
+  for (int i = 0; i < 20'000; ++i) {
+    const PageNumber page = random() % pages;
+    for (PageNumber near = page; near < std::min(page + 8, pages); ++near) order->add_use(near);
+  }
+  order->finish();
+  return order;
+}
 
 class ModelTest : public ::testing::TestWithParam<Case> {};
 
@@ -121,6 +134,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"clock", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kClock, .seed = 2}, 3},
         Case{"period", {.pages = 4096, .memory_pages = 800, .policy = PolicyKind::kPeriod, .seed = 21}, 3},
         Case{"s3fifo", {.pages = 4096, .memory_pages = 800, .seed = 3}, 3},
+        Case{"wrong_order",
+             {.pages = 4096,
+              .memory_pages = 800,
+              .policy = PolicyKind::kPeriod,
+              .seed = 22,
+              .expected_order = wrong_order(4096)},
+             3},
+        Case{"wrong_order_errors",
+             {.pages = 2048,
+              .memory_pages = 400,
+              .faults = {.read_error = 0.02, .write_error = 0.02, .full = 0.1},
+              .seed = 23,
+              .expected_order = wrong_order(1024)},
+             3},
         Case{"slow_store", {.pages = 2048, .memory_pages = 400, .faults = {.delay_us = 300}, .seed = 4}, 4},
         Case{"errors",
              {.pages = 2048, .memory_pages = 400, .faults = {.read_error = 0.02, .write_error = 0.02}, .seed = 5},

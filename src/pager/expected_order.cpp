@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/expected_order.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace farheap::pager {
+
+namespace {
+constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
+constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
+constexpr std::uint64_t kLeastLead = 4 * PageOrder::kBlockPages, kMostLead = 1 << 24;
+constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
+constexpr unsigned kStrange = 32;          // ... that it has left it
+constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
+}  // namespace
+
+ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room)
+    : order_(std::move(order)), table_(table), policy_(policy), room_(room) {
+  const auto visits = order_->visits();
+  for (std::size_t i = visits.size(); i-- > 0;) places_[visits[i].block].visit = static_cast<std::uint32_t>(i);
+}
+
+ExpectedOrder::Moment ExpectedOrder::lead() const {
+  return static_cast<Moment>(std::clamp<std::uint64_t>(room_.limit() / kLead, kLeastLead, kMostLead));
+}
+
+bool ExpectedOrder::touched(PageNumber page) {
+  const auto found = places_.find(PageOrder::block_of(page));
+  const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
+  if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > 2 * lead())) {
+    note_strange(expected);
+    return followed_ && strange_ == 0;
+  }
+  strange_ = agree_ = 0;
+  if (expected > now_) go_to(expected);
+  return true;
+}
+
+void ExpectedOrder::note_strange(Moment expected) {
+  if (++strange_ >= kStrange) followed_ = false;
+  if (expected == PageOrder::kNever) return;
+  const bool agrees = expected >= elsewhere_ && expected - elsewhere_ <= lead();
+  agree_ = agrees ? agree_ + 1 : 1;
+  elsewhere_ = expected;
+  if (agree_ < kAgree) return;
+  agree_ = strange_ = 0;
+  followed_ = true;
+  go_to(expected);
+}
+
+void ExpectedOrder::go_to(Moment moment) {
+  now_ = std::max(now_, moment);
+  const auto visits = order_->visits();
+  for (; ended_ < visits.size(); ++ended_) {
+    const std::uint32_t number = order_->by_end()[ended_];
+    const PageOrder::Visit& visit = visits[number];
+    if (visit.last + std::uint64_t{order_->gap()} >= now_) break;
+    Place& place = places_[visit.block];
+    if (place.visit != number) continue;
+    if (place.ranked) ranked_.erase({visit.first, visit.block});
+    place.visit = visit.next;
+    if (place.ranked) ranked_.emplace(needed(place), visit.block);
+  }
+}
+
+void ExpectedOrder::came(PageRun run, bool fresh) {
+  for (std::uint32_t block = PageOrder::block_of(run.first); block <= PageOrder::block_of(run.first + run.count - 1);
+       ++block) {
+    const auto found = places_.find(block);
+    if (found == places_.end() || found->second.ranked) continue;
+    found->second.ranked = true;
+    ranked_.emplace(needed(found->second), block);
+  }
+  if (fresh && room_.lacks_announced()) to_spread_ += run.count;
+}
+
+ExpectedOrder::Ranked::iterator ExpectedOrder::next_to_leave() {
+  const auto last = std::prev(ranked_.end());
+  if (to_spread_ == 0 || last->first == PageOrder::kNever) return last;
+  const Moment from = now_ + std::min(2 * lead(), PageOrder::kNever - now_);
+  if (last->first <= from) return last;
+  // In large pieces, which are written, and read again, faster.
+  if ((spread_ + 1) % (kExtentPages / PageOrder::kBlockPages) != 0) {
+    const auto beside = places_.find(++spread_);
+    if (beside != places_.end() && beside->second.ranked && needed(beside->second) > from) {
+      return ranked_.find({needed(beside->second), spread_});
+    }
+  }
+  turn_ += kGolden;
+  turn_ -= std::floor(turn_);
+  const auto moment = static_cast<Moment>(from + turn_ * (last->first - from));
+  const auto chosen = ranked_.lower_bound({moment, 0});
+  spread_ = chosen->second;
+  return chosen;
+}
+
+BlockId ExpectedOrder::block_in_view(std::uint32_t block) {
+  const PageNumber first = PageNumber{block} * PageOrder::kBlockPages, end = first + PageOrder::kBlockPages;
+  for (PageRun run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
+       run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const BlockId id = table_.tag(run.first + i);
+      if (!table_.block(id).busy && policy_.may_take(id)) return id;
+    }
+  }
+  return 0;
+}
+
+BlockId ExpectedOrder::take_victim() {
+  while (followed_ && !ranked_.empty()) {
+    const auto chosen = next_to_leave();
+    const auto [moment, block] = *chosen;
+    if (moment <= now_) return 0;  // all is in use
+    if (const BlockId id = block_in_view(block)) {
+      const std::uint32_t pages = table_.block(id).pages;
+      to_spread_ -= std::min<std::uint64_t>(to_spread_, pages);
+      policy_.remove(id);
+      if (moment != PageOrder::kNever) ahead_ = std::min<std::size_t>(ahead_, places_[block].visit);
+      return id;
+    }
+    places_[block].ranked = false;
+    ranked_.erase(chosen);
+  }
+  return 0;
+}
+
+bool ExpectedOrder::holds(const Block& block) const {
+  if (!block.marker || !followed_) return false;
+  const auto found = places_.find(PageOrder::block_of(block.first));
+  if (found == places_.end()) return false;
+  const Moment moment = needed(found->second);
+  return moment <= now_ || moment - now_ <= 2 * lead();
+}
+
+ExpectedOrder::Next ExpectedOrder::next() {
+  const auto visits = order_->visits();
+  if (!followed_) return {};
+  // One that has begun is brought by who touches it.
+  while (ahead_ < visits.size() && visits[ahead_].first < now_) ++ahead_;
+  for (; ahead_ < visits.size(); ++ahead_) {
+    const PageOrder::Visit& visit = visits[ahead_];
+    if (visit.first - now_ > lead()) return {};
+    const PageNumber first = PageNumber{visit.block} * PageOrder::kBlockPages;
+    if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
+    const PageRun run = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kStored);
+    if (run.count == 0) continue;
+    if (visit.first <= marked_ || visit.first - marked_ < lead() / kMarkers) return {run, {}};
+    const PageNumber marker = first + visit.first_page;
+    return {run, {marker >= run.first && marker < run.first + run.count ? marker : run.first, 1}};
+  }
+  return {};
+}
+
+ExpectedOrder::Next ExpectedOrder::take_next() {
+  const Next taken = next();
+  if (taken.marker.count != 0) marked_ = order_->visits()[ahead_].first;
+  return taken;
+}
+
+}  // namespace farheap::pager

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Follows a program along the order in which it is expected to use its pages (page_order.hpp), and says what to bring
+// in next and what to let go of.
+//
+// Where the program is. It is seen only when it touches a page that is out of view: then it is in the visit of that
+// block that comes next, if that is near. Of what is brought in ahead a page is left out of view as a marker now and
+// then, the one that is used first. Whoever touches pages that are expected much later, or not at all, may have left
+// the order. If some such touches follow each other in it, the program goes on there; after many that do not, nothing
+// is said until some do again.
+//
+// What leaves is what is used last (Belady 1966). What comes in is what is used next and not there, but only a little
+// ahead: each page brought in early makes another one leave early, which then has to be read once more. By that rule
+// what is missing lies together, and the device would rest while the program passes what is there. So while memory
+// fills for the first time, what leaves is spread over the order evenly. From then on what comes in at one place and
+// what leaves behind the program keep it so.
+//
+// All of it is advice: whatever the order says, the contents stay right.
+//
+// Thread-safety: none of its own; the pager's mutex guards it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "pager/page_order.hpp"
+#include "pager/page_table.hpp"
+#include "pager/policy.hpp"
+#include "pager/room.hpp"
+
+namespace farheap::pager {
+
+class ExpectedOrder {
+ public:
+  using Moment = PageOrder::Moment;
+
+  // All outlive it.
+  ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
+
+  // A page was touched that was not in view. Whether that was expected about now.
+  bool touched(PageNumber page);
+  // The program is where it is expected to be: what is said below holds.
+  [[nodiscard]] bool is_followed() const { return followed_; }
+  [[nodiscard]] Moment now() const { return now_; }
+
+  // Pages have come into view. Fresh ones make more memory needed, and something leave.
+  void came(PageRun run, bool fresh);
+  // The next to leave, taken off its list; 0: it has nothing to say. All of its order's block should leave with it.
+  [[nodiscard]] BlockId take_victim();
+  // A page that is out of view as a marker, and still of use as such.
+  [[nodiscard]] bool holds(const Block& block) const;
+  // At most so many are.
+  [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
+
+  struct Next {
+    PageRun run;          // in the store, and in one block; empty: nothing is to come
+    PageRun marker = {};  // one page of it, or none
+  };
+  // What is to be brought in next.
+  [[nodiscard]] Next next();
+  // The same, for who does it. Until the pages are on their way, it is what is next.
+  [[nodiscard]] Next take_next();
+
+ private:
+  // Of blocks that have pages in view; the last is needed last.
+  using Ranked = std::set<std::pair<Moment, std::uint32_t>>;
+  struct Place {
+    std::uint32_t visit = PageOrder::kNone;  // the one that is going on or comes next
+    bool ranked = false;
+  };
+  [[nodiscard]] Moment lead() const;
+  [[nodiscard]] Moment needed(const Place& place) const {
+    return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visits()[place.visit].first;
+  }
+  void go_to(Moment moment);
+  void note_strange(Moment expected);
+  [[nodiscard]] Ranked::iterator next_to_leave();
+  [[nodiscard]] BlockId block_in_view(std::uint32_t block);
+
+  const std::shared_ptr<const PageOrder> order_;
+  PageTable& table_;
+  Policy& policy_;
+  const Room& room_;
+  std::unordered_map<std::uint32_t, Place> places_;  // by block of the order
+  Ranked ranked_;
+  Moment now_ = 0;
+  std::size_t ended_ = 0;  // so many visits of by_end() are over
+  std::size_t ahead_ = 0;  // the visits before it were asked for
+  Moment marked_ = 0;      // the latest visit that has a marker
+  bool followed_ = false;
+  Moment elsewhere_ = PageOrder::kNever;     // where the latest strange touch would be
+  unsigned agree_ = 0, strange_ = 0;         // touches that agree with that, one after the other; strange ones
+  std::uint64_t to_spread_ = 0;              // pages that are to leave because fresh ones came
+  double turn_ = 0;                          // 0 to 1: where the next of them leaves
+  std::uint32_t spread_ = PageOrder::kNone;  // the latest block that left so; with those behind it, up to 2 MiB
+};
+
+}  // namespace farheap::pager

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/page_order.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace farheap::pager {
+
+namespace {
+constexpr std::size_t kWordsAtOnce = 1 << 14;
+constexpr std::uint64_t kMostGap = 1 << 20;
+}  // namespace
+
+void PageOrder::add_use(PageNumber page) {
+  if (page / kBlockPages >= kNone || now_ == kNever - 1) return;
+  const std::uint32_t block = block_of(page);
+  const Moment moment = now_++;
+  const auto [found, is_new] = latest_.try_emplace(block, static_cast<std::uint32_t>(visits_.size()));
+  if (!is_new) {
+    Visit& latest = visits_[found->second];
+    if (moment - latest.last < gap_) {
+      latest.last = moment;
+      return;
+    }
+    latest.next = found->second = static_cast<std::uint32_t>(visits_.size());
+  }
+  visits_.push_back({block, kNone, moment, moment, static_cast<std::uint32_t>(page % kBlockPages)});
+}
+
+void PageOrder::finish() {
+  latest_ = {};
+  visits_.shrink_to_fit();
+  by_end_.resize(visits_.size());
+  std::iota(by_end_.begin(), by_end_.end(), 0);
+  std::ranges::sort(by_end_, {}, [&](std::uint32_t visit) { return visits_[visit].last; });
+}
+
+Result<PageOrder> read_page_order(const std::function<std::size_t(std::span<std::byte>)>& read) {
+  std::array<std::byte, PageTraceHeader::kBytes> head;
+  const auto begun = read_page_trace(std::span(head).first(read(head)));
+  if (!begun) return fail(begun.error());
+  PageOrder order(static_cast<PageOrder::Moment>(std::min<std::uint64_t>(begun->header.window_pages, kMostGap)));
+  std::vector<std::uint32_t> words(kWordsAtOnce);
+  for (std::size_t bytes; (bytes = read(std::as_writable_bytes(std::span(words)))) != 0;) {
+    for (const std::uint32_t word : std::span(words).first(bytes / sizeof(std::uint32_t))) {
+      const auto entry = unpack_entry(word);
+      if (!entry || entry->event == PageEvent::kCut) break;  // the end of what was written
+      if (entry->event == PageEvent::kCame || entry->event == PageEvent::kCameFresh) order.add_use(entry->page);
+    }
+  }
+  order.finish();
+  return order;
+}
+
+}  // namespace farheap::pager

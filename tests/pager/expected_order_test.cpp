@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "pager/expected_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <set>
+
+namespace farheap::pager {
+namespace {
+
+constexpr std::uint32_t kBlock = PageOrder::kBlockPages;
+
+class Memory final : public Budget {
+ public:
+  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages; }
+  std::uint64_t pages = 128 * kBlock;
+};
+
+// Sweeps over so many blocks, page by page.
+std::shared_ptr<const PageOrder> sweeps(unsigned count, std::uint32_t blocks, PageOrder::Moment gap = 16) {
+  auto order = std::make_shared<PageOrder>(gap);
+  for (unsigned i = 0; i < count; ++i) {
+    for (PageNumber page = 0; page < PageNumber{blocks} * kBlock; ++page) order->add_use(page);
+  }
+  order->finish();
+  return order;
+}
+
+TEST(PageOrderTest, UsesWithLittleInBetweenAreOneVisit) {
+  PageOrder order(4);
+  for (const PageNumber page : {0, 64, 1, 2, 65, 66, 67, 68, 3}) order.add_use(page);
+  order.finish();
+  ASSERT_EQ(order.visits().size(), 3u);  // of the second block one, of the first two: 3 comes five uses after 2
+  EXPECT_EQ(order.visits()[0].block, 0u);
+  EXPECT_EQ(order.visits()[0].last, 3u);
+  EXPECT_EQ(order.visits()[0].next, 2u);
+  EXPECT_EQ(order.visits()[1].block, 1u);
+  EXPECT_EQ(order.visits()[1].next, PageOrder::kNone);
+  EXPECT_EQ(order.visits()[2].first_page, 3u);
+  EXPECT_EQ(order.by_end()[0], 0u);
+  EXPECT_EQ(order.by_end()[2], 2u);
+}
+
+std::function<std::size_t(std::span<std::byte>)> bytes_of(const std::vector<std::uint32_t>& words, std::size_t& at) {
+  return [&](std::span<std::byte> into) {
+    const auto all = std::as_bytes(std::span(words));
+    const std::size_t count = std::min(into.size(), all.size() - at);
+    std::memcpy(into.data(), all.data() + at, count);
+    at += count;
+    return count;
+  };
+}
+
+TEST(PageOrderTest, IsReadFromARecordingUpToItsEnd) {
+  const auto header = PageTraceHeader{.base_address = 0, .window_pages = 8}.words();
+  std::vector<std::uint32_t> words(header.begin(), header.end());
+  for (const PageTraceEntry entry :
+       {PageTraceEntry{5, PageEvent::kCameFresh}, {5, PageEvent::kLeftWritten}, {70, PageEvent::kCame}}) {
+    words.push_back(pack(entry));
+  }
+  words.insert(words.end(), {0, pack({200, PageEvent::kCame})});  // behind the end
+  std::size_t at = 0;
+  const auto order = read_page_order(bytes_of(words, at));
+  ASSERT_TRUE(order);
+  ASSERT_EQ(order->visits().size(), 2u);
+  EXPECT_EQ(order->visits()[1].block, 1u);
+  EXPECT_EQ(order->gap(), 8u);
+}
+
+TEST(PageOrderTest, WhatIsNoRecordingIsRefused) {
+  const std::vector<std::uint32_t> words(100, 7), few(3, 7);
+  std::size_t at = 0;
+  EXPECT_FALSE(read_page_order(bytes_of(words, at)));
+  at = 0;
+  EXPECT_FALSE(read_page_order(bytes_of(few, at)));
+}
+
+class ExpectedOrderTest : public ::testing::Test {
+ protected:
+  void follow(std::shared_ptr<const PageOrder> order) {
+    order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+  }
+  void show(std::uint32_t block, bool fresh = false) {
+    const PageRun run{PageNumber{block} * kBlock, kBlock};
+    const BlockId id = table_.new_block(run.first, run.count);
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      table_.set_state(run.first + i, PageState::kPresent);
+      table_.tag(run.first + i) = id;
+    }
+    policy_.entered(id, false, false);
+    room_.came(run.count);
+    order_->came(run, fresh);
+  }
+  void store(std::uint32_t block) {
+    for (PageNumber page = PageNumber{block} * kBlock; page < PageNumber{block + 1} * kBlock; ++page) {
+      table_.set_state(page, PageState::kStored);
+    }
+  }
+  bool touch_block(std::uint32_t block) { return order_->touched(PageNumber{block} * kBlock); }
+  // Its block of the order; leaves.
+  std::uint32_t victim() {
+    const BlockId id = order_->take_victim();
+    if (id == 0) return PageOrder::kNone;
+    const auto block = PageOrder::block_of(table_.block(id).first);
+    store(block);
+    table_.free_block(id);
+    room_.went(kBlock);
+    return block;
+  }
+
+  Memory memory_;
+  PageTable table_ = PageTable::make(1 << 16).value();
+  Policy policy_{PolicyKind::kPeriod, table_};
+  Room room_{memory_};
+  std::unique_ptr<ExpectedOrder> order_;
+};
+
+TEST_F(ExpectedOrderTest, SaysNothingBeforeTheProgramIsSeenInIt) {
+  follow(sweeps(2, 200));
+  show(0);
+  store(1);
+  EXPECT_EQ(victim(), PageOrder::kNone);
+  EXPECT_EQ(order_->next().run.count, 0u);
+  touch_block(0);
+  touch_block(1);
+  EXPECT_FALSE(order_->is_followed());
+  touch_block(2);
+  EXPECT_TRUE(order_->is_followed());
+}
+
+TEST_F(ExpectedOrderTest, LeavesWhatIsUsedLast) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  EXPECT_EQ(victim(), 50u);  // 51 may still be in use, unseen; 50 comes back in the next sweep, after 0 to 49
+  EXPECT_EQ(victim(), 49u);
+}
+
+TEST_F(ExpectedOrderTest, WhatIsNeverUsedAgainLeavesFirst) {
+  follow(sweeps(1, 200));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  EXPECT_LE(victim(), 50u);
+}
+
+TEST_F(ExpectedOrderTest, BringsInWhatIsUsedNextWithAMarkerAndNotMuchMore) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 200; ++block) store(block);
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  std::set<PageNumber> asked;
+  unsigned markers = 0;
+  for (ExpectedOrder::Next next = order_->next(); next.run.count != 0; next = order_->next()) {
+    EXPECT_EQ(next.run.count, kBlock);
+    markers += order_->take_next().marker.count;
+    EXPECT_TRUE(asked.insert(next.run.first).second);
+    show(PageOrder::block_of(next.run.first));
+  }
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(*asked.begin(), 12u * kBlock);
+  EXPECT_GT(markers, 0u);
+  EXPECT_LE(markers, asked.size());
+  EXPECT_LT(*asked.rbegin(), 60u * kBlock) << "so early it makes others leave too early";
+}
+
+TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
+  auto order = std::make_shared<PageOrder>(16);
+  for (PageNumber page = 0; page < 4 * kBlock; ++page) order->add_use(page);
+  order->add_use(kTraceablePages - 1);
+  order->finish();
+  follow(order);
+  for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
+  EXPECT_EQ(order_->next().run.count, 0u);
+}
+
+TEST_F(ExpectedOrderTest, AMarkerIsHeldUntilTheProgramIsPast) {
+  follow(sweeps(2, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  Block marker;
+  marker.first = 14 * kBlock;
+  EXPECT_FALSE(order_->holds(marker)) << "it is none";
+  marker.marker = true;
+  EXPECT_TRUE(order_->holds(marker));
+  for (const std::uint32_t block : {14, 16, 18, 20, 22}) touch_block(block);
+  EXPECT_FALSE(order_->holds(marker));
+}
+
+TEST_F(ExpectedOrderTest, OneStrangeTouchChangesNothing) {
+  follow(sweeps(2, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  const auto before = order_->now();
+  EXPECT_FALSE(touch_block(150));
+  EXPECT_FALSE(order_->touched(60'000));
+  EXPECT_EQ(order_->now(), before);
+  EXPECT_TRUE(touch_block(13));
+}
+
+TEST_F(ExpectedOrderTest, ThreeTouchesThatAgreeAreWhereTheProgramIs) {
+  follow(sweeps(2, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  for (const std::uint32_t block : {150, 151, 152}) touch_block(block);
+  EXPECT_EQ(order_->now(), 152u * kBlock);
+}
+
+TEST_F(ExpectedOrderTest, WhoLeavesItIsNotFollowedUntilHeIsBack) {
+  follow(sweeps(3, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  for (PageNumber page = 40'000; page < 40'100; ++page) order_->touched(page);
+  EXPECT_FALSE(order_->is_followed());
+  show(13);
+  EXPECT_EQ(victim(), PageOrder::kNone);
+  for (const std::uint32_t block : {20, 21, 22}) touch_block(block);
+  EXPECT_TRUE(order_->is_followed());
+}
+
+TEST_F(ExpectedOrderTest, WhileMemoryFillsWhatLeavesIsSpread) {
+  memory_.pages = 100 * kBlock;
+  room_.refresh();
+  follow(sweeps(3, 200));
+  for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
+  std::set<std::uint32_t> left;
+  for (std::uint32_t block = 0; block < 200; ++block) {
+    show(block, true);
+    touch_block(block);
+    while (room_.lacks(0)) {
+      const std::uint32_t gone = victim();
+      ASSERT_NE(gone, PageOrder::kNone);
+      left.insert(gone);
+    }
+  }
+  ASSERT_GE(left.size(), 95u);
+  EXPECT_LT(*left.begin(), 40u);  // by Belady's rule alone it would be the second half
+}
+
+}  // namespace
+}  // namespace farheap::pager
