@@ -13,6 +13,7 @@ namespace {
 constexpr double kFaultUs = 30;  // beside the reading: docs/benchmarks/faults.md
 constexpr double kMegabyte = 1e6;
 constexpr double kNear = 1.1;
+constexpr double kMostWaiting = 0.5;  // of the run's time
 
 double speed(const profile::Profile& profile, const std::string& name) {
   const auto found = std::ranges::find(profile.store, name, &profile::StoreSpeed::name);
@@ -29,9 +30,15 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return advice;
   }
   advice.process = most->process;
-  advice.own_seconds = std::max(seconds - static_cast<double>(most->stalled_ns) * 1e-9, 0.0);
+  // First touches, which any run waits for, are the program's own time.
+  const double stalled = most->pages_read != 0 ? static_cast<double>(most->stalled_ns) * 1e-9 : 0;
+  advice.own_seconds = std::max(seconds - stalled, 0.0);
   advice.read_us = speed(profile, "get 4.0 KiB, single");
   advice.read_mb_per_second = speed(profile, "get 256.0 KiB, sequential, batch");
+  if (stalled > kMostWaiting * seconds) {
+    advice.missing = "the run waited for memory too long to tell what it takes without; record it with more --memory";
+    return advice;
+  }
   const plan::MemoryCurve curve = plan::memory_curve(most->touches);
   advice.whole_bytes = curve.whole_bytes;
   advice.sampled_pages = curve.sampled;

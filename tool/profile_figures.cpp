@@ -82,8 +82,16 @@ class Adder {
     }
   }
 
+  // To look where a thread waits takes time, which is in what was looked at alone: the seconds are what they are in the
+  // sum of all faults.
   void finish(ProfileFigures& into) {
     into.in_sample = all_;
+    const double share = all_.seconds > 0 ? into.all.seconds / all_.seconds : 1;
+    for (auto& [text, line] : lines_) line.waits.seconds *= share;
+    for (auto& [text, line] : lines_) {
+      for (auto& [site, seconds] : line.by_site) seconds *= share;
+    }
+    for (auto& [stack, site] : sites_) site.waits.seconds *= share;
     for (auto& [text, line] : lines_) {
       const auto most = std::ranges::max_element(line.by_site, {}, [](const auto& one) { return one.second; });
       into.lines.push_back(
@@ -129,8 +137,10 @@ class Adder {
 void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures& into) {
   if (profile.is_cut) into.notes.emplace_back("the file ends in the middle: this is what is whole of it");
   if (profile.processes_left_out != 0) {
-    into.notes.push_back(fmt::format("{} more processes are not in it: those that waited longest and held most are",
-                                     profile.processes_left_out));
+    into.notes.push_back(
+        fmt::format("{} more processes are not in it: 64 are kept, those that waited longest and held most, and no "
+                    "damaged recording",
+                    profile.processes_left_out));
   }
   std::uint64_t without_room = 0;
   for (const auto& process : profile.processes) without_room += process.without_room;
@@ -164,6 +174,7 @@ ProfileFigures figures_of(const profile::Profile& profile, CodeNames& names) {
     adder.add(process);
   }
   adder.finish(figures);
+  figures.processes = profile.processes.size();
   if (figures.all.faults > 0) figures.without_place = looked_in_vain / figures.all.faults;
   add_notes(profile, names, figures);
   return figures;

@@ -42,7 +42,8 @@ struct ProfileFigures {
   Waits all;                 // exact
   Waits in_sample;           // what the lines and sites add up to: an estimate of the same
   double without_place = 0;  // share of what was looked at whose line the kernel did not tell
-  std::uint64_t peak_bytes = 0;
+  std::size_t processes = 0;
+  std::uint64_t peak_bytes = 0;    // of all processes, added up
   std::vector<LineFigures> lines;  // longest first
   std::vector<SiteFigures> sites;  // by waiting, then by peak
   std::vector<std::string> notes;  // what is missing, and why

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/options.hpp"
 #include "base/units.hpp"
 #include "terminal.hpp"
 
@@ -29,13 +30,13 @@ std::string summary(const ProfileFigures& figures) {
   if (figures.all.faults == 0) return "No thread waited for a page: the program fitted into its memory.\n";
   double covered = 0;
   std::size_t count = 0;
-  while (count < figures.lines.size() && covered < kMostOfIt * figures.in_sample.seconds) {
+  while (count < figures.lines.size() && covered < kMostOfIt * figures.all.seconds) {
     covered += figures.lines[count++].waits.seconds;
   }
   std::string text =
       fmt::format("Threads waited {} for {:.0f} pages.", seconds_text(figures.all.seconds), figures.all.faults);
-  if (figures.in_sample.seconds <= 0) return text + "\n";
-  const double share = covered / figures.in_sample.seconds;
+  if (covered <= 0) return text + "\n";
+  const double share = covered / figures.all.seconds;
   return text + (count == 1 ? fmt::format(" One line cost {} of that.\n", percent(share))
                             : fmt::format(" {} lines cost {} of that.\n", count, percent(share)));
 }
@@ -44,7 +45,7 @@ std::string lines_table(const ProfileFigures& figures) {
   std::vector<std::vector<std::string>> rows{{"waited", "share", "faults", "read", "line", "for pages of"}};
   for (const LineFigures& line : figures.lines) {
     if (rows.size() > kLinesShown) break;
-    rows.push_back({seconds_text(line.waits.seconds), percent(line.waits.seconds / figures.in_sample.seconds),
+    rows.push_back({seconds_text(line.waits.seconds), percent(line.waits.seconds / figures.all.seconds),
                     fmt::format("{:.0f}", line.waits.faults), format_size(line.waits.bytes_read),
                     shortened(printable(line.line), kTextWidth), shortened(printable(line.most_for), kTextWidth)});
   }
@@ -91,7 +92,12 @@ std::vector<std::string> whole_stack(const SiteFigures& site) {
 
 std::string profile_text(const ProfileFigures& figures) {
   std::string text = summary(figures);
-  text += fmt::format("Its heap held {} at the most.\n", format_size(figures.peak_bytes));
+  text += figures.processes < 2
+              ? fmt::format("Its heap held about {} at the most.\n", format_size(figures.peak_bytes))
+              : fmt::format(
+                    "The heaps of its {} processes held about {} at the most, added up; a child's has what it shares "
+                    "with its parent.\n",
+                    figures.processes, format_size(figures.peak_bytes));
   text += lines_table(figures) + sites_table(figures);
   if (figures.without_place > 0.01) {
     text += fmt::format("\nOf {} of the faults the kernel did not tell the line.\n", percent(figures.without_place));
@@ -123,7 +129,7 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
   return {{"waits", waits_json(figures.all)},
           {"estimated", waits_json(figures.in_sample)},
           {"without_place", figures.without_place},
-          {"peak_bytes", figures.peak_bytes},
+          {"heap_peak_bytes", figures.peak_bytes},
           {"lines", std::move(lines)},
           {"sites", std::move(sites)},
           {"notes", figures.notes}};
@@ -143,14 +149,16 @@ std::string advice_text(const MemoryAdvice& advice) {
   }
   text += aligned(rows);
   text += fmt::format(
-      "Its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. The truth of a "
+      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. What a "
       "pager "
-      "that\nmisses as LRU does lies between the two times. Told from {} uses of {} pages, each for {:.0f}.\n",
-      seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses, advice.sampled_pages,
-      advice.pages_for_one);
+      "reads\nthat misses as LRU does takes between the two times; what is written is not in them. Told from {} uses "
+      "of {} pages, each for {:.0f}.\n",
+      advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses,
+      advice.sampled_pages, advice.pages_for_one);
   if (advice.knee_bytes != 0) {
+    const std::uint64_t budget = std::max(advice.knee_bytes, base::kLeastBudgetBytes);
     text += fmt::format("From {} on, reading can hide behind its own work: farheap run --memory {}M\n",
-                        format_size(advice.knee_bytes), (advice.knee_bytes + base::kMiB - 1) / base::kMiB);
+                        format_size(budget), (budget + base::kMiB - 1) / base::kMiB);
   }
   return text;
 }
@@ -184,7 +192,9 @@ std::string profile_folded(const ProfileFigures& figures, Weight weight) {
     const auto value = std::llround(weight_of(site, weight));
     if (value == 0) continue;
     std::string stack;
-    for (const std::string& frame : whole_stack(site)) stack += (stack.empty() ? "" : ";") + folded_name(frame);
+    for (const std::string& frame : whole_stack(site)) {
+      stack += (stack.empty() ? "" : ";") + printable(folded_name(frame));
+    }
     text += fmt::format("{} {}\n", stack, value);
   }
   return text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Invariant: a process's part is in its recording, or in the profile of those that ended, which is whole on the disk
-// before the recordings that went into it are removed.
+// Invariant: a process's part is in its recording, or in the profile of those that ended, which names the recordings
+// that went into it. So one that could not be emptied any more is not counted twice.
 #include "recording_folder.hpp"
 
 #include <fcntl.h>
@@ -42,6 +42,13 @@ std::string parts_of(const std::string& profile_path) {
   return (unknown ? files::path(profile_path) : whole).string() + ".parts";
 }
 
+// The file that a symbolic link leads to: that one is replaced, not the link.
+std::string behind_links(const std::string& path) {
+  std::error_code unknown;
+  const files::path found = files::weakly_canonical(path, unknown);
+  return unknown ? path : found.string();
+}
+
 std::vector<files::path> recordings_in(const std::string& folder) {
   std::vector<files::path> found;
   std::error_code failed;
@@ -52,7 +59,7 @@ std::vector<files::path> recordings_in(const std::string& folder) {
   return found;
 }
 
-// By its name, PID.recording or PID.N.recording: the process has ended, or has executed another program since.
+// By its name, PID.recording or PID.N.recording.
 bool has_ended(const files::path& recording) {
   const std::string name = recording.filename().string();
   const int process = std::atoi(name.c_str());
@@ -71,28 +78,30 @@ class BuildIds {
   std::map<std::string, std::string> known_;
 };
 
-// Recordings that were not begun when their process was killed are passed by; what is damaged is told.
-Status add_recordings(const std::vector<files::path>& recordings, profile::Profile& to) {
-  BuildIds ids;
-  const auto build_id_of = [&ids](const std::string& path) { return ids(path); };
-  for (const files::path& path : recordings) {
-    const auto bytes = whole_file(path.string(), "cannot read a recording", "");
-    if (!bytes) return fail(bytes.error());
-    if (bytes->empty() || bytes->front() == '\0') continue;
-    const auto added = profile::add_recording(std::as_bytes(std::span(*bytes)), path.string(), build_id_of, to);
-    if (!added) return added;
-    const std::string beside = path.string() + profile::kTouches;
-    if (const auto touches = whole_file(beside, "cannot read a recording", "")) {
-      const auto kept = profile::add_touches(std::as_bytes(std::span(*touches)), beside, to.processes.back());
-      if (!kept) return kept;
-    }
-    keep_most_important(to);
+// Of one process. A recording that was not begun when its process was killed, or was collected, says nothing. One that
+// the program has written over is left out: it is not worth those of the others.
+void add_recording(const files::path& path, const profile::BuildIdOf& build_id_of, profile::Profile& to) {
+  const auto bytes = whole_file(path.string(), "cannot read a recording", "");
+  if (!bytes || bytes->empty() || bytes->front() == '\0') return;
+  if (!profile::add_recording(std::as_bytes(std::span(*bytes)), path.string(), build_id_of, to)) {
+    ++to.processes_left_out;
+    return;
   }
-  return {};
+  const std::string beside = path.string() + profile::kTouches;
+  if (const auto touches = whole_file(beside, "cannot read a recording", "")) {
+    (void)profile::add_touches(std::as_bytes(std::span(*touches)), beside, to.processes.back());
+  }
+  keep_most_important(to);
 }
 
-Status write_whole(const std::string& path, const profile::Profile& profile) {
-  const std::string draft = path + ".new";
+void add_recordings(const std::vector<files::path>& recordings, profile::Profile& to) {
+  BuildIds ids;
+  const profile::BuildIdOf build_id_of = [&ids](const std::string& path) { return ids(path); };
+  for (const files::path& path : recordings) add_recording(path, build_id_of, to);
+}
+
+// In one piece, by way of `draft`, which is in the same file system.
+Status write_whole(const std::string& path, const std::string& draft, const profile::Profile& profile) {
   if (Status written = write_output(draft, encode(profile), "cannot write the profile"); !written) {
     unlink(draft.c_str());
     return written;
@@ -103,7 +112,7 @@ Status write_whole(const std::string& path, const profile::Profile& profile) {
   return failed;
 }
 
-// Those that ended, if some were collected.
+// Those that ended, if some were collected. Instead of a trace it has the names of their recordings, a line each.
 Result<profile::Profile> load_ended(const std::string& folder) {
   const std::string path = folder + "/" + kEnded;
   if (access(path.c_str(), F_OK) != 0) return profile::Profile{};
@@ -112,10 +121,19 @@ Result<profile::Profile> load_ended(const std::string& folder) {
   return profile::read_profile(*bytes, path);
 }
 
+std::string line_of(const files::path& recording) { return recording.filename().string() + "\n"; }
+
+bool is_collected(const files::path& recording, const profile::Profile& ended) {
+  return ("\n" + ended.trace).find("\n" + line_of(recording)) != std::string::npos;
+}
+
 Result<profile::Profile> load_parts(const std::string& folder) {
+  std::vector<files::path> recordings = recordings_in(folder);  // first: what is collected meanwhile is in the other
   auto profile = load_ended(folder);
   if (!profile) return profile;
-  if (Status added = add_recordings(recordings_in(folder), *profile); !added) return fail(added.error());
+  std::erase_if(recordings, [&](const files::path& path) { return is_collected(path, *profile); });
+  add_recordings(recordings, *profile);
+  profile->trace.clear();
   if (auto trace = whole_file(folder + kTraceInside, "cannot read the trace", "")) profile->trace = std::move(*trace);
   return profile;
 }
@@ -143,15 +161,19 @@ struct RecordingFolder::Collector {
     while (!stopping.wait_for(mutex, kBetweenLooks, [this]() FARHEAP_REQUIRES(mutex) { return stopped; })) collect();
   }
 
+  // What is collected is emptied, not removed: its name stays taken, whoever gets the number of its process.
   void collect() const {
-    std::vector<files::path> ended = recordings_in(folder);
-    std::erase_if(ended, [](const files::path& path) { return !has_ended(path); });
-    if (ended.size() < kMostWaiting) return;
     auto profile = load_ended(folder);
-    if (!profile || !add_recordings(ended, *profile) || !write_whole(folder + "/" + kEnded, *profile)) return;
+    if (!profile) return;
+    std::vector<files::path> ended = recordings_in(folder);
+    std::erase_if(ended, [&](const files::path& path) { return !has_ended(path) || is_collected(path, *profile); });
+    if (ended.size() < kMostWaiting) return;
+    add_recordings(ended, *profile);
+    for (const files::path& path : ended) profile->trace += line_of(path);
+    if (!write_whole(folder + "/" + kEnded, folder + "/draft", *profile)) return;
     for (const files::path& path : ended) {
+      truncate(path.c_str(), 0);
       unlink((path.string() + profile::kTouches).c_str());
-      unlink(path.c_str());
     }
   }
 
@@ -171,9 +193,13 @@ std::string RecordingFolder::trace_path() const { return path_ + kTraceInside; }
 
 Result<std::unique_ptr<RecordingFolder>> RecordingFolder::make(const std::string& profile_path) {
   constexpr char kWhat[] = "cannot record";
-  std::unique_ptr<RecordingFolder> folder(new RecordingFolder(profile_path));
-  if (is_folder(profile_path)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, profile_path, "it is a folder", "name a file, as -o app.profile");
+  std::unique_ptr<RecordingFolder> folder(new RecordingFolder(behind_links(profile_path)));
+  std::error_code unknown;
+  const auto there = files::status(profile_path, unknown);
+  if (files::exists(there) && !files::is_regular_file(there)) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, profile_path,
+                files::is_directory(there) ? "it is a folder" : "it is no ordinary file",
+                "name a file, as -o app.profile");
   }
   if (mkdir(folder->path_.c_str(), 0700) != 0) {
     if (errno != EEXIST) return fail(errno_error(errno, kWhat, folder->path_, "choose a folder that you may write"));
@@ -189,9 +215,12 @@ Result<std::unique_ptr<RecordingFolder>> RecordingFolder::make(const std::string
 Result<profile::Profile> RecordingFolder::finish(std::vector<profile::StoreSpeed> store) {
   collector_.reset();
   auto profile = load_parts(path_);
-  if (!profile) return profile;
+  if (!profile) {
+    profile.error().remedy = "its parts are in " + path_;
+    return profile;
+  }
   profile->store = std::move(store);
-  if (Status written = write_whole(profile_path_, *profile); !written) {
+  if (Status written = write_whole(profile_path_, path_ + "/draft", *profile); !written) {
     Error error = std::move(written.error());
     error.remedy = fmt::format("its parts are in {}; `farheap report` reads them, too", path_);
     return fail(std::move(error));

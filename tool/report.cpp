@@ -152,6 +152,14 @@ int report_compared(const ReportArguments& arguments) {
 }
 
 Status check_words(const ReportArguments& arguments) {
+  const int forms = arguments.json + arguments.folded + arguments.speedscope;
+  const bool is_wrong = forms > 1 || (!arguments.weight.empty() && !arguments.folded) ||
+                        (arguments.compare && (arguments.folded || arguments.speedscope || !arguments.html.empty())) ||
+                        !(arguments.tolerance >= 0);
+  if (is_wrong) {
+    return fail(ErrorCode::kInvalidArgument, "words that do not go together", "farheap report", "",
+                "`farheap report --help` says what does");
+  }
   if (arguments.compare != arguments.other.empty()) return {};
   return fail(ErrorCode::kInvalidArgument, arguments.compare ? "nothing to compare with" : "one file too many",
               arguments.compare ? arguments.file : arguments.other, "",

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,10 +18,13 @@ Result<SharedFile> SharedFile::create(const std::string& path, std::size_t bytes
       syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return fail(errno_error(errno, kWhat, path));
   const int number = static_cast<int>(file);
-  int full;
-  do {
+  // Beyond the limit the kernel would send SIGXFSZ, which ends most programs.
+  rlimit limit{};
+  const bool is_too_large = getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur;
+  int full = is_too_large ? EFBIG : EINTR;
+  while (full == EINTR) {
     full = posix_fallocate(number, 0, static_cast<off_t>(bytes));  // a program's timers may interrupt it
-  } while (full == EINTR);
+  }
   const long at = full != 0 ? -1 : syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
   const int why = full != 0 ? full : errno;
   syscall(SYS_close, number);

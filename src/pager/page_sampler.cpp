@@ -119,7 +119,7 @@ void PageSampler::write(PageTraceEntry entry) {
   const std::uint32_t used = header().words.load(std::memory_order_relaxed);
   if (used == kRoomWords) {
     take_fewer();
-    if (!is_sampled(entry.page, one_in_log2_.load(std::memory_order_relaxed))) return;
+    if (!is_on_ || !is_sampled(entry.page, one_in_log2_.load(std::memory_order_relaxed))) return;
     return write(entry);
   }
   words()[used] = pack(entry);

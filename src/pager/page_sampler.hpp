@@ -9,7 +9,8 @@
 // What it writes is a page trace (page_trace.hpp) of the sampled pages. Uses that follow each other within the window,
 // and those between a page's coming and its going, are not in it.
 //
-// Thread-safety: any thread of the runtime, and what discards for the program. It touches nothing that is paged.
+// Thread-safety: any thread of the runtime; threads of the program only while nothing leaves the view (Pager's Still):
+// a handler may wait for the lock. It touches nothing that is paged.
 #pragma once
 
 #include <atomic>
@@ -56,10 +57,11 @@ class PageSampler {
   static constexpr std::uint32_t kWindow = 8;
   static constexpr std::uint32_t kFirstOneInLog2 = 6;
 
-  // The file is made when paging begins. kNoSpace without addresses.
+  // kNoSpace without addresses.
   [[nodiscard]] static Result<std::unique_ptr<PageSampler>> make(std::uint64_t capacity_pages);
-  // From now on it records, into a new file. In a forked child: anew, with what is in view.
+  // From now on it records, into a new file.
   [[nodiscard]] Status begin(const std::string& path);
+  // A forked child is not sampled: what it has from its parent was not seen to come.
   void stop_in_child();
 
   void came(PageRun run);
@@ -120,6 +122,8 @@ class SampledView final : public View {
   void drop_view(PageRun run) override;
   void mend(PageNumber page) override { view_.mend(page); }
   void wake(PageRun run) override { view_.wake(run); }
+  void adopted(PageRun run) override { sampler_.came(run); }
+  void forgotten(PageRun run) override { sampler_.dropped(run.first, run.count); }
 
  private:
   View& view_;

@@ -71,6 +71,7 @@ void Pager::adopt(PageRun run) {
     const BlockId id = table_.new_block(run.first, count);
     begin_filling({run.first, count}, id);
     finish_filling({run.first, count}, id, false, false);
+    view_.adopted({run.first, count});
     run = {run.first + count, run.count - count};
   }
 }
@@ -130,12 +131,14 @@ void Pager::discard_in_extent(PageNumber first, PageNumber end, PageState become
         for (PageNumber next = page + 1; idle.count < run.count && !busy(next) && !is_held(next); ++next) {
           ++idle.count;
         }
+        if (state == PageState::kProbation) view_.forgotten(idle);
         drop_from_memory(idle, state, becomes);
         page += idle.count;
         continue;
       }
       case PageState::kStored:
       case PageState::kFresh:
+        if (state == PageState::kStored) view_.forgotten(run);
         for (std::uint32_t i = 0; state != becomes && i < run.count; ++i) {
           table_.set_state(run.first + i, becomes);
           table_.tag(run.first + i) = 0;
@@ -269,7 +272,7 @@ bool Pager::watch(PageNumber page) {
   table_.block(id).marker = true;
   leaving_view_.assume_held();
   take_out(id);
-  return true;
+  return table_.state(page) != PageState::kPresent;  // the kernel may hold on to it
 }
 
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.

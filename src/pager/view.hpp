@@ -80,6 +80,11 @@ class View {
   virtual void mend(PageNumber page) { wake({page, 1}); }
   // Wakes who waits for these pages without changing anything: the touch is tried again.
   virtual void wake(PageRun run) = 0;
+
+  // Told of pages that are not moved: they were in view before the pager was there; what they hold out of view is
+  // dropped.
+  virtual void adopted(PageRun /*run*/) {}
+  virtual void forgotten(PageRun /*run*/) {}
 };
 
 // Where the contents of pages rest. Thread-safety: as View; calls block until the store has answered.

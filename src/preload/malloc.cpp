@@ -59,9 +59,9 @@ static inline void* allocate(const Call& call, size_t bytes) {
 
 static inline void give_back(void* pointer) {
   if (pointer == nullptr) return;
+  const int before = errno;  // free() keeps errno (POSIX.1-2024)
   if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
     recorder->freed(pointer);
-  const int before = errno;  // free() keeps errno (POSIX.1-2024)
   heap_of(pointer).free(pointer);
   errno = before;
 }
@@ -77,7 +77,9 @@ static void* reallocate_recorded(profile::Recorder& recorder, const Call& call, 
   recorder.freed(pointer);
   void* const moved = or_enomem(heap_of(pointer).reallocate(pointer, bytes));
   if (moved != nullptr) return recorded(call, moved, bytes);
+  const int why = errno;
   recorder.allocated(pointer, heap_of(pointer).usable_size(pointer), call.caller.address, call.caller.frame);
+  errno = why;
   return nullptr;
 }
 

@@ -273,7 +273,11 @@ static void* remap(void* old, size_t old_bytes, size_t bytes, int flags, void* f
 
 void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
   profile::Recorder* const recorder = recorder_now();
-  if (recorder == nullptr) return remap(old, old_bytes, bytes, flags, fixed);
+  PagedSegment* const segment = segment_of(old, old_bytes);
+  const bool is_open =
+      recorder != nullptr && segment != nullptr && is_page(old) && old_bytes != 0 &&
+      segment->holding(static_cast<std::byte*>(old), round_up(old_bytes, kPageBytes)) == Holding::kOpen;
+  if (!is_open) return remap(old, old_bytes, bytes, flags, fixed);
   recorder->unmapped(old, old_bytes);
   void* const at = remap(old, old_bytes, bytes, flags, fixed);
   const Caller caller = FARHEAP_CALLER;

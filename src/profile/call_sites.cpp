@@ -3,7 +3,6 @@
 // Invariant: what can be found from its head keeps its address and its place in the tree; sizes are only added.
 #include "profile/call_sites.hpp"
 
-#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -11,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+
+#include "profile/code_ranges.hpp"
 
 // The C library's: where the main thread's stack began. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" void* __libc_stack_end;
@@ -29,25 +30,27 @@ constexpr std::uintptr_t kUnlimitedStack = std::uintptr_t{8} << 20;
 // The kernel keeps that much free for a stack that grows, whatever the limit was raised to since.
 constexpr std::uintptr_t kMostStack = std::uintptr_t{128} << 20;
 
-Stack own_stack() {
+Stack own_stack(std::uintptr_t frame) {
   if (gettid() == getpid()) {
     const auto top = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
     return {top - std::min(is_limited ? limit.rlim_cur : kUnlimitedStack, kMostStack), top};
   }
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {1, 1};
-  void* low = nullptr;
-  std::size_t bytes = 0;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  return {reinterpret_cast<std::uintptr_t>(low), reinterpret_cast<std::uintptr_t>(low) + bytes};
+  // What is mapped around it. The C library would tell more exactly, and allocate for that.
+  Stack found = {1, 1};
+  read_maps([&](std::string_view text) {
+    MapsLine line;
+    if (!read_maps_line(text, line) || frame >= line.end) return true;
+    if (frame >= line.first) found = {line.first, line.end};
+    return false;
+  });
+  return found;
 }
 
 // Where the stack begins on which `frame` lies; 0 if it is not the thread's own.
 std::uintptr_t top_above(std::uintptr_t frame) {
-  if (t_stack.top == 0) t_stack = own_stack();
+  if (t_stack.top == 0) t_stack = own_stack(frame);
   return frame >= t_stack.low && frame < t_stack.top ? t_stack.top : 0;
 }
 
@@ -84,6 +87,14 @@ std::vector<std::uintptr_t> CallSites::stack(SiteId site) const {
   for (const Frame& frame : frames(site)) addresses.push_back(frame.address);
   std::ranges::reverse(addresses);
   return addresses;
+}
+
+SiteId CallSites::known_site_of(const void* caller, const void* frame) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(caller), at = reinterpret_cast<std::uintptr_t>(frame);
+  const std::uintptr_t top = top_above(at);
+  if (top == 0) return outer_of(kNoSite, address);
+  const Found known = follow(address, at + sizeof(void*), top);
+  return known.is_whole ? known.frame : kNoSite;
 }
 
 SiteId CallSites::site_of(const void* caller, const void* frame) {

@@ -41,6 +41,8 @@ class CallSites {
   // thread that forked) the site is the caller alone. With a full tree it is what is known of the stack, kNoSite if
   // that is nothing. It may allocate, and must not be called again from there.
   [[nodiscard]] SiteId site_of(const void* caller, const void* frame);
+  // The same where the whole stack is known already; kNoSite where it is not. Allocates nothing, and writes nothing.
+  [[nodiscard]] SiteId known_site_of(const void* caller, const void* frame) const;
   // Return addresses, the innermost first. Requires: site_of() has answered it.
   [[nodiscard]] std::vector<std::uintptr_t> stack(SiteId site) const;
   struct Frame {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 namespace farheap::profile {
 
@@ -83,19 +84,30 @@ void CodeRanges::note(std::string_view line, std::string& fresh) {
   fresh.append(line).push_back('\n');
 }
 
-// In pieces, by the system calls: the program may have an open() and a read() of its own.
 void CodeRanges::read(std::string& fresh) {
+  read_maps([&](std::string_view line) {
+    note(line, fresh);
+    return true;
+  });
+}
+
+// In pieces, by the system calls: the program may have an open() and a read() of its own. A line that is longer than
+// the room, which no path is, is cut.
+void read_maps(const std::function<bool(std::string_view line)>& take) {
   const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
   if (file < 0) return;
-  std::string text;
-  char piece[4096];
-  for (long bytes; (bytes = syscall(SYS_read, file, piece, sizeof piece)) > 0;) {
-    text.append(piece, static_cast<std::size_t>(bytes));
-    std::size_t begin = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      note(std::string_view(text).substr(begin, end - begin), fresh);
+  char room[8192];
+  std::size_t held = 0;
+  bool goes_on = true;
+  for (long bytes; goes_on && (bytes = syscall(SYS_read, file, room + held, sizeof room - held)) > 0;) {
+    held += static_cast<std::size_t>(bytes);
+    std::string_view text(room, held);
+    for (std::size_t end; goes_on && (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+      goes_on = take(text.substr(0, end));
     }
-    text.erase(0, begin);
+    if (text.size() == sizeof room) text = {};
+    held = text.size();
+    std::memmove(room, text.data(), held);
   }
   syscall(SYS_close, file);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class CodeRanges {
   std::vector<std::string> files_;  // "device inode path", as in maps
   unsigned in_vain_ = 0, skipped_ = 0;
 };
+
+// Calls `take` with each line of /proc/self/maps until it answers false. Allocates nothing.
+void read_maps(const std::function<bool(std::string_view line)>& take);
 
 // "first-end perms offset device inode path" of a line of maps.
 struct MapsLine {

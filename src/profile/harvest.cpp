@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -136,6 +137,8 @@ std::string find_build_id(std::string_view notes) {
 std::string build_id_of_file(const std::string& path) {
   constexpr std::uint64_t kMostNotes = 1u << 16;
   constexpr unsigned kMostParts = 256;
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return {};  // to open a device may do things
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr head;
   if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) return {};

@@ -20,6 +20,7 @@ using base::FieldWriter;
 // Of a section. Numbers of sections that are not known are passed by: a newer program may write more.
 enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kStore = 6 };
 
+constexpr std::uint32_t kMostDepth = 256;                  // of a stack
 constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
 
 // Of its kind, too: a changed bit in that must not make another section of it.
@@ -164,8 +165,11 @@ Stall take_stall(FieldReader& in) {
 // Whether all numbers name something.
 bool is_sound(const ProcessProfile& one, std::size_t files) {
   const auto is_code = [&](const CodePlace& place) { return place.file < files; };
-  for (std::size_t i = 0; i < one.frames.size(); ++i) {
-    if ((i != 0 && one.frames[i].inner >= i) || !is_code(one.frames[i].returns_to)) return false;
+  std::vector<std::uint32_t> depths(one.frames.size());
+  for (std::size_t i = 1; i < one.frames.size(); ++i) {
+    if (one.frames[i].inner >= i || !is_code(one.frames[i].returns_to)) return false;
+    depths[i] = depths[one.frames[i].inner] + 1;
+    if (depths[i] > kMostDepth) return false;
   }
   const auto is_site = [&](SiteId site) { return site == 0 || site < one.frames.size(); };
   return std::ranges::all_of(one.sites, [&](const SiteTotals& site) { return is_site(site.site); }) &&

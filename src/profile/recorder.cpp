@@ -16,6 +16,7 @@
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
 #include "os/copy_memory.hpp"
+#include "segment/at_the_tables.hpp"
 
 namespace farheap::profile {
 
@@ -92,7 +93,8 @@ Result<os::SharedFile> Recorder::make_file() {
     path_ = number == 0 ? fmt::format("{}/{}.recording", folder_, getpid())
                         : fmt::format("{}/{}.{}.recording", folder_, getpid(), number);
     if (access(path_.c_str(), F_OK) == 0 && number < kMostRecordings) continue;
-    return os::SharedFile::create(path_, RecordingTables::bytes(room_));
+    auto made = os::SharedFile::create(path_, RecordingTables::bytes(room_));
+    if (made || access(path_.c_str(), F_OK) != 0 || number >= kMostRecordings) return made;
   }
 }
 
@@ -106,15 +108,16 @@ RecordingTables* Recorder::make_tables() {
   if (!making_.try_lock()) return nullptr;
   base::LockGuard lock(making_, std::adopt_lock);
   if (has_failed_ || tables_.load(kRelaxed) != nullptr) return tables_.load(kRelaxed);
-  base::InsideRuntime inside;
+  const segment::AtTheTables working;
   const int before = errno;
   auto file = make_file();
-  errno = before;
   if (!file) {
     has_failed_ = true;
     base::log(base::LogLevel::kWarn, "process {} is not in the profile: {}", getpid(), file.error().message());
+    errno = before;
     return nullptr;
   }
+  errno = before;
   file_ = std::move(*file);
   made_ = RecordingTables::over(file_.data(), room_);
   begin(made_);
@@ -143,6 +146,7 @@ void Recorder::begin(RecordingTables& to) {
     add_live(to.figures[site].live_bytes, to.figures[site].peak_bytes, live);
     add_live(header.live_bytes, header.peak_bytes, live);
   }
+  std::atomic_signal_fence(std::memory_order_release);  // a kill in between leaves no magic
   header.magic = RecordingHeader::kMagic;
 }
 
@@ -153,6 +157,7 @@ void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   // Another thread of the parent may have been in the middle of changing them: what they hold is left alone.
   new (&code_) decltype(code_)(std::in_place);
   new (&places_) decltype(places_)(std::in_place);
+  new (&path_) std::string;
   tables_.store(nullptr);
   has_failed_ = false;
   file_ = {};
@@ -167,7 +172,7 @@ std::optional<std::uint64_t> Recorder::offset_of(const void* at) const {
 
 void Recorder::allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) {
   const auto offset = offset_of(object);
-  if (!offset || base::t_inside_runtime) return;
+  if (!offset || base::t_inside_runtime || offset_of(frame)) return;
   const SampledPages pages = sampled_pages(*offset, std::min<std::uint64_t>(bytes, heap_.size() - *offset));
   if (pages.count() == 0) return;
   RecordingTables* const to = tables();
@@ -238,12 +243,15 @@ void Recorder::unmapped(const void* at, std::size_t bytes) {
   }
 }
 
+// What is new takes locks, for as long as it takes to unwind a stack and to read what is mapped. Whoever is stopped by
+// a signal (as garbage collectors do) must not hold them.
 SiteId Recorder::site_of(RecordingTables& to, const void* caller, const void* frame) {
-  base::InsideRuntime inside;
+  const auto is_kept = [&](SiteId site) { return to.frames[site].address.load(std::memory_order_acquire) != 0; };
+  const SiteId known = sites_.known_site_of(caller, frame);
+  if (known != CallSites::kNoSite && is_kept(known)) return known;
+  const segment::AtTheTables working;
   const SiteId site = sites_.site_of(caller, frame);
-  if (site != CallSites::kNoSite && to.frames[site].address.load(std::memory_order_acquire) == 0) {
-    keep_stack(to, site);
-  }
+  if (site != CallSites::kNoSite && !is_kept(site)) keep_stack(to, site);
   return site;
 }
 
@@ -304,7 +312,7 @@ std::uint32_t Recorder::begun(std::uint32_t thread) {
   if (to == nullptr) return 0;
   const auto where = thread != 0 ? os::waiting_place(thread) : std::nullopt;
   if (!where || !code_mutex_.try_lock()) {
-    to->header->faults_without_place.fetch_add(1, kRelaxed);
+    to->header->faults_without_place.fetch_add(std::uint64_t{1} << one_in_log2, kRelaxed);
     return unknown;
   }
   base::LockGuard lock(code_mutex_, std::adopt_lock);

@@ -42,8 +42,8 @@ class Recorder final : public pager::FaultObserver {
   [[nodiscard]] static Result<std::unique_ptr<Recorder>> make(std::string folder, std::span<const std::byte> heap,
                                                               RecordingRoom room = {});
 
-  // What an allocation answered; nullptr and what lies elsewhere are passed by. `caller` and `frame` as
-  // CallSites::site_of has them.
+  // What an allocation answered; nullptr and what lies elsewhere are passed by. So is what is asked for on a stack that
+  // lies in the heap: a part of it may be out of view. `caller` and `frame` as CallSites::site_of has them.
   void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame);
   // Before it is given back. `object`: as it was answered.
   void freed(const void* object);

@@ -55,7 +55,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
                                                         settings.recorded_window_pages);
   }
   observer_ = settings.observer;
-  if (Status made = make_sampling(*view_); !made) return made;
+  make_sampling(*view_);
   pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
   pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : whole;
   pager::Backing& rests = recording_ ? static_cast<pager::Backing&>(recording_->backing) : backing;
@@ -78,7 +78,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
-  if (Status begun = begin_sampling(); !begun) return begun;
+  begin_sampling();
   if (Status watched = view_->watch(own()); !watched) return watched;
   inherit(false);
   run_page_.counters.paging_processes.fetch_add(1);
@@ -105,7 +105,6 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
       while (stop < count && entries[stop].present) ++stop;
       const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
       if (run.count != 0 && recording_) recording_->recorder->came(run);
-      if (run.count != 0 && sampling_) sampling_->sampler->came(run);
       if (run.count != 0) pager_->adopt(run);
       i = stop + 1;
     }
@@ -117,39 +116,34 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
 Status Paging::watch_again(std::byte* at, std::size_t bytes) {
   syscall(SYS_madvise, at, bytes, MADV_DONTFORK);  // as all of the range
   if (Status watched = view_->watch(at, bytes); !watched) return watched;
-  discard_pages(page_at(at), bytes / kPageBytes);
+  pager_->discard(page_at(at), bytes / kPageBytes);
   return {};
 }
 
 void Paging::discard(const std::byte* at, std::size_t bytes) {
   AtTheTables working;
-  discard_pages(page_at(at), bytes / kPageBytes);
-}
-
-void Paging::discard_pages(pager::PageNumber first, std::uint64_t count) {
-  if (sampling_) sampling_->sampler->dropped(first, count);
-  pager_->discard(first, count);
-}
-
-// Not where all pages are recorded.
-Status Paging::make_sampling(pager::View& seen) {
-  if (observer_ == nullptr || recording_) return {};
-  auto sampler = pager::PageSampler::make(range_.size() / kPageBytes);
-  if (!sampler) return fail(std::move(sampler.error()));
-  sampling_ = std::make_unique<Sampling>(std::move(*sampler), seen);
-  return {};
+  pager_->discard(page_at(at), bytes / kPageBytes);
 }
 
 // A program is not ended because it cannot be recorded.
-Status Paging::begin_sampling() {
-  if (!sampling_) return {};
-  const std::string path = observer_->sample_path();
-  if (path.empty()) return {};
-  if (Status begun = sampling_->sampler->begin(path); !begun) {
-    base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", begun.error().message());
-    return {};
-  }
-  return os::start_runtime_thread(&Paging::watch_sample, this);
+static void note_unsampled(const Error& error) {
+  base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", error.message());
+}
+
+// Not where all pages are recorded.
+void Paging::make_sampling(pager::View& seen) {
+  if (observer_ == nullptr || recording_) return;
+  auto sampler = pager::PageSampler::make(range_.size() / kPageBytes);
+  if (!sampler) return note_unsampled(sampler.error());
+  sampling_ = std::make_unique<Sampling>(std::move(*sampler), seen);
+}
+
+void Paging::begin_sampling() {
+  const std::string path = sampling_ ? observer_->sample_path() : std::string();
+  if (path.empty()) return;
+  Status begun = sampling_->sampler->begin(path);
+  if (begun) begun = os::start_runtime_thread(&Paging::watch_sample, this);
+  if (!begun) note_unsampled(begun.error());
 }
 
 // What the sampler's window allows to stay in view for a while may stay a little longer.
@@ -196,7 +190,6 @@ Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
   pager_->thaw_in_child();
   if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
   if (Status started = loop_->start_in_child(); !started) return started;
-  if (Status begun = begin_sampling(); !begun) return begun;
   run_page_.counters.paging_processes.fetch_add(1);
   return {};
 }

@@ -80,7 +80,6 @@ class Paging {
 
  private:
   Paging(const os::Mapping& range, std::unique_ptr<pager::KernelView> view, base::RunPage& run_page);
-  void discard_pages(pager::PageNumber first, std::uint64_t count);
   [[nodiscard]] pager::PageNumber page_at(const void* at) const;
   // A child that is made unseen, by system calls of the program's own, would read zeros where pages had left: it shall
   // not have the range at all. Those that are seen get it.
@@ -96,8 +95,8 @@ class Paging {
     std::unique_ptr<pager::PageSampler> sampler;
     pager::SampledView view;
   };
-  [[nodiscard]] Status make_sampling(pager::View& seen);
-  [[nodiscard]] Status begin_sampling();
+  void make_sampling(pager::View& seen);
+  void begin_sampling();
   static void* watch_sample(void* paging);
 
   std::unique_ptr<Sampling> sampling_;  // around the view, if an observer wants it

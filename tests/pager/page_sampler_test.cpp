@@ -188,6 +188,45 @@ TEST_F(PageSamplerTest, InAForkedChildWritesToItsOwnFile) {
   EXPECT_EQ(written("child").entries, (Entries{{page, PageEvent::kLeft}, {page, PageEvent::kCame}}));
 }
 
+// A handler waits for the sampler's lock: who drops pages for the program must hold it only while nothing leaves.
+TEST_F(PageSamplerTest, HearsOfWhatIsDroppedThroughThePager) {
+  begin();
+  const PageNumber page = sampled(1)[0];
+  testing::ArrayView inner(4096);
+  SampledView view(inner, *sampler_);
+  testing::MapBacking backing({}, 1);
+  testing::FixedBudget budget(256);
+  base::RunCounters counters;
+  const auto pager =
+      Pager::make(view, backing, budget, counters, {.capacity_pages = 4096, .read_ahead_pages = 0}).value();
+  std::vector<testing::PageBytes> buffer(512);
+  const auto write = [&](PageNumber at) {
+    while (inner.touch(at, [](testing::PageBytes& bytes) { bytes.fill(std::byte{1}); })) {
+      pager->fault(at, true, buffer[0].data());
+      for (int i = 0; i < 100 && pager->evict_once() == Pager::Evicted::kWorked; ++i) continue;
+    }
+  };
+  const auto last_of_page = [&] {
+    std::optional<PageEvent> last;
+    for (const auto& entry : written().entries) {
+      if (entry.page == page) last = entry.event;
+    }
+    return last;
+  };
+  write(page);
+  EXPECT_EQ(last_of_page(), PageEvent::kCameFresh);
+  for (PageNumber other = 2048; other < 4096; ++other) write(other);
+  ASSERT_EQ(pager->state(page), PageState::kStored);
+  EXPECT_EQ(last_of_page(), PageEvent::kLeft);
+  pager->discard(page, 1);
+  EXPECT_EQ(last_of_page(), PageEvent::kDropped);
+  write(page);
+  EXPECT_EQ(last_of_page(), PageEvent::kCameFresh);
+  ASSERT_TRUE(pager->watch(page));
+  pager->discard(page, 1);  // out of view, in memory
+  EXPECT_EQ(last_of_page(), PageEvent::kDropped);
+}
+
 using WatchedPageTest = testing::LonePagerTest;
 
 TEST_F(WatchedPageTest, GoesOutOfViewAloneAndComesBackWithoutTheStore) {

@@ -176,8 +176,8 @@ class WhatGoesWrong(Recording):
         run.stdin.close()
         run.stdout.close()
         report = self.report(str(self.parts))
-        self.assertGreater(report["peak_bytes"], 2 * LARGE_MIB * MIB * 0.95)
-        self.assertEqual(report["peak_bytes"], going_on["peak_bytes"])
+        self.assertGreater(report["heap_peak_bytes"], 2 * LARGE_MIB * MIB * 0.95)
+        self.assertEqual(report["heap_peak_bytes"], going_on["heap_peak_bytes"])
         self.assertFalse(pathlib.Path(self.profile).exists())
         again = tool("record", "-o", self.profile, "--", PROGRAM, "1", "once")
         self.assertNotEqual(again.returncode, 0)
@@ -199,6 +199,36 @@ class WhatGoesWrong(Recording):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(place, done.stderr)
             self.assertIn(word, done.stderr)
+
+    def test_what_is_no_ordinary_file_is_not_replaced(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        done = tool("record", "-o", str(pipe), "--", PROGRAM, "1", "once")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("no ordinary file", done.stderr)
+        self.assertTrue(pipe.is_fifo())
+        real, link = self.folder / "real.profile", self.folder / "link.profile"
+        real.write_bytes(b"")
+        link.symlink_to(real)
+        done = tool("record", "-o", str(link), "--", PROGRAM, "8", "once")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(link.is_symlink())
+        self.assertTrue(real.read_bytes().startswith(b"FHPROFIL"))
+
+    def test_a_damaged_recording_does_not_take_the_others_with_it(self):
+        run = subprocess.Popen([TOOL, "record", "-o", self.profile, "--memory", str(BUDGET), "--", PROGRAM,
+                                str(LARGE_MIB), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.assertEqual(run.stdout.readline(), "ready\n")
+        whole = next(self.parts.glob("*.recording"))
+        damaged = bytearray(whole.read_bytes())
+        damaged[20:24] = b"\xff\xff\xff\xff"  # how large a table is
+        (self.parts / "1.recording").write_bytes(bytes(damaged))
+        _, errors = run.communicate()
+        self.assertEqual(run.returncode, 0, errors)
+        report = self.report()
+        self.assertGreater(report["heap_peak_bytes"], 2 * LARGE_MIB * MIB * 0.95)
+        self.assertTrue(any("1 more processes" in note for note in report["notes"]), report["notes"])
 
     def test_foreign_newer_and_cut_files(self):
         self.record("once")
