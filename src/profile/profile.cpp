@@ -166,8 +166,10 @@ Stall take_stall(FieldReader& in) {
 bool is_sound(const ProcessProfile& one, std::size_t files) {
   const auto is_code = [&](const CodePlace& place) { return place.file < files; };
   std::vector<std::uint32_t> depths(one.frames.size());
-  for (std::size_t i = 1; i < one.frames.size(); ++i) {
-    if (one.frames[i].inner >= i || !is_code(one.frames[i].returns_to)) return false;
+  for (std::size_t i = 0; i < one.frames.size(); ++i) {
+    if (!is_code(one.frames[i].returns_to)) return false;
+    if (i == 0) continue;
+    if (one.frames[i].inner >= i) return false;
     depths[i] = depths[one.frames[i].inner] + 1;
     if (depths[i] > kMostDepth) return false;
   }

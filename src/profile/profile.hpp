@@ -75,7 +75,8 @@ struct ProcessProfile {
   std::string name;
   std::uint64_t faults = 0, stalled_ns = 0, pages_read = 0;  // exact; stalls are estimates
   std::uint64_t live_bytes = 0, peak_bytes = 0;
-  std::uint64_t faults_without_place = 0, without_room = 0;
+  std::uint64_t faults_without_place = 0;  // an estimate, as stalls are
+  std::uint64_t without_room = 0;
   std::vector<StackFrame> frames;  // by SiteId; [0] is unused. Invariant: frames[i].inner < i
   std::vector<SiteTotals> sites;
   std::vector<WaitPlace> places;  // [0] is unused
