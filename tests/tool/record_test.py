@@ -100,7 +100,7 @@ class WhatIsRecorded(Recording):
         self.assertTrue(read[0]["most_for"].endswith(f"({name}:{line_of('large')})"), read[0]["most_for"])
 
     def test_memory_that_is_enough_is_told(self):
-        self.record("once", memory=1024 * MIB)
+        self.record("slowly", memory=1024 * MIB)
         memory = self.report()["memory"]
         self.assertEqual(memory["missing"], "")
         # The large piece, the small objects, and the table of these.
