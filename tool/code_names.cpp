@@ -24,6 +24,7 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 #ifdef FARHEAP_HAVE_LIBDW
 std::string demangled(const char* name) {
   if (name == nullptr) return {};
+  if (name[0] != '_' || name[1] != 'Z') return name;  // "f" is a type for the demangler: float
   int status = 0;
   char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   std::string text = plain != nullptr ? plain : name;
@@ -43,26 +44,61 @@ std::string without_parameters(std::string name) {
   return name;
 }
 
-// The name of the innermost function at the address, inlined or not; empty if the debugging information has none.
-std::string function_at(Dwarf_Die* unit, Dwarf_Addr address) {
+// "char*& std::vector<char*>::emplace_back<char*>" becomes "std::vector<>::emplace_back<>": neither what it returns nor
+// what it is made for.
+std::string shortened_template(const std::string& name) {
+  if (name.find("operator") != std::string::npos) return name;
+  std::string text;
+  int depth = 0;
+  for (const char one : name) {
+    if (one == '<' && depth++ == 0) text += "<>";
+    if (depth == 0) text += one;
+    if (one == '>' && depth > 0) --depth;
+  }
+  return text.substr(text.rfind(' ') + 1);
+}
+
+std::string name_of(Dwarf_Die* function) {
+  Dwarf_Attribute attribute;
+  const char* name = nullptr;
+  if (dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute) != nullptr) name = dwarf_formstring(&attribute);
+  if (name == nullptr && dwarf_attr_integrate(function, DW_AT_name, &attribute) != nullptr) {
+    name = dwarf_formstring(&attribute);
+  }
+  return shortened_template(without_parameters(demangled(name)));
+}
+
+std::uint64_t number_of(Dwarf_Die* function, unsigned attribute_name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr(function, attribute_name, &attribute) == nullptr) return 0;
+  return dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+// The functions at the address, the innermost first, each with the line in it: that of the instruction, and of the
+// calls that the compiler put in place. `found`: the line of the instruction, and the file.
+void add_functions(Dwarf_Die* unit, Dwarf_Addr address, CodeName found, std::vector<CodeName>& into) {
+  // By address libdw goes on with where an inlined function was written; by the entry, with where it was put.
+  Dwarf_Die* innermost = nullptr;
   Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, address, &scopes);
-  std::string found;
-  for (int i = 0; i < count && found.empty(); ++i) {
+  if (dwarf_getscopes(unit, address, &innermost) <= 0) return;
+  const int count = dwarf_getscopes_die(&innermost[0], &scopes);
+  std::free(innermost);
+  Dwarf_Files* files = nullptr;
+  std::size_t file_count = 0;
+  (void)dwarf_getsrcfiles(unit, &files, &file_count);
+  for (int i = 0; i < count; ++i) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
-    Dwarf_Attribute attribute;
-    const char* linkage = nullptr;
-    if (dwarf_attr_integrate(&scopes[i], DW_AT_linkage_name, &attribute) != nullptr) {
-      linkage = dwarf_formstring(&attribute);
-    }
-    if (linkage == nullptr && dwarf_attr_integrate(&scopes[i], DW_AT_name, &attribute) != nullptr) {
-      linkage = dwarf_formstring(&attribute);
-    }
-    found = without_parameters(demangled(linkage));
+    found.function = name_of(&scopes[i]);
+    into.push_back(found);
+    if (tag == DW_TAG_subprogram) break;
+    const std::uint64_t file = number_of(&scopes[i], DW_AT_call_file);
+    const char* const source = file < file_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
+    found.source = source != nullptr ? source : "";
+    found.line = static_cast<int>(number_of(&scopes[i], DW_AT_call_line));
   }
   std::free(scopes);
-  return found;
 }
 #endif
 
@@ -125,29 +161,29 @@ struct CodeNames::Module {
   bool is_changed = false;
 };
 
-CodeName CodeNames::name(const profile::CodePlace& place, std::uint64_t before) {
+std::vector<CodeName> CodeNames::names(const profile::CodePlace& place, std::uint64_t before) {
   CodeName found;
   found.offset = place.offset;
-  if (place.file == 0) return found;
+  if (place.file == 0) return {found};
   found.file = files_[place.file].path;
   const Module& in = module_of(place.file);
   Dwarf_Addr address = 0;
-  if (place.offset < before || !in.address_of(place.offset - before, address)) return found;
-  Dwarf_Addr unit_bias = 0;
-  if (Dwarf_Die* const unit = dwfl_module_addrdie(in.module, address, &unit_bias)) {
-    found.function = function_at(unit, address - unit_bias);
-  }
-  GElf_Off from_symbol = 0;
-  GElf_Sym symbol;
-  if (found.function.empty()) {
-    found.function = without_parameters(
-        demangled(dwfl_module_addrinfo(in.module, address, &from_symbol, &symbol, nullptr, nullptr, nullptr)));
-  }
+  if (place.offset < before || !in.address_of(place.offset - before, address)) return {found};
   if (Dwfl_Line* const line = dwfl_module_getsrc(in.module, address)) {
     const char* const source = dwfl_lineinfo(line, nullptr, &found.line, nullptr, nullptr, nullptr);
     if (source != nullptr) found.source = source;
   }
-  return found;
+  std::vector<CodeName> names;
+  Dwarf_Addr unit_bias = 0;
+  if (Dwarf_Die* const unit = dwfl_module_addrdie(in.module, address, &unit_bias)) {
+    add_functions(unit, address - unit_bias, found, names);
+  }
+  if (!names.empty()) return names;
+  GElf_Off from_symbol = 0;
+  GElf_Sym symbol;
+  found.function = without_parameters(
+      demangled(dwfl_module_addrinfo(in.module, address, &from_symbol, &symbol, nullptr, nullptr, nullptr)));
+  return {found};
 }
 
 #else
@@ -157,11 +193,11 @@ struct CodeNames::Module {
   bool is_changed;
 };
 
-CodeName CodeNames::name(const profile::CodePlace& place, std::uint64_t) {
+std::vector<CodeName> CodeNames::names(const profile::CodePlace& place, std::uint64_t) {
   CodeName found;
   found.offset = place.offset;
   if (place.file != 0) found.file = files_[place.file].path;
-  return found;
+  return {found};
 }
 
 #endif
@@ -173,10 +209,6 @@ CodeNames::Module& CodeNames::module_of(std::uint32_t file) {
   if (!modules_[file]) modules_[file] = std::make_unique<Module>(files_[file]);
   return *modules_[file];
 }
-
-CodeName CodeNames::instruction(const profile::CodePlace& place) { return name(place, 0); }
-
-CodeName CodeNames::call(const profile::CodePlace& returns_to) { return name(returns_to, 1); }
 
 std::vector<std::string> CodeNames::changed_files() {
   std::vector<std::string> changed;

@@ -36,16 +36,18 @@ class CodeNames {
   CodeNames(const CodeNames&) = delete;
   CodeNames& operator=(const CodeNames&) = delete;
 
-  [[nodiscard]] CodeName instruction(const profile::CodePlace& place);
+  // The innermost function first: the compiler may have put several, one into the other, where the instruction is.
+  // At least one.
+  [[nodiscard]] std::vector<CodeName> instruction(const profile::CodePlace& place) { return names(place, 0); }
   // Of the call that returns to the place.
-  [[nodiscard]] CodeName call(const profile::CodePlace& returns_to);
+  [[nodiscard]] std::vector<CodeName> call(const profile::CodePlace& returns_to) { return names(returns_to, 1); }
   // Files that are not as they were recorded: their code has no names.
   [[nodiscard]] std::vector<std::string> changed_files();
 
  private:
   struct Module;
   [[nodiscard]] Module& module_of(std::uint32_t file);
-  [[nodiscard]] CodeName name(const profile::CodePlace& place, std::uint64_t before);
+  [[nodiscard]] std::vector<CodeName> names(const profile::CodePlace& place, std::uint64_t before);
 
   const std::vector<profile::CodeFile>& files_;
   std::vector<std::unique_ptr<Module>> modules_;  // by file; null: not opened yet

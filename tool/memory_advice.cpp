@@ -12,8 +12,34 @@ namespace {
 
 constexpr double kFaultUs = 30;  // beside the reading: docs/benchmarks/faults.md
 constexpr double kMegabyte = 1e6;
-constexpr double kNear = 1.1;
-constexpr double kMostWaiting = 0.5;  // of the run's time
+constexpr double kNear = 1.2;
+constexpr std::uint64_t kLeastSampled = 48;
+constexpr std::uint64_t kBeside = 4 * base::kMiB;  // what a process has beside its heap, and Farheap's own
+constexpr double kMostWaiting = 0.5;               // of the run's time
+
+// The least memory in which even waiting for each missed page by itself costs little, and two pages of the sample more,
+// because that is how coarse the sizes are. Nothing where it could mislead.
+void advise(const profile::Profile& profile, const profile::ProcessProfile& process, MemoryAdvice& advice) {
+  const auto pages = [](const profile::ProcessProfile& one) { return !one.touches.words.empty(); };
+  if (std::ranges::count_if(profile.processes, pages) > 1) {
+    advice.caution = "several processes of the run used much memory, and share the budget: this is one of them alone";
+    return;
+  }
+  if (process.pages_read != 0) {
+    advice.caution = "pages left memory while it was recorded: too few uses were seen; record it with more --memory";
+    return;
+  }
+  if (advice.sampled_pages < kLeastSampled) {
+    advice.caution = "few pages were in the sample: sizes and misses are coarse";
+    return;
+  }
+  for (auto point = advice.points.rbegin(); point != advice.points.rend(); ++point) {
+    if (point->alone_seconds > kNear * advice.own_seconds) break;
+    advice.enough_bytes = point->memory_bytes;
+  }
+  if (advice.enough_bytes == 0) return;
+  advice.enough_bytes += static_cast<std::uint64_t>(2 * advice.pages_for_one) * base::kPageBytes + kBeside;
+}
 
 double speed(const profile::Profile& profile, const std::string& name) {
   const auto found = std::ranges::find(profile.store, name, &profile::StoreSpeed::name);
@@ -61,10 +87,7 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
                              advice.own_seconds + point.lru_misses * (advice.read_us + kFaultUs) * 1e-6,
                              ahead(point.best_misses)});
   }
-  for (auto point = advice.points.rbegin(); point != advice.points.rend(); ++point) {
-    if (point->ahead_seconds > kNear * advice.own_seconds) break;
-    advice.knee_bytes = point->memory_bytes;
-  }
+  advise(profile, *most, advice);
   return advice;
 }
 

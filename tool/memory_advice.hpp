@@ -2,12 +2,14 @@
 //
 // Which budget: how long a recorded program would take in how much memory, on the store it was recorded with. What is
 // known are the pages that would be missed (plan/memory_curve.hpp) and what the store can do; not how much of the
-// reading is hidden behind the program's own work. So each prediction is two numbers, and the truth lies between them
-// for a pager that misses as often as least recently used does:
+// reading is hidden behind the program's own work. So each prediction is two numbers, of a pager that misses as often
+// as least recently used does:
 //
 //   ahead   pages come in large pieces and before they are wanted: the program's own work, or the reading, whichever
 //           takes longer
 //   alone   each missed page is waited for by itself
+//
+// What a pager does beside reading (writing, finding out what is in use, compressing) is in neither.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -33,8 +35,9 @@ struct MemoryAdvice {
   double pages_for_one = 1;
   double read_us = 0, read_mb_per_second = 0;  // of the store: a page by itself, and in large pieces
   std::vector<MemoryPrediction> points;        // from little memory to much
-  std::uint64_t knee_bytes = 0;  // the least at which `ahead` is within a tenth of the program's own time; 0: none
-  std::string missing;           // why there are no points; empty: there are
+  std::uint64_t enough_bytes = 0;  // where page by page costs at most a fifth more than its own time; 0: not told
+  std::string caution;             // why it is not
+  std::string missing;             // why there are no points; empty: there are
 };
 
 // `seconds`: how long the run took.

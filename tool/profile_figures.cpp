@@ -12,12 +12,18 @@ namespace farheap::tool {
 
 namespace {
 
-// Frames that belong to the allocation itself, from the innermost on.
-bool is_of_allocation(const CodeName& name) {
-  return name.file.find("libfarheap-preload") != std::string::npos || name.function.starts_with("operator new") ||
-         name.function.find("::allocate(") != std::string::npos || name.function.starts_with("std::_") ||
-         name.function.starts_with("__gnu_cxx::") || name.function.starts_with("std::allocator") ||
-         name.function == "xmalloc" || name.function == "xcalloc" || name.function == "xrealloc";
+// "char*& std::vector<char*>::emplace_back<char*>" is of std: a template's name begins with what it returns.
+bool is_of_std(const std::string& function) {
+  const std::string head = function.substr(0, function.find('<'));
+  const std::string qualified = head.substr(head.rfind(' ') + 1);
+  return qualified.starts_with("std::") || qualified.starts_with("__gnu_cxx::");
+}
+
+// What is not the program's own: from the innermost on, functions of the C++ library and of the allocation itself.
+bool is_of_library(const CodeName& name) {
+  return name.file.find("libfarheap-preload") != std::string::npos || is_of_std(name.function) ||
+         name.function.starts_with("operator new") || name.function == "xmalloc" || name.function == "xcalloc" ||
+         name.function == "xrealloc";
 }
 
 // The names of a process's sites, by SiteId.
@@ -28,15 +34,18 @@ class SiteNames {
   // The innermost frame first; empty for no site.
   std::vector<CodeName> stack(profile::SiteId site) {
     std::vector<CodeName> frames;
-    for (; site != 0; site = process_.frames[site].inner) frames.push_back(name(site));
+    for (; site != 0; site = process_.frames[site].inner) {
+      const std::vector<CodeName>& functions = names_of(site);
+      frames.insert(frames.end(), functions.rbegin(), functions.rend());
+    }
     std::ranges::reverse(frames);
-    const auto first = std::ranges::find_if_not(frames, is_of_allocation);
+    const auto first = std::ranges::find_if_not(frames, is_of_library);
     if (first != frames.end()) frames.erase(frames.begin(), first);
     return frames;
   }
 
  private:
-  const CodeName& name(profile::SiteId frame) {
+  const std::vector<CodeName>& names_of(profile::SiteId frame) {
     const auto [found, is_new] = known_.try_emplace(frame);
     if (is_new) found->second = names_.call(process_.frames[frame].returns_to);
     return found->second;
@@ -44,7 +53,7 @@ class SiteNames {
 
   const profile::ProcessProfile& process_;
   CodeNames& names_;
-  std::map<profile::SiteId, CodeName> known_;
+  std::map<profile::SiteId, std::vector<CodeName>> known_;
 };
 
 Waits waits_of(const profile::Stall& stall) {
@@ -123,9 +132,16 @@ class Adder {
   std::string line_text(const profile::ProcessProfile& process, std::uint32_t number) {
     if (number == 0) return "not known";
     const profile::WaitPlace& place = process.places[number];
-    const CodeName own = names_.instruction(place.instruction);
-    if (!place.has_caller) return own.text();
-    return fmt::format("{}, in {}", names_.call(place.caller).text(), own.function_text());
+    const std::vector<CodeName> own = names_.instruction(place.instruction);
+    if (!place.has_caller) return user_line(own);
+    return fmt::format("{}, in {}", user_line(names_.call(place.caller)), own.front().function_text());
+  }
+
+  // The line of the program's own, and in which function of the C++ library that the compiler put there.
+  static std::string user_line(const std::vector<CodeName>& functions) {
+    const auto mine = std::ranges::find_if_not(functions, is_of_library);
+    if (mine == functions.end() || mine == functions.begin()) return functions.front().text();
+    return fmt::format("{}, in {}", mine->text(), functions.front().function_text());
   }
 
   CodeNames& names_;

@@ -149,16 +149,18 @@ std::string advice_text(const MemoryAdvice& advice) {
   }
   text += aligned(rows);
   text += fmt::format(
-      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. What a "
-      "pager "
-      "reads\nthat misses as LRU does takes between the two times; what is written is not in them. Told from {} uses "
-      "of {} pages, each for {:.0f}.\n",
+      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. Times "
+      "are "
+      "those of\nreading alone: what a pager does beside, as writing, often costs as much again. Told from {} uses of "
+      "{} "
+      "pages, each for {:.0f}.\n",
       advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses,
       advice.sampled_pages, advice.pages_for_one);
-  if (advice.knee_bytes != 0) {
-    const std::uint64_t budget = std::max(advice.knee_bytes, base::kLeastBudgetBytes);
-    text += fmt::format("From {} on, reading can hide behind its own work: farheap run --memory {}M\n",
-                        format_size(budget), (budget + base::kMiB - 1) / base::kMiB);
+  if (!advice.caution.empty()) text += "No budget is recommended: " + advice.caution + ".\n";
+  if (advice.enough_bytes != 0) {
+    const std::uint64_t budget = std::max(advice.enough_bytes, base::kLeastBudgetBytes);
+    text +=
+        fmt::format("Enough, even page by page: farheap run --memory {}M\n", (budget + base::kMiB - 1) / base::kMiB);
   }
   return text;
 }
@@ -181,7 +183,8 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
           {"pages_for_one", advice.pages_for_one},
           {"read_us", advice.read_us},
           {"read_mb_per_second", advice.read_mb_per_second},
-          {"knee_bytes", advice.knee_bytes},
+          {"enough_bytes", advice.enough_bytes},
+          {"caution", advice.caution},
           {"missing", advice.missing},
           {"points", std::move(points)}};
 }

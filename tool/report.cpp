@@ -143,7 +143,8 @@ int report_compared(const ReportArguments& arguments) {
   }
   print_out("{}", aligned(rows));
   constexpr std::size_t kSitesShown = 10;
-  auto sites = compared_sites(*before, *after, kSitesShown);
+  auto sites = before->sites.empty() || after->sites.empty() ? std::vector<std::vector<std::string>>{}
+                                                             : compared_sites(*before, *after, kSitesShown);
   if (!sites.empty()) {
     sites.insert(sites.begin(), {"waited", "peak", "what was allocated at"});
     print_out("\n{}", aligned(sites));

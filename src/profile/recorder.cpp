@@ -185,7 +185,9 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
   SiteFigures& figures = to->figures[owner.site];
   const std::uint64_t sampled = pages.count() * kSamplePageBytes;
   figures.allocated_bytes.fetch_add(sampled, kRelaxed);
-  figures.objects.fetch_add(sampled * SiteFigures::kPerObject / bytes, kRelaxed);
+  // Points are multiples of 16: an object is met as often as it has begun such pieces.
+  const std::uint64_t covered = (bytes + kObjectUnit - 1) / kObjectUnit * kObjectUnit;
+  figures.objects.fetch_add(sampled * SiteFigures::kPerObject / covered, kRelaxed);
   give(*to, pages, owner);
 }
 

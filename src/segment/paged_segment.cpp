@@ -40,7 +40,7 @@ constexpr std::chrono::microseconds kLookForRoom(200);
 constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
 constexpr std::size_t kRecordedFrom = 4 * base::kMiB;  // how a process with less uses it does not matter
-constexpr std::size_t kDumpStep = 32 * base::kMiB;  // so that it is a rare call
+constexpr std::size_t kDumpStep = 32 * base::kMiB;     // so that it is a rare call
 
 std::uint64_t recorded_window_pages(const base::Options& options) {
   return std::max<std::uint64_t>(options.record_window / kPageBytes, 1);
@@ -176,9 +176,14 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   if (is_paging()) return;
   const std::size_t handed_out = handed_out_.load(std::memory_order_relaxed) + more;
   const bool seen = (records_pages() && handed_out > options_.record_window) ||
-                    (!options_.record_into.empty() && handed_out > kRecordedFrom);
+                    (!options_.record_into.empty() && !unrecorded_ && handed_out > kRecordedFrom);
   if (!seen && budget_.promise(handed_out)) return;
-  if (Status started = start_paging(guards_.has_views()); !started) give_up(started.error());
+  Status started = start_paging(guards_.has_views());
+  if (started) return;
+  // What was to be seen only, and did not begin, goes on without.
+  if (!seen || records_pages() || paging_ || !budget_.promise(handed_out)) give_up(started.error());
+  unrecorded_ = true;
+  base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", started.error().message());
 }
 
 Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const {

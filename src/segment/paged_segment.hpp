@@ -189,6 +189,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Tier> tier_;      // before it, if there is one
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   pager::FaultObserver* observer_ = nullptr;
+  bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;
 };
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = PROGRAM = SOURCE = ""
+TOOL = PROGRAM = SOURCE = INLINED = ""
 NAMES = True  # built with libdw
 MIB = 1 << 20
 LARGE_MIB = 48
@@ -98,6 +98,21 @@ class WhatIsRecorded(Recording):
         read = [line for text, line in lines.items() if text.endswith(f"({name}:{line_of('read')})")]
         self.assertTrue(read, f"the reading line is not among {list(lines)}")
         self.assertTrue(read[0]["most_for"].endswith(f"({name}:{line_of('large')})"), read[0]["most_for"])
+
+    def test_functions_that_were_inlined_are_told(self):
+        """Sites of containers were those of the caller's caller, and C functions had the names of types."""
+        self.needs_names()
+        done = tool("record", "-o", self.profile, "--", INLINED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        source = pathlib.Path(SOURCE).parent / "recorded_inlined.cpp"
+        lines = source.read_text(encoding="utf-8").splitlines()
+        sites = {site["site"]: site for site in self.report()["sites"]}
+        for mark, function, megabytes in (("plain", "f", 16), ("map", "fill", 17), ("vector", "main", 32)):
+            line = next(number for number, text in enumerate(lines, 1) if text.endswith(f"// MARK {mark}"))
+            name = f"{function} ({source.name}:{line})"
+            self.assertIn(name, sites)
+            self.near(sites[name]["peak_bytes"], megabytes * MIB, 0.15, name)
+        self.near(sites[next(name for name in sites if name.startswith("fill"))]["objects"], 200_000, 0.1, "objects")
 
     def test_memory_that_is_enough_is_told(self):
         self.record("slowly", memory=1024 * MIB)
@@ -282,9 +297,10 @@ if __name__ == "__main__":
     parser.add_argument("--tool", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--source", required=True)
+    parser.add_argument("--inlined", required=True)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, SOURCE = options.tool, options.program, options.source
+    TOOL, PROGRAM, SOURCE, INLINED = options.tool, options.program, options.source, options.inlined
     NAMES = not options.no_names
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)
