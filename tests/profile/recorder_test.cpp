@@ -143,7 +143,8 @@ class Model {
       if (point(page) < offset || point(page) >= offset + bytes) continue;
       owners_[page] = {caller, offset};
       allocated_[caller] += kPage;
-      objects_[caller] += static_cast<double>(kPage) / static_cast<double>(bytes);
+      // Points are multiples of 16: of 65 bytes five are met as often as of 80.
+      objects_[caller] += static_cast<double>(kPage) / static_cast<double>((bytes + 15) / 16 * 16);
     }
     for (unsigned one = 0; one < kCallers; ++one) peak_[one] = std::max(peak_[one], live(one));
   }
