@@ -35,7 +35,7 @@ struct PagerOptions {
   bool track_changes = false;
   bool keep_changes = false;  // what differs is this process's own, and never written: it stays in memory
   std::shared_ptr<const PageOrder> expected_order;  // in which the program will use its pages; none: nobody knows
-  bool says_soon = false;     // to the backing: what may soon be wanted again (Backing::Write)
+  bool says_soon = false;                           // to the backing: what may soon be wanted again (Backing::Write)
   // Called when data cannot be kept or read: never returns in a program. In tests it may throw.
   std::function<void(const Error&)> lost;
 };

@@ -43,7 +43,7 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
                 "use the store file:DIR");
   }
   touch_name_databases();
-  constexpr unsigned kOfTheStore = 2;  // store/redis/heart.hpp, names_of_hosts.hpp
+  constexpr unsigned kOfTheStore = 2;                       // store/redis/heart.hpp, names_of_hosts.hpp
   const unsigned of_the_sample = runtime.recorder ? 1 : 0;  // Paging::watch_sample
   return os::keep_threads_waiting(
       kOfTheStore + of_the_sample +

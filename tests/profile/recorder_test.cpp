@@ -144,7 +144,8 @@ class Model {
       owners_[page] = {caller, offset};
       allocated_[caller] += kPage;
       // Points are multiples of 16: of 65 bytes five are met as often as of 80.
-      objects_[caller] += static_cast<double>(kPage) / static_cast<double>((bytes + 15) / 16 * 16);
+      const std::uint64_t covered = (bytes + 15) / 16 * 16;
+      objects_[caller] += static_cast<double>(kPage) / static_cast<double>(covered);
     }
     for (unsigned one = 0; one < kCallers; ++one) peak_[one] = std::max(peak_[one], live(one));
   }
