@@ -9,7 +9,7 @@ namespace farheap::pager {
 namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
-constexpr std::uint64_t kLeastLead = 4 * PageOrder::kBlockPages, kMostLead = 1 << 24;
+constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kStrange = 32;          // ... that it has left it
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly

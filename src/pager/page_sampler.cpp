@@ -42,7 +42,7 @@ Status PageSampler::begin(const std::string& path) {
 // Another thread of the parent may have been in the middle of changing what stands here.
 void PageSampler::stop_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&mutex_) base::Mutex;
-  new (&window_) decltype(window_)(std::in_place);
+  new (&window_) std::deque<PageNumber>;
   is_on_ = false;
   file_ = {};
 }
@@ -76,7 +76,7 @@ void PageSampler::came_in_sample(PageNumber page) {
   const bool is_known = (pages_[page] & kKnown) != 0;
   pages_[page] = static_cast<std::uint8_t>((pages_[page] & kCounted) | kKnown | kInView);
   write({page, is_known ? PageEvent::kCame : PageEvent::kCameFresh});
-  window_->push_back(page);
+  window_.push_back(page);
   const auto now = base::Clock::now();
   if (now - period_ > kPeriod) {
     period_ = now;
@@ -148,9 +148,9 @@ std::optional<PageNumber> PageSampler::next_due() {
   base::LockGuard lock(mutex_);
   if (!is_on_) return std::nullopt;
   const std::uint32_t one_in_log2 = one_in_log2_.load(std::memory_order_relaxed);
-  while (window_->size() > kWindow) {
-    const PageNumber page = window_->front();
-    window_->pop_front();
+  while (window_.size() > kWindow) {
+    const PageNumber page = window_.front();
+    window_.pop_front();
     if (!is_sampled(page, one_in_log2) || (pages_[page] & kInView) == 0) continue;
     pages_[page] |= kDue;
     return page;
@@ -160,7 +160,7 @@ std::optional<PageNumber> PageSampler::next_due() {
 
 void PageSampler::not_now(PageNumber page) {
   base::LockGuard lock(mutex_);
-  if ((pages_[page] & kInView) != 0) window_->push_back(page);
+  if ((pages_[page] & kInView) != 0) window_.push_back(page);
 }
 
 void SampledView::take_out(PageRun run, std::span<Taken> answers) {

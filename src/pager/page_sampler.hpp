@@ -94,7 +94,7 @@ class PageSampler {
   // With mutex_, and those that are not in the sample by who moves them.
   os::ReservedArray<std::atomic<std::uint8_t>> pages_;
   std::atomic<std::uint64_t> known_{0};
-  std::optional<std::deque<PageNumber>> window_ FARHEAP_GUARDED_BY(mutex_) = std::deque<PageNumber>();
+  std::deque<PageNumber> window_ FARHEAP_GUARDED_BY(mutex_);
   base::Clock::time_point period_ FARHEAP_GUARDED_BY(mutex_);
   std::uint32_t in_period_ FARHEAP_GUARDED_BY(mutex_) = 0, most_in_period_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };

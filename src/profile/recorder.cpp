@@ -80,11 +80,7 @@ Recorder::Recorder(std::string folder, std::span<const std::byte> heap, Recordin
       room_(room),
       sites_(std::move(sites)),
       owners_(std::move(owners)),
-      live_(std::move(live)) {
-  base::LockGuard lock(code_mutex_);
-  code_.emplace();
-  places_.emplace();
-}
+      live_(std::move(live)) {}
 
 // ---- the tables
 
@@ -155,8 +151,8 @@ void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&making_) base::Mutex;
   new (&code_mutex_) base::Mutex;
   // Another thread of the parent may have been in the middle of changing them: what they hold is left alone.
-  new (&code_) decltype(code_)(std::in_place);
-  new (&places_) decltype(places_)(std::in_place);
+  new (&code_) CodeRanges;
+  new (&places_) decltype(places_);
   new (&path_) std::string;
   tables_.store(nullptr);
   has_failed_ = false;
@@ -271,7 +267,7 @@ void Recorder::keep_stack(RecordingTables& to, SiteId site) {
 
 int Recorder::file_of_code(RecordingTables& to, std::uintptr_t address) {
   std::string fresh;
-  const int file = code_->file_at(address, fresh);
+  const int file = code_.file_at(address, fresh);
   const std::uint32_t used = to.header->module_bytes.load(kRelaxed);
   if (fresh.empty()) return file;
   if (fresh.size() > room_.module_bytes - used) {
@@ -323,7 +319,7 @@ std::uint32_t Recorder::begun(std::uint32_t thread) {
 
 std::uint32_t Recorder::place_at(RecordingTables& to, os::WaitingPlace where) {
   const std::uintptr_t caller = caller_in_other_file(to, where);
-  const auto [found, is_new] = places_->try_emplace({where.instruction, caller}, 0);
+  const auto [found, is_new] = places_.try_emplace({where.instruction, caller}, 0);
   if (!is_new) return found->second;
   const std::uint32_t place = to.header->places.load(kRelaxed) + 1;
   if (place >= room_.places) {
@@ -347,7 +343,7 @@ std::uintptr_t Recorder::caller_in_other_file(RecordingTables& to, os::WaitingPl
                        sizeof word)) {
     return 0;
   }
-  const int callers = code_->known_file_at(word);
+  const int callers = code_.known_file_at(word);
   return callers != CodeRanges::kNone && callers != file && follows_a_call(word) ? word : 0;
 }
 

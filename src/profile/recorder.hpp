@@ -109,9 +109,8 @@ class Recorder final : public pager::FaultObserver {
   std::string path_ FARHEAP_GUARDED_BY(making_);  // of the file
   RecordingTables made_;                          // what tables_ points to
   base::Mutex code_mutex_;
-  std::optional<CodeRanges> code_ FARHEAP_GUARDED_BY(code_mutex_);
-  std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> places_
-      FARHEAP_GUARDED_BY(code_mutex_);
+  CodeRanges code_ FARHEAP_GUARDED_BY(code_mutex_);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> places_ FARHEAP_GUARDED_BY(code_mutex_);
 };
 
 }  // namespace farheap::profile
