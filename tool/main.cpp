@@ -231,7 +231,7 @@ class CommandLine {
     verb->add_flag("--speedscope", report_.speedscope, "The same for https://www.speedscope.app");
     verb->add_flag(
         "--compare", report_.compare,
-        "Two runs: profiles, traces, or what --stats=json printed; the exit status is 3 where the second one "
+        "Two runs: profiles, traces, or what --stats=json printed; the exit status is 1 where the second one "
         "is worse");
     verb->add_option("AFTER", report_.other, "The second run of --compare");
     verb->add_option("--tolerance", report_.tolerance, "What is not worse yet, in per cent: 10")->type_name("PERCENT");

@@ -119,7 +119,7 @@ int report_compared(const ReportArguments& arguments) {
   for (const auto* run : {&before, &after}) {
     if (*run) continue;
     complain(run->error());
-    return kFailed;
+    return kUsage;  // kFailed says that it became worse
   }
   const auto figures = compare(*before, *after, arguments.tolerance / 100);
   const bool is_worse = std::ranges::any_of(figures, &ComparedFigure::is_worse);
@@ -133,7 +133,7 @@ int report_compared(const ReportArguments& arguments) {
                       {"worse", one.is_worse}});
     }
     print_out("{}\n", dumped({{"format", kJsonFormat}, {"worse", is_worse}, {"figures", std::move(rows)}}));
-    return is_worse ? kSuspect : kDone;
+    return is_worse ? kFailed : kDone;
   }
   std::vector<std::vector<std::string>> rows{{"", "before", "after", "change", ""}};
   for (const ComparedFigure& one : figures) {
@@ -149,7 +149,7 @@ int report_compared(const ReportArguments& arguments) {
     sites.insert(sites.begin(), {"waited", "peak", "what was allocated at"});
     print_out("\n{}", aligned(sites));
   }
-  return is_worse ? kSuspect : kDone;
+  return is_worse ? kFailed : kDone;
 }
 
 Status check_words(const ReportArguments& arguments) {

@@ -148,7 +148,7 @@ def make_parser():
     parser.add_argument("--json", metavar="FILE", help="keeps every run")
     parser.add_argument("--from-json", metavar="FILE", help="run nothing: the table of what is there")
     parser.add_argument("--markdown", action="store_true")
-    # What bench/paging's runner wants to know beside that.
+    # bench/paging's runner wants to know these, too.
     parser.set_defaults(timeout=600, give_up=60, window=4, swap_size=1536, swap_awake=False, host_as_is=True, mask=False,
                         mlock_shares=[])
     return parser

@@ -18,7 +18,7 @@ struct WaitingPlace {
 
 // `thread`: the kernel's number. Nothing where it does not wait, or the kernel does not tell.
 [[nodiscard]] std::optional<WaitingPlace> waiting_place(std::uint32_t thread);
-// Of the text of /proc/PID/task/TID/syscall.
+// Reads the text of /proc/PID/task/TID/syscall.
 [[nodiscard]] std::optional<WaitingPlace> read_waiting_place(std::string_view text);
 
 }  // namespace farheap::os

@@ -9,9 +9,9 @@
 // the order. If some such touches follow each other in it, the program goes on there; after many that do not, nothing
 // is said until some do again.
 //
-// What leaves is what is used last (Belady 1966). What comes in is what is used next and not there, but only a little
-// ahead: each page brought in early makes another one leave early, which then has to be read once more. By that rule
-// what is missing lies together, and the device would rest while the program passes what is there. So while memory
+// The blocks that leave are those used last (Belady 1966). What comes in is what is used next and not there, but only a
+// little ahead: each page brought in early makes another one leave early, which then has to be read once more. By that
+// rule what is missing lies together, and the device would rest while the program passes what is there. So while memory
 // fills for the first time, what leaves is spread over the order evenly. From then on what comes in at one place and
 // what leaves behind the program keep it so.
 //
@@ -58,13 +58,13 @@ class ExpectedOrder {
     PageRun run;          // in the store, and in one block; empty: nothing is to come
     PageRun marker = {};  // one page of it, or none
   };
-  // What is to be brought in next.
+  // The run to bring in next.
   [[nodiscard]] Next next();
   // The same, for who does it. Until the pages are on their way, it is what is next.
   [[nodiscard]] Next take_next();
 
  private:
-  // Of blocks that have pages in view; the last is needed last.
+  // The blocks that have pages in view; the last is needed last.
   using Ranked = std::set<std::pair<Moment, std::uint32_t>>;
   struct Place {
     std::uint32_t visit = PageOrder::kNone;  // the one that is going on or comes next

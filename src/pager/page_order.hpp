@@ -23,7 +23,7 @@ class PageOrder {
   using Moment = std::uint32_t;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr Moment kNever = ~Moment{0};
-  // What is read, and what leaves, in one piece. Larger blocks are faster to read, and hold pages that are not needed
+  // Pages are read, and leave, in pieces of this size. Larger blocks are faster to read, and hold pages that are not needed
   // yet: a program that uses 512 places in turn has as many blocks in use.
   static constexpr std::uint32_t kBlockPages = 64;
   [[nodiscard]] static constexpr std::uint32_t block_of(PageNumber page) {

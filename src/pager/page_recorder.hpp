@@ -19,6 +19,7 @@
 #include "pager/contents.hpp"
 #include "pager/page_trace.hpp"
 #include "pager/view.hpp"
+#include "pager/view_around.hpp"
 
 namespace farheap::pager {
 
@@ -45,26 +46,16 @@ class PageRecorder {
   os::ReservedArray<PageHash> known_ FARHEAP_GUARDED_BY(mutex_);
 };
 
-class RecordedView final : public View {
+class RecordedView final : public ViewAround {
  public:
-  RecordedView(View& view, PageRecorder& recorder) : view_(view), recorder_(recorder) {}
+  RecordedView(View& view, PageRecorder& recorder) : ViewAround(view), recorder_(recorder) {}
   void take_out(PageRun run, std::span<Taken> answers) override;
   void put_back(PageRun run) override;
   void copy_back(PageRun run, Guard guard) override;
   void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
-  void guard(PageRun run) override { view_.guard(run); }
-  void release(PageRun run) override { view_.release(run); }
-  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_.shown(page); }
-  [[nodiscard]] bool read_shown(PageRun run, std::byte* into) const override { return view_.read_shown(run, into); }
-  void stage(PageRun run, const std::byte* bytes) override { view_.stage(run, bytes); }
-  [[nodiscard]] const std::byte* staging(PageNumber page) const override { return view_.staging(page); }
-  void drop_staging(std::span<const PageRun> runs) override { view_.drop_staging(runs); }
   void drop_view(PageRun run) override;
-  void mend(PageNumber page) override { view_.mend(page); }
-  void wake(PageRun run) override { view_.wake(run); }
 
  private:
-  View& view_;
   PageRecorder& recorder_;
 };
 

@@ -27,6 +27,7 @@
 #include "os/shared_file.hpp"
 #include "pager/page_trace.hpp"
 #include "pager/view.hpp"
+#include "pager/view_around.hpp"
 
 namespace farheap::pager {
 
@@ -100,33 +101,23 @@ class PageSampler {
 };
 
 // A view whose pages are sampled; it does all that the one inside does.
-class SampledView final : public View {
+class SampledView final : public ViewAround {
  public:
-  SampledView(View& view, PageSampler& sampler) : view_(view), sampler_(sampler) {}
+  SampledView(View& view, PageSampler& sampler) : ViewAround(view), sampler_(sampler) {}
   void take_out(PageRun run, std::span<Taken> answers) override;
   void put_back(PageRun run) override;
   void copy_back(PageRun run, Guard guard) override;
   void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
   [[nodiscard]] std::uint32_t put_in_huge(PageNumber first) override;
-  void guard(PageRun run) override { view_.guard(run); }
   [[nodiscard]] bool tells_every_write() const override { return view_.tells_every_write(); }
   [[nodiscard]] bool take_written(PageNumber first, Written& written) override {
     return view_.take_written(first, written);
   }
-  void release(PageRun run) override { view_.release(run); }
-  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return view_.shown(page); }
-  [[nodiscard]] bool read_shown(PageRun run, std::byte* into) const override { return view_.read_shown(run, into); }
-  void stage(PageRun run, const std::byte* bytes) override { view_.stage(run, bytes); }
-  [[nodiscard]] const std::byte* staging(PageNumber page) const override { return view_.staging(page); }
-  void drop_staging(std::span<const PageRun> runs) override { view_.drop_staging(runs); }
   void drop_view(PageRun run) override;
-  void mend(PageNumber page) override { view_.mend(page); }
-  void wake(PageRun run) override { view_.wake(run); }
   void adopted(PageRun run) override { sampler_.came(run); }
   void forgotten(PageRun run) override { sampler_.dropped(run.first, run.count); }
 
  private:
-  View& view_;
   PageSampler& sampler_;
 };
 

@@ -282,6 +282,17 @@ class WhatGoesWrong(Recording):
         self.assertFalse(any("make_large" in site["site"] for site in after["sites"]))
         self.assertTrue(any("not as it was recorded" in note for note in after["notes"]), after["notes"])
 
+    def test_compare_says_by_its_status_what_became_worse(self):
+        other = str(self.folder / "short.profile")
+        self.record("once", memory=1024 * MIB)
+        done = tool("record", "-o", other, "--memory", str(BUDGET), "--", PROGRAM, str(LARGE_MIB), "once")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        worse = tool("report", "--compare", self.profile, other)
+        self.assertEqual(worse.returncode, 1, worse.stderr)
+        self.assertIn("WORSE", worse.stdout)
+        self.assertEqual(tool("report", "--compare", self.profile, self.profile).returncode, 0)
+        self.assertEqual(tool("report", "--compare", self.profile, "/no/such/file").returncode, 2)
+
     def test_words_that_do_not_fit(self):
         self.assertEqual(tool("record", "-o", self.profile).returncode, 2)
         self.assertEqual(tool("record", "--frob", "--", "true").returncode, 2)
