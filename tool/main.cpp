@@ -82,6 +82,7 @@ class CommandLine {
     add_record();
     add_top();
     add_report();
+    add_plan();
     add_doctor();
     add_core();
     add_options();
@@ -184,6 +185,7 @@ class CommandLine {
   void add_run() {
     CLI::App* verb = add_running("run");
     verb->add_flag("--plain", run_.plain, "Run the program without Farheap");
+    add_short_form(verb, "plan", "FILE", "Follow this plan, which `farheap plan` has made of a profile", shorts_);
     verb->add_option("--trace", run_.trace, "Record the run in this file, for `farheap report`")->type_name("FILE");
     verb->add_option(
             "--trace-interval", run_.trace_interval,
@@ -237,6 +239,21 @@ class CommandLine {
     verb->add_option("--tolerance", report_.tolerance, "What is not worse yet, in per cent: 10")->type_name("PERCENT");
     verb->footer("\nFILE may also be the folder FILE.parts of a recording that goes on, or that was killed.");
     verb->callback([this] { status_ = report(report_); });
+  }
+
+  void add_plan() {
+    CLI::App* verb = add_verb(&app_, "plan", "plan");
+    verb->add_option("PROFILE", plan_.file, "What `farheap record` has written")->required();
+    verb->add_option("-o,--output", plan_.output, "The plan to write: farheap.plan")->type_name("FILE");
+    verb->add_flag("--explain", plan_.explain, "Tell in words what the plan says, and what it can save");
+    verb->footer(
+        "\nRecord with more memory than the program needs: then it is seen best. The exit status is 1 where a plan "
+        "would "
+        "not help.");
+    verb->callback([this] {
+      if (plan_.output.empty()) plan_.output = "farheap.plan";
+      status_ = plan(plan_);
+    });
   }
 
   void add_doctor() {
@@ -457,6 +474,7 @@ class CommandLine {
   RunArguments run_;
   TopArguments top_;
   ReportArguments report_;
+  PlanArguments plan_;
   DoctorArguments doctor_;
   CoreArguments core_;
   OptionsArguments options_;

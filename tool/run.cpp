@@ -33,6 +33,7 @@
 #include "kept_store.hpp"
 #include "os/kernel_features.hpp"
 #include "os/memory_group.hpp"
+#include "plan_for_run.hpp"
 #include "profile_figures.hpp"
 #include "program_file.hpp"
 #include "recording_folder.hpp"
@@ -358,8 +359,20 @@ int run(const RunArguments& arguments) {
   if (options.memory == 0) options.memory = os::automatic_budget();
   std::error_code ignored;
   const auto folder = std::filesystem::current_path(ignored);
-  for (auto* file : {&options.encrypt_key_file, &options.store_password_file}) {
+  for (auto* file : {&options.encrypt_key_file, &options.store_password_file, &options.plan}) {
     if (!file->empty()) *file = (folder / *file).string();
+  }
+  if (!options.plan.empty()) {
+    const Status plan = check_plan(options.plan);
+    if (!plan && plan.error().code != ErrorCode::kInvalidArgument) {
+      complain(plan.error());
+      return kFailed;
+    }
+    // A program that was built anew runs without.
+    if (!plan) {
+      say(coloured(Colour::kYellow, "WARNING: " + plan.error().message(), true));
+      options.plan.clear();
+    }
   }
   options.store = store::with_whole_paths(absolute_store(options.store, folder.string()), folder.string());
   auto whole_store = store::with_login_inside(options.store);

@@ -36,12 +36,27 @@ constexpr double kThrashes = 0.50;
 constexpr double kHardlyNoticed = 0.05;
 
 // In JSON: what the processes of a run say, and the tool does not know by itself.
-constexpr const char* kFiguresOfProcesses[] = {
-    "peak_bytes",       "processes",           "failed_starts",    "paging_processes",
-    "faults",           "faults_fresh",        "faults_probation", "faults_store",
-    "faults_waited",    "guard_fetches",       "bytes_read",       "bytes_written",
-    "bytes_read_ahead", "pages_dropped_clean", "stall_seconds",    "stall_no_room_seconds",
-    "store_full_waits", "used_again_bytes",    "faults_packed"};
+constexpr const char* kFiguresOfProcesses[] = {"peak_bytes",
+                                               "processes",
+                                               "failed_starts",
+                                               "paging_processes",
+                                               "faults",
+                                               "faults_fresh",
+                                               "faults_probation",
+                                               "faults_store",
+                                               "faults_waited",
+                                               "guard_fetches",
+                                               "bytes_read",
+                                               "bytes_written",
+                                               "bytes_read_ahead",
+                                               "pages_dropped_clean",
+                                               "stall_seconds",
+                                               "stall_no_room_seconds",
+                                               "store_full_waits",
+                                               "used_again_bytes",
+                                               "faults_packed",
+                                               "touches_expected",
+                                               "touches_unexpected"};
 
 // What to do where a store was full. Where it is another program's, df shows nothing of it.
 std::string room_in(const std::string& store) {
@@ -115,6 +130,8 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.faults_waited = counters.faults_waited;
   summary.guard_fetches = counters.guard_fetches;
   summary.faults_packed = counters.faults_packed;
+  summary.touches_expected = counters.touches_expected;
+  summary.touches_unexpected = counters.touches_unexpected;
   summary.bytes_read = counters.bytes_read;
   summary.bytes_written = counters.bytes_written;
   summary.bytes_read_ahead = counters.bytes_read_ahead;
@@ -170,7 +187,8 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
   }
   for (const std::uint64_t faults :
        {summary.faults, summary.faults_fresh, summary.faults_probation, summary.faults_store, summary.faults_waited,
-        summary.guard_fetches, summary.faults_packed, summary.pages_dropped_clean, summary.store_full_waits}) {
+        summary.guard_fetches, summary.faults_packed, summary.touches_expected, summary.touches_unexpected,
+        summary.pages_dropped_clean, summary.store_full_waits}) {
     if (beyond(faults, kMostFaults * work)) return fmt::format("{} faults in {:.1f} s", faults, seconds);
   }
   for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts}) {
@@ -249,6 +267,11 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
     if (summary.guard_fetches != 0) {
       lines.push_back(fmt::format("guards found {} of the faults, and fetched in the program's own threads",
                                   summary.guard_fetches));
+    }
+    if (const std::uint64_t touches = summary.touches_expected + summary.touches_unexpected; touches != 0) {
+      lines.push_back(
+          fmt::format("of {} that could be foreseen {:.0f} % came as expected", counted(touches, "touch", "touches"),
+                      100.0 * static_cast<double>(summary.touches_expected) / static_cast<double>(touches)));
     }
     lines.push_back(fmt::format(
         "{} read ({} of it ahead), {} written; stalled {:.1f} s ({:.0f} % of the time), {:.1f} s "
@@ -338,6 +361,8 @@ std::string report_json(const RunSummary& summary) {
       {"faults_waited", summary.faults_waited},
       {"guard_fetches", summary.guard_fetches},
       {"faults_packed", summary.faults_packed},
+      {"touches_expected", summary.touches_expected},
+      {"touches_unexpected", summary.touches_unexpected},
       {"bytes_read", summary.bytes_read},
       {"bytes_written", summary.bytes_written},
       {"bytes_read_ahead", summary.bytes_read_ahead},

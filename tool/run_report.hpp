@@ -33,6 +33,7 @@ struct RunSummary {
   std::uint64_t faults_waited = 0;
   std::uint64_t guard_fetches = 0;
   std::uint64_t faults_packed = 0;
+  std::uint64_t touches_expected = 0, touches_unexpected = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t bytes_read_ahead = 0;

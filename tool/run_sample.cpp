@@ -39,6 +39,8 @@ CounterValues counter_values(const base::RunCounters& counters) {
   values.failed_starts = counters.failed_starts.load();
   values.guard_fetches = counters.guard_fetches.load();
   values.faults_packed = counters.faults_packed.load();
+  values.touches_expected = counters.touches_expected.load();
+  values.touches_unexpected = counters.touches_unexpected.load();
   return values;
 }
 

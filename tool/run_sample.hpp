@@ -37,6 +37,7 @@ struct CounterValues {
   std::uint64_t failed_starts = 0;
   std::uint64_t guard_fetches = 0;
   std::uint64_t faults_packed = 0;
+  std::uint64_t touches_expected = 0, touches_unexpected = 0;
   // They only grow.
   [[nodiscard]] bool not_below(const CounterValues& earlier) const;
 };

@@ -34,6 +34,8 @@ constexpr CounterName kCounterNames[] = {
     {"failed_starts", &CounterValues::failed_starts},
     {"guard_fetches", &CounterValues::guard_fetches, true},
     {"faults_packed", &CounterValues::faults_packed, true},
+    {"touches_expected", &CounterValues::touches_expected, true},
+    {"touches_unexpected", &CounterValues::touches_unexpected, true},
 };
 static_assert(std::size(kCounterNames) * sizeof(std::uint64_t) == sizeof(CounterValues));
 

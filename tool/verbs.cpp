@@ -9,7 +9,8 @@ std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
       {"run",
        "Run a program with its heap in a store and at most so much of it in memory",
-       "run [--memory SIZE] [--store URI] [--set KEY=VALUE]... [--trace FILE [--trace-interval SECONDS]] [--quiet] "
+       "run [--memory SIZE] [--store URI] [--plan FILE] [--set KEY=VALUE]... [--trace FILE [--trace-interval "
+       "SECONDS]] [--quiet] "
        "[--stats text|json] [--plain] -- PROGRAM ARGS",
        {"farheap run --memory 300M -- python3 index.py", "farheap run --memory 1G --store file:/mnt/nvme -- sqlite3",
         "farheap run --memory 512M --set read_ahead=8M --stats=json -- sort big.txt",
@@ -31,6 +32,11 @@ std::span<const Verb> verbs() {
        {"farheap report index.profile", "farheap report index.trace --html index.html",
         "farheap report index.profile --speedscope > index.speedscope.json",
         "farheap report --compare before.profile after.profile --tolerance 5"}},
+      {"plan",
+       "From a profile, in which order a program uses its memory, for `farheap run --plan`",
+       "plan PROFILE [-o FILE] [--explain]",
+       {"farheap plan index.profile -o index.plan --explain",
+        "farheap run --memory 300M --plan index.plan -- ./index other-input"}},
       {"doctor",
        "What this machine allows, what is missing, and the command that mends it",
        "doctor [--set KEY=VALUE]... [--json]",

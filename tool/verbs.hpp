@@ -61,6 +61,13 @@ struct ReportArguments {
 };
 int report(const ReportArguments& arguments);
 
+struct PlanArguments {
+  std::string file;    // a profile, or the parts of one
+  std::string output;  // the plan to write
+  bool explain = false;
+};
+int plan(const PlanArguments& arguments);
+
 struct OptionsArguments {
   std::vector<std::string> settings;
   bool json = false;

@@ -110,6 +110,8 @@ using Log = LogLevel;
   X(Text, expect_pages, "", false,                                                                                     \
     "A recording of an earlier run (record_pages, with the process's number): pages are brought in and let go of in "  \
     "expectation of the same order. Advice: where the program leaves it, all is as without")                           \
+  X(Text, plan, "", false,                                                                                             \
+    "A plan of how the program uses its memory, as `farheap plan` makes it from a profile. Advice, as expect_pages")   \
   X(Log, log, "warn", false, "What is worth a line on standard error")                                                 \
   X(Switch, quiet, "off", false, "No report at the end of a run")                                                      \
   X(Stats, stats, "text", false, "Form of the report at the end of a run")                                             \

@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 13;
+inline constexpr std::uint32_t kRunPageFormat = 14;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -55,10 +55,12 @@ struct RunCounters {
   std::atomic<std::uint64_t> stall_ns{0};          // handler time from a fault's arrival until its page was there
   std::atomic<std::uint64_t> stall_no_room_ns{0};  // ... of which it waited for room in memory
   std::atomic<std::uint64_t> store_full_waits{0};
-  std::atomic<std::uint64_t> peak_bytes{0};     // largest sum over all processes seen
-  std::atomic<std::uint64_t> failed_starts{0};  // processes that ended because the runtime could not come up in them
-  std::atomic<std::uint64_t> guard_fetches{0};  // of the faults: found by guards, ahead of them (residency.h)
-  std::atomic<std::uint64_t> faults_packed{0};  // of faults_probation: compressed
+  std::atomic<std::uint64_t> peak_bytes{0};        // largest sum over all processes seen
+  std::atomic<std::uint64_t> failed_starts{0};     // processes that ended because the runtime could not come up in them
+  std::atomic<std::uint64_t> guard_fetches{0};     // of the faults: found by guards, ahead of them (residency.h)
+  std::atomic<std::uint64_t> faults_packed{0};     // of faults_probation: compressed
+  std::atomic<std::uint64_t> touches_expected{0};  // of pages that are out of view, where a plan or a recording
+  std::atomic<std::uint64_t> touches_unexpected{0};  // says what is used next: as it says, or not
 };
 
 // Who has a slot: one word, so that of two who want it one gets it.

@@ -18,7 +18,17 @@ constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole 
 ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room)
     : order_(std::move(order)), table_(table), policy_(policy), room_(room) {
   const auto visits = order_->visits();
-  for (std::size_t i = visits.size(); i-- > 0;) places_[visits[i].block].visit = static_cast<std::uint32_t>(i);
+  for (std::size_t i = visits.size(); i-- > 0;) places_[visits[i].block].visit = i;
+  for (auto& [block, place] : places_) {
+    const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
+    if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
+    place.ranked = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
+    if (place.ranked) ranked_.emplace(needed(place), block);
+  }
+}
+
+void ExpectedOrder::skip_to_round() {
+  if (order_->has_round()) go_to(order_->visit(order_->round()).first);
 }
 
 ExpectedOrder::Moment ExpectedOrder::lead() const {
@@ -51,11 +61,10 @@ void ExpectedOrder::note_strange(Moment expected) {
 
 void ExpectedOrder::go_to(Moment moment) {
   now_ = std::max(now_, moment);
-  const auto visits = order_->visits();
-  for (; ended_ < visits.size(); ++ended_) {
-    const std::uint32_t number = order_->by_end()[ended_];
-    const PageOrder::Visit& visit = visits[number];
-    if (visit.last + std::uint64_t{order_->gap()} >= now_) break;
+  for (; order_->has(ended_); ++ended_) {
+    const PageOrder::Number number = order_->by_end(ended_);
+    const PageOrder::Visit visit = order_->visit(number);
+    if (visit.last + order_->gap() >= now_) break;
     Place& place = places_[visit.block];
     if (place.visit != number) continue;
     if (place.ranked) ranked_.erase({visit.first, visit.block});
@@ -116,7 +125,7 @@ BlockId ExpectedOrder::take_victim() {
       const std::uint32_t pages = table_.block(id).pages;
       to_spread_ -= std::min<std::uint64_t>(to_spread_, pages);
       policy_.remove(id);
-      if (moment != PageOrder::kNever) ahead_ = std::min<std::size_t>(ahead_, places_[block].visit);
+      if (moment != PageOrder::kNever) ahead_ = std::min(ahead_, places_[block].visit);
       return id;
     }
     places_[block].ranked = false;
@@ -134,12 +143,11 @@ bool ExpectedOrder::holds(const Block& block) const {
 }
 
 ExpectedOrder::Next ExpectedOrder::next() {
-  const auto visits = order_->visits();
   if (!followed_) return {};
   // One that has begun is brought by who touches it.
-  while (ahead_ < visits.size() && visits[ahead_].first < now_) ++ahead_;
-  for (; ahead_ < visits.size(); ++ahead_) {
-    const PageOrder::Visit& visit = visits[ahead_];
+  while (order_->has(ahead_) && order_->visit(ahead_).first < now_) ++ahead_;
+  for (; order_->has(ahead_); ++ahead_) {
+    const PageOrder::Visit visit = order_->visit(ahead_);
     if (visit.first - now_ > lead()) return {};
     const PageNumber first = PageNumber{visit.block} * PageOrder::kBlockPages;
     if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
@@ -154,7 +162,7 @@ ExpectedOrder::Next ExpectedOrder::next() {
 
 ExpectedOrder::Next ExpectedOrder::take_next() {
   const Next taken = next();
-  if (taken.marker.count != 0) marked_ = order_->visits()[ahead_].first;
+  if (taken.marker.count != 0) marked_ = order_->visit(ahead_).first;
   return taken;
 }
 

@@ -36,7 +36,7 @@ class ExpectedOrder {
  public:
   using Moment = PageOrder::Moment;
 
-  // All outlive it.
+  // All outlive it. What is in view already is taken into account.
   ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
 
   // A page was touched that was not in view. Whether that was expected about now.
@@ -44,6 +44,12 @@ class ExpectedOrder {
   // The program is where it is expected to be: what is said below holds.
   [[nodiscard]] bool is_followed() const { return followed_; }
   [[nodiscard]] Moment now() const { return now_; }
+  // It has come to the order's round.
+  [[nodiscard]] bool is_in_round() const {
+    return followed_ && order_->has_round() && now_ >= order_->visit(order_->round()).first;
+  }
+  // What comes before the round is over, if there is one.
+  void skip_to_round();
 
   // Pages have come into view. Fresh ones make more memory needed, and something leave.
   void came(PageRun run, bool fresh);
@@ -67,12 +73,12 @@ class ExpectedOrder {
   // The blocks that have pages in view; the last is needed last.
   using Ranked = std::set<std::pair<Moment, std::uint32_t>>;
   struct Place {
-    std::uint32_t visit = PageOrder::kNone;  // the one that is going on or comes next
+    PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
     bool ranked = false;
   };
   [[nodiscard]] Moment lead() const;
   [[nodiscard]] Moment needed(const Place& place) const {
-    return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visits()[place.visit].first;
+    return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visit(place.visit).first;
   }
   void go_to(Moment moment);
   void note_strange(Moment expected);
@@ -86,15 +92,15 @@ class ExpectedOrder {
   std::unordered_map<std::uint32_t, Place> places_;  // by block of the order
   Ranked ranked_;
   Moment now_ = 0;
-  std::size_t ended_ = 0;  // so many visits of by_end() are over
-  std::size_t ahead_ = 0;  // the visits before it were asked for
-  Moment marked_ = 0;      // the latest visit that has a marker
+  PageOrder::Number ended_ = 0;  // so many visits of by_end() are over
+  PageOrder::Number ahead_ = 0;  // the visits before it were asked for
+  Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false;
-  Moment elsewhere_ = PageOrder::kNever;     // where the latest strange touch would be
-  unsigned agree_ = 0, strange_ = 0;         // touches that agree with that, one after the other; strange ones
-  std::uint64_t to_spread_ = 0;              // pages that are to leave because fresh ones came
-  double turn_ = 0;                          // 0 to 1: where the next of them leaves
-  std::uint32_t spread_ = PageOrder::kNone;  // the latest block that left so; with those behind it, up to 2 MiB
+  Moment elsewhere_ = PageOrder::kNever;      // where the latest strange touch would be
+  unsigned agree_ = 0, strange_ = 0;          // touches that agree with that, one after the other; strange ones
+  std::uint64_t to_spread_ = 0;               // pages that are to leave because fresh ones came
+  double turn_ = 0;                           // 0 to 1: where the next of them leaves
+  std::uint32_t spread_ = ~std::uint32_t{0};  // the latest block that left so; with those behind it, up to 2 MiB
 };
 
 }  // namespace farheap::pager

@@ -10,10 +10,11 @@ namespace farheap::pager {
 namespace {
 constexpr std::size_t kWordsAtOnce = 1 << 14;
 constexpr std::uint64_t kMostGap = 1 << 20;
+constexpr std::uint64_t kLastBlock = ~std::uint32_t{0};
 }  // namespace
 
 void PageOrder::add_use(PageNumber page) {
-  if (page / kBlockPages >= kNone || now_ == kNever - 1) return;
+  if (page / kBlockPages > kLastBlock) return;
   const std::uint32_t block = block_of(page);
   const Moment moment = now_++;
   const auto [found, is_new] = latest_.try_emplace(block, static_cast<std::uint32_t>(visits_.size()));
@@ -23,17 +24,45 @@ void PageOrder::add_use(PageNumber page) {
       latest.last = moment;
       return;
     }
-    latest.next = found->second = static_cast<std::uint32_t>(visits_.size());
+    found->second = static_cast<std::uint32_t>(visits_.size());
   }
-  visits_.push_back({block, kNone, moment, moment, static_cast<std::uint32_t>(page % kBlockPages)});
+  visits_.push_back({block, moment, moment, kNone, static_cast<std::uint32_t>(page % kBlockPages)});
 }
 
-void PageOrder::finish() {
+void PageOrder::add_visit(const Visit& visit) { visits_.push_back(visit); }
+
+void PageOrder::finish(Number round, Moment moments) {
   latest_ = {};
   visits_.shrink_to_fit();
+  round_ = round;
+  round_moments_ = moments;
+  // From the last on; those of the next round first, if there is one.
+  std::unordered_map<std::uint32_t, Number> next;
+  if (has_round()) {
+    for (Number i = visits_.size(); i-- > round_;) next[visits_[i].block] = visits_.size() + (i - round_);
+  }
+  for (Number i = visits_.size(); i-- > 0;) {
+    const auto found = next.find(visits_[i].block);
+    visits_[i].next = found == next.end() ? kNone : found->second;
+    next[visits_[i].block] = i;
+  }
   by_end_.resize(visits_.size());
   std::iota(by_end_.begin(), by_end_.end(), 0);
-  std::ranges::sort(by_end_, {}, [&](std::uint32_t visit) { return visits_[visit].last; });
+  std::ranges::stable_sort(by_end_, {}, [&](std::uint32_t visit) { return visits_[visit].last; });
+}
+
+PageOrder::Visit PageOrder::visit(Number number) const {
+  const auto [at, rounds] = kept(number);
+  Visit found = visits_[at];
+  found.first += rounds * round_moments_;
+  found.last += rounds * round_moments_;
+  if (rounds != 0) found.next += rounds * (visits_.size() - round_);
+  return found;
+}
+
+PageOrder::Number PageOrder::by_end(Number place) const {
+  const auto [at, rounds] = kept(place);
+  return by_end_[at] + rounds * (visits_.size() - (has_round() ? round_ : 0));
 }
 
 Result<PageOrder> read_page_order(const std::function<std::size_t(std::span<std::byte>)>& read) {

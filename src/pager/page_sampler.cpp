@@ -10,9 +10,9 @@ namespace farheap::pager {
 
 namespace {
 
-// A use that is seen costs 20 to 50 us: so many are a twentieth of the time. Where pages leave memory, blocks that are
+// A use that is seen costs 20 to 50 us: so many are a tenth of the time or so. Where pages leave memory, blocks that are
 // broken for the sake of the sample cost more.
-constexpr std::uint32_t kMostInPeriod = 150;
+constexpr std::uint32_t kMostInPeriod = 400;
 constexpr std::uint32_t kMostWhereTheyLeave = 60;
 constexpr std::chrono::milliseconds kPeriod{100};
 constexpr std::uint32_t kMostOneInLog2 = 20;

@@ -48,11 +48,16 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
       around_(options_.block_min_pages, options_.block_max_pages),
       room_(budget),
       evictors_(options_.evictors, room_),
-      read_ahead_(table_, earlier_, policy_, room_, evictors_,
+      read_ahead_(table_, earlier_, policy_, room_, evictors_, counters_,
                   {options_.read_ahead_pages, options_.block_max_pages, options_.readers}),
       write_watch_(view_, table_),
       rounds_(options_.evictors) {
   if (options_.expected_order) read_ahead_.expect(options_.expected_order);
+}
+
+void Pager::expect(std::shared_ptr<const PageOrder> order) {
+  base::LockGuard lock(mutex_);
+  read_ahead_.expect(std::move(order));
 }
 
 void Pager::adopt(PageRun run) {

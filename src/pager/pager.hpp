@@ -79,6 +79,9 @@ class Pager {
   void invalidate(PageNumber first, std::uint64_t count);
   // The one door for what is said about pages to come (hint.hpp). Nothing is promised.
   void hint(const Hint& said);
+  // From now on pages are expected to be used in this order, as far as the program keeps to it; nullptr: in none that
+  // is known. Advice, as hints are.
+  void expect(std::shared_ptr<const PageOrder> order);
 
   // ---- guards (farheap/residency.h)
   // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives

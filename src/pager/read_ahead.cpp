@@ -22,12 +22,13 @@ constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over row
 }  // namespace
 
 ReadAhead::ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
-                     ReadAheadOptions options)
+                     base::RunCounters& counters, ReadAheadOptions options)
     : table_(table),
       earlier_(earlier),
       policy_(policy),
       room_(room),
       evictors_(evictors),
+      counters_(counters),
       options_(options),
       streams_(options.block_max_pages * options.readers) {}
 
@@ -39,7 +40,22 @@ std::uint64_t ReadAhead::stream_window() const {
 }
 
 void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
-  order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+  const bool in_round = order_ && order_->is_in_round();
+  order_.reset();
+  if (order) {
+    order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+    if (in_round) order_->skip_to_round();
+  }
+  room_.no_longer_announced(announced_for_order_);
+  announced_for_order_ = 0;
+}
+
+bool ReadAhead::touched_in_order(PageNumber page) {
+  const bool expected = order_->touched(page);
+  auto& counter = expected ? counters_.touches_expected : counters_.touches_unexpected;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  announce_order();
+  return expected;
 }
 
 // Room is made before there is a request, as it takes a while.
@@ -166,11 +182,7 @@ void ReadAhead::request(const Request& wanted) {
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
-  if (order_) {
-    const bool expected = order_->touched(page);
-    announce_order();
-    if (expected) return {.sequential = true, .pages = PageOrder::kBlockPages};
-  }
+  if (order_ && touched_in_order(page)) return {.sequential = true, .pages = PageOrder::kBlockPages};
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);
   for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {

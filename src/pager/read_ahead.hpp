@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/condition.hpp"
+#include "base/run_page.hpp"
 #include "pager/earlier.hpp"
 #include "pager/evictors.hpp"
 #include "pager/expected_order.hpp"
@@ -42,17 +43,16 @@ class ReadAhead {
 
   // All of them must outlive it. Evictors are woken to make room for what is asked for.
   ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
-            ReadAheadOptions options);
+            base::RunCounters& counters, ReadAheadOptions options);
 
-  // From now on the program is followed along this order, as long as it keeps to it.
+  // From now on the program is followed along this order, as long as it keeps to it. If that replaces another one, the
+  // program is taken to be in the round if it was before. nullptr: nobody knows the order any more.
   void expect(std::shared_ptr<const PageOrder> order);
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
   // A page was touched that was never there.
   void touched_fresh(PageNumber page) {
-    if (!order_) return;
-    order_->touched(page);
-    announce_order();
+    if (order_) (void)touched_in_order(page);
   }
   // Pages have come into view; fresh ones were never there.
   void came(PageRun run, bool fresh) {
@@ -94,6 +94,8 @@ class ReadAhead {
  private:
   [[nodiscard]] std::uint64_t stream_window() const;
   void announce_order();
+  // Whether it was expected about now. Requires: order_.
+  bool touched_in_order(PageNumber page);
   [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
   void foresee_loop(PageNumber first, PageNumber end, bool backward, std::uint32_t gap);
   // Where reading is waiting, one reader waits while another one puts pages into view. Where it is copying, a second
@@ -105,6 +107,7 @@ class ReadAhead {
   Policy& policy_;
   Room& room_;
   Evictors& evictors_;
+  base::RunCounters& counters_;
   const ReadAheadOptions options_;
   Streams streams_;
   Loops loops_;

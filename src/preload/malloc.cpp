@@ -47,21 +47,21 @@ struct Call {
 #define THIS_CALL \
   Call { current_heap(__builtin_return_address(0)), FARHEAP_CALLER }
 
-static inline void* recorded(const Call& call, void* pointer, size_t bytes) {
-  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
-    recorder->allocated(pointer, bytes, call.caller.address, call.caller.frame);
+static inline void* observed(const Call& call, void* pointer, size_t bytes) {
+  if (profile::AllocationObserver* const observer = observer_now()) [[unlikely]]
+    observer->allocated(pointer, bytes, call.caller.address, call.caller.frame);
   return pointer;
 }
 
 static inline void* allocate(const Call& call, size_t bytes) {
-  return recorded(call, or_enomem(call.heap.allocate(bytes)), bytes);
+  return observed(call, or_enomem(call.heap.allocate(bytes)), bytes);
 }
 
 static inline void give_back(void* pointer) {
   if (pointer == nullptr) return;
   const int before = errno;  // free() keeps errno (POSIX.1-2024)
-  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
-    recorder->freed(pointer);
+  if (profile::AllocationObserver* const observer = observer_now()) [[unlikely]]
+    observer->freed(pointer);
   heap_of(pointer).free(pointer);
   errno = before;
 }
@@ -69,16 +69,16 @@ static inline void give_back(void* pointer) {
 static inline void* allocate_zeroed(const Call& call, size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return recorded(call, or_enomem(call.heap.allocate_zeroed(total)), total);
+  return observed(call, or_enomem(call.heap.allocate_zeroed(total)), total);
 }
 
 // What cannot grow stays, and is taken for an object of this call.
-static void* reallocate_recorded(profile::Recorder& recorder, const Call& call, void* pointer, size_t bytes) {
-  recorder.freed(pointer);
+static void* reallocate_observed(profile::AllocationObserver& observer, const Call& call, void* pointer, size_t bytes) {
+  observer.freed(pointer);
   void* const moved = or_enomem(heap_of(pointer).reallocate(pointer, bytes));
-  if (moved != nullptr) return recorded(call, moved, bytes);
+  if (moved != nullptr) return observed(call, moved, bytes);
   const int why = errno;
-  recorder.allocated(pointer, heap_of(pointer).usable_size(pointer), call.caller.address, call.caller.frame);
+  observer.allocated(pointer, heap_of(pointer).usable_size(pointer), call.caller.address, call.caller.frame);
   errno = why;
   return nullptr;
 }
@@ -89,8 +89,8 @@ static inline void* reallocate(const Call& call, void* pointer, size_t bytes) {
     give_back(pointer);
     return nullptr;
   }
-  if (profile::Recorder* const recorder = recorder_now()) [[unlikely]]
-    return reallocate_recorded(*recorder, call, pointer, bytes);
+  if (profile::AllocationObserver* const observer = observer_now()) [[unlikely]]
+    return reallocate_observed(*observer, call, pointer, bytes);
   return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
 }
 
@@ -100,7 +100,7 @@ static inline void* allocate_aligned(const Call& call, size_t alignment, size_t 
     return nullptr;
   }
   while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
-  return recorded(call, or_enomem(call.heap.allocate_aligned(bytes, alignment)), bytes);
+  return observed(call, or_enomem(call.heap.allocate_aligned(bytes, alignment)), bytes);
 }
 
 static int allocate_aligned_into(void** result, const Call& call, size_t alignment, size_t bytes) {
@@ -120,6 +120,13 @@ static void* allocate_pages(const Call& call, size_t bytes) {
 }
 
 static size_t usable_size(void* pointer) { return pointer == nullptr ? 0 : heap_of(pointer).usable_size(pointer); }
+
+void* allocate_for(const Caller& caller, size_t bytes) {
+  return allocate(Call{current_heap(caller.address), caller}, bytes);
+}
+void* allocate_aligned_for(const Caller& caller, size_t alignment, size_t bytes) {
+  return allocate_aligned(Call{current_heap(caller.address), caller}, alignment, bytes);
+}
 
 }  // namespace farheap::preload
 

@@ -212,11 +212,11 @@ void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* 
 namespace farheap::preload {
 
 // Reservations are not: what is opened of them later has no site.
-static void* recorded(Caller caller, PagedSegment& segment, void* at, size_t length, int protection) {
-  profile::Recorder* const recorder = recorder_now();
-  if (recorder == nullptr || at == MAP_FAILED || !segment.contains(at)) return at;
-  recorder->unmapped(at, length);
-  if (protection != PROT_NONE) recorder->allocated(at, length, caller.address, caller.frame);
+static void* observed(Caller caller, PagedSegment& segment, void* at, size_t length, int protection) {
+  profile::AllocationObserver* const observer = observer_now();
+  if (observer == nullptr || at == MAP_FAILED || !segment.contains(at)) return at;
+  observer->unmapped(at, length);
+  if (protection != PROT_NONE) observer->allocated(at, length, caller.address, caller.frame);
   return at;
 }
 
@@ -227,7 +227,7 @@ void* program_mmap(void* wish, size_t bytes, int protection, int flags, int file
   }
   const size_t length = round_up(bytes, kPageBytes);
   const Caller caller = FARHEAP_CALLER;
-  const auto ours = [&](void* at) { return recorded(caller, *segment, at, length, protection); };
+  const auto ours = [&](void* at) { return observed(caller, *segment, at, length, protection); };
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) {
     if (void* at = obtain(*segment, wish, length, protection, flags)) return ours(at);
     if (void* at = map_file(*segment, length, protection, flags, file, offset)) return ours(at);
@@ -241,7 +241,7 @@ int program_munmap(void* at, size_t bytes) {
   PagedSegment* segment = segment_of(at, bytes);
   if (segment == nullptr) return static_cast<int>(syscall(SYS_munmap, at, bytes));
   if (!is_page(at) || bytes == 0) return fails_with(EINVAL);
-  if (profile::Recorder* const recorder = recorder_now()) recorder->unmapped(at, round_up(bytes, kPageBytes));
+  if (profile::AllocationObserver* const observer = observer_now()) observer->unmapped(at, round_up(bytes, kPageBytes));
   segment->unmap(static_cast<std::byte*>(at), round_up(bytes, kPageBytes));
   return 0;
 }
@@ -272,19 +272,19 @@ static void* remap(void* old, size_t old_bytes, size_t bytes, int flags, void* f
 }
 
 void* program_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* fixed) {
-  profile::Recorder* const recorder = recorder_now();
+  profile::AllocationObserver* const observer = observer_now();
   PagedSegment* const segment = segment_of(old, old_bytes);
   const bool is_open =
-      recorder != nullptr && segment != nullptr && is_page(old) && old_bytes != 0 &&
+      observer != nullptr && segment != nullptr && is_page(old) && old_bytes != 0 &&
       segment->holding(static_cast<std::byte*>(old), round_up(old_bytes, kPageBytes)) == Holding::kOpen;
   if (!is_open) return remap(old, old_bytes, bytes, flags, fixed);
-  recorder->unmapped(old, old_bytes);
+  observer->unmapped(old, old_bytes);
   void* const at = remap(old, old_bytes, bytes, flags, fixed);
   const Caller caller = FARHEAP_CALLER;
   if (at == MAP_FAILED) {
-    recorder->allocated(old, old_bytes, caller.address, caller.frame);
+    observer->allocated(old, old_bytes, caller.address, caller.frame);
   } else {
-    recorder->allocated(at, bytes, caller.address, caller.frame);
+    observer->allocated(at, bytes, caller.address, caller.frame);
   }
   return at;
 }

@@ -18,8 +18,6 @@
   extern "C" __attribute__((visibility("hidden"))) result __wrap_##mangled parameters { __VA_ARGS__; } \
   static_assert(true)
 
-extern "C" void* malloc(std::size_t);
-extern "C" void* memalign(std::size_t, std::size_t);
 extern "C" void free(void*);
 
 namespace {
@@ -31,46 +29,49 @@ Function* of_the_program(const char* symbol) {
   return reinterpret_cast<Function*>(found);
 }
 
-inline void* allocate(std::size_t bytes) {
-  if (void* pointer = malloc(bytes)) [[likely]]
+using farheap::preload::Caller;
+
+inline void* allocate(const Caller& caller, std::size_t bytes) {
+  if (void* pointer = farheap::preload::allocate_for(caller, bytes)) [[likely]]
     return pointer;
   return of_the_program<void*(std::size_t)>("_Znwm")(bytes);
 }
 
-inline void* allocate(std::size_t bytes, std::align_val_t alignment) {
-  if (void* pointer = memalign(static_cast<std::size_t>(alignment), bytes)) [[likely]]
+inline void* allocate(const Caller& caller, std::size_t bytes, std::align_val_t alignment) {
+  if (void* pointer = farheap::preload::allocate_aligned_for(caller, static_cast<std::size_t>(alignment), bytes))
+      [[likely]]
     return pointer;
   return of_the_program<void*(std::size_t, std::align_val_t)>("_ZnwmSt11align_val_t")(bytes, alignment);
 }
 
-inline void* allocate_or_null(std::size_t bytes) noexcept {
-  if (void* pointer = malloc(bytes)) [[likely]]
+inline void* allocate_or_null(const Caller& caller, std::size_t bytes) noexcept {
+  if (void* pointer = farheap::preload::allocate_for(caller, bytes)) [[likely]]
     return pointer;
   return of_the_program<void*(std::size_t, const std::nothrow_t&)>("_ZnwmRKSt9nothrow_t")(bytes, std::nothrow);
 }
 
-inline void* allocate_or_null(std::size_t bytes, std::align_val_t alignment) noexcept {
-  return memalign(static_cast<std::size_t>(alignment), bytes);
+inline void* allocate_or_null(const Caller& caller, std::size_t bytes, std::align_val_t alignment) noexcept {
+  return farheap::preload::allocate_aligned_for(caller, static_cast<std::size_t>(alignment), bytes);
 }
 
 }  // namespace
 
-FARHEAP_OPERATOR(void*, operator new, _Znwm, (std::size_t bytes), return allocate(bytes));
+FARHEAP_OPERATOR(void*, operator new, _Znwm, (std::size_t bytes), return allocate(FARHEAP_CALLER, bytes));
 FARHEAP_OPERATOR(void*, operator new, _ZnwmSt11align_val_t, (std::size_t bytes, std::align_val_t at),
-                 return allocate(bytes, at));
+                 return allocate(FARHEAP_CALLER, bytes, at));
 FARHEAP_OPERATOR(void*, operator new, _ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t&) noexcept,
-                 return allocate_or_null(bytes));
+                 return allocate_or_null(FARHEAP_CALLER, bytes));
 FARHEAP_OPERATOR(void*, operator new, _ZnwmSt11align_val_tRKSt9nothrow_t,
                  (std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept,
-                 return allocate_or_null(bytes, at));
-FARHEAP_OPERATOR(void*, operator new[], _Znam, (std::size_t bytes), return allocate(bytes));
+                 return allocate_or_null(FARHEAP_CALLER, bytes, at));
+FARHEAP_OPERATOR(void*, operator new[], _Znam, (std::size_t bytes), return allocate(FARHEAP_CALLER, bytes));
 FARHEAP_OPERATOR(void*, operator new[], _ZnamSt11align_val_t, (std::size_t bytes, std::align_val_t at),
-                 return allocate(bytes, at));
+                 return allocate(FARHEAP_CALLER, bytes, at));
 FARHEAP_OPERATOR(void*, operator new[], _ZnamRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t&) noexcept,
-                 return allocate_or_null(bytes));
+                 return allocate_or_null(FARHEAP_CALLER, bytes));
 FARHEAP_OPERATOR(void*, operator new[], _ZnamSt11align_val_tRKSt9nothrow_t,
                  (std::size_t bytes, std::align_val_t at, const std::nothrow_t&) noexcept,
-                 return allocate_or_null(bytes, at));
+                 return allocate_or_null(FARHEAP_CALLER, bytes, at));
 FARHEAP_OPERATOR(void, operator delete, _ZdlPv, (void* pointer) noexcept, free(pointer));
 FARHEAP_OPERATOR(void, operator delete, _ZdlPvm, (void* pointer, std::size_t) noexcept, free(pointer));
 FARHEAP_OPERATOR(void, operator delete, _ZdlPvSt11align_val_t, (void* pointer, std::align_val_t) noexcept,

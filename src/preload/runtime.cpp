@@ -19,12 +19,13 @@
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 #include "os/own_descriptors.hpp"
+#include "os/small_file.hpp"
 #include "store/secrets.hpp"
 
 namespace farheap::preload {
 
 std::atomic<Runtime*> g_runtime{nullptr};
-std::atomic<profile::Recorder*> g_recorder{nullptr};
+std::atomic<profile::AllocationObserver*> g_observer{nullptr};
 
 namespace {
 
@@ -152,7 +153,29 @@ static void start_recording(Runtime& runtime) {
   }
   runtime.recorder = std::move(*recorder);
   runtime.segment->observe_faults(*runtime.recorder);
-  g_recorder.store(runtime.recorder.get(), std::memory_order_release);
+  g_observer.store(runtime.recorder.get(), std::memory_order_release);
+}
+
+// Advice: without a plan, or with one of something else, the program runs as ever.
+static Status follow_plan(Runtime& runtime) {
+  const std::string& path = runtime.options.plan;
+  auto bytes = os::read_small_file(path.c_str());
+  if (!bytes) return fail(std::move(bytes.error()));
+  auto plan = plan::read_plan(*bytes, path);
+  if (!plan) return fail(std::move(plan.error()));
+  auto planned = plan::PlannedRun::make(std::move(*plan), {runtime.segment->base(), runtime.segment->capacity_bytes()});
+  if (!planned) return fail(std::move(planned.error()));
+  runtime.plan = std::move(*planned);
+  runtime.segment->ask_for_order(*runtime.plan);
+  return {};
+}
+
+static void start_plan(Runtime& runtime) {
+  if (runtime.options.plan.empty() || runtime.recorder) return;
+  if (const Status followed = follow_plan(runtime); !followed) {
+    return base::log(base::LogLevel::kWarn, "process {} has no plan: {}", getpid(), followed.error().message());
+  }
+  g_observer.store(runtime.plan.get(), std::memory_order_release);
 }
 
 static void make_whole(Runtime& runtime) {
@@ -172,6 +195,7 @@ static void make_whole(Runtime& runtime) {
              os::remedy_for_addresses()});
   }
   start_recording(runtime);
+  start_plan(runtime);
   runtime.run_page->counters.processes.fetch_add(1);
 }
 

@@ -16,6 +16,7 @@
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "heap/heap.hpp"
+#include "plan/planned_run.hpp"
 #include "profile/recorder.hpp"
 #include "segment/paged_segment.hpp"
 #include "segment/plain_space.hpp"
@@ -29,6 +30,7 @@ struct Runtime {
   base::RunPage* run_page = nullptr;
   std::unique_ptr<segment::PagedSegment> segment;
   std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
+  std::unique_ptr<plan::PlannedRun> plan;       // of a run that has a plan
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies
   std::uintptr_t loader_bytes = 0;
@@ -36,8 +38,9 @@ struct Runtime {
   Runtime();
 };
 
-extern std::atomic<Runtime*> g_runtime;             // null until it is whole
-extern std::atomic<profile::Recorder*> g_recorder;  // null: nothing is recorded
+extern std::atomic<Runtime*> g_runtime;  // null until it is whole
+// Whoever hears of allocations; null: nobody.
+extern std::atomic<profile::AllocationObserver*> g_observer;
 
 // The runtime, made if need be. During its making the thread that makes it gets nullptr.
 [[nodiscard]] Runtime* make_runtime();
@@ -46,10 +49,9 @@ extern std::atomic<profile::Recorder*> g_recorder;  // null: nothing is recorded
   return made != nullptr ? made : make_runtime();
 }
 
-// Of a program's call that is recorded; null: nothing is.
-[[nodiscard]] inline profile::Recorder* recorder_now() { return g_recorder.load(std::memory_order_relaxed); }
+[[nodiscard]] inline profile::AllocationObserver* observer_now() { return g_observer.load(std::memory_order_relaxed); }
 
-// Who called the function that says FARHEAP_CALLER, as the recorder's sites want it. (__builtin_frame_address() would
+// Who called the function that says FARHEAP_CALLER, as call sites want it. (__builtin_frame_address() would
 // make it keep a frame pointer.)
 struct Caller {
   const void* address;
@@ -59,6 +61,10 @@ struct Caller {
   ::farheap::preload::Caller {                                                                 \
     __builtin_return_address(0), static_cast<char*>(__builtin_dwarf_cfa()) - 2 * sizeof(void*) \
   }
+
+// What malloc() and memalign() do, for who is called in their place: `caller` is the program's.
+[[nodiscard]] void* allocate_for(const Caller& caller, std::size_t bytes);
+[[nodiscard]] void* allocate_aligned_for(const Caller& caller, std::size_t alignment, std::size_t bytes);
 
 // The heap for this call: the arena for runtime code, else the program's.
 [[nodiscard]] inline heap::Heap& heap_now(Runtime& runtime) {

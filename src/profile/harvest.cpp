@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "pager/page_sampler.hpp"
-#include "profile/code_ranges.hpp"
+#include "profile/code_places.hpp"
 #include "profile/recording.hpp"
 
 namespace farheap::profile {
@@ -22,38 +22,8 @@ namespace {
 
 constexpr char kWhat[] = "cannot read a recording";
 
-// Where code lay in the recorded process. What was loaded later counts.
-class Code {
- public:
-  Code(std::string_view lines, const BuildIdOf& build_id_of, Profile& profile) {
-    while (!lines.empty()) {
-      const std::size_t end = std::min(lines.find('\n'), lines.size());
-      MapsLine line;
-      if (read_maps_line(lines.substr(0, end), line) && !line.path.empty()) {
-        const std::string path(line.path);
-        parts_.push_back({line.first, line.end, line.offset, profile.file({path, build_id_of(path)})});
-      }
-      lines.remove_prefix(std::min(end + 1, lines.size()));
-    }
-  }
-  [[nodiscard]] CodePlace at(std::uint64_t address) const {
-    const auto found = std::find_if(parts_.rbegin(), parts_.rend(), [address](const Part& part) {
-      return address >= part.first && address < part.end;
-    });
-    if (found == parts_.rend()) return {0, address};
-    return {found->file, address - found->first + found->offset};
-  }
-
- private:
-  struct Part {
-    std::uint64_t first, end, offset;
-    std::uint32_t file;
-  };
-  std::vector<Part> parts_;
-};
-
 // The number of each frame in the profile; 0: it is not there.
-std::vector<SiteId> take_frames(const RecordingTables& from, const Code& code, ProcessProfile& to) {
+std::vector<SiteId> take_frames(const RecordingTables& from, const CodePlaces& code, ProcessProfile& to) {
   const std::uint32_t room = from.header->site_room;
   std::vector<SiteId> numbers(room, 0);
   to.frames.emplace_back();
@@ -77,7 +47,7 @@ void take_sites(const RecordingTables& from, const std::vector<SiteId>& numbers,
   }
 }
 
-void take_places(const RecordingTables& from, const Code& code, ProcessProfile& to) {
+void take_places(const RecordingTables& from, const CodePlaces& code, ProcessProfile& to) {
   const std::uint32_t made = std::min(from.header->places.load(std::memory_order_acquire), from.header->place_room - 1);
   to.places.emplace_back();
   for (std::uint32_t place = 1; place <= made; ++place) {
@@ -99,11 +69,23 @@ void take_stalls(const RecordingTables& from, const std::vector<SiteId>& numbers
   }
 }
 
+void take_objects(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
+  const std::uint32_t made = std::min(from.header->objects.load(), from.header->object_room);
+  for (std::uint32_t i = 0; i < made; ++i) {
+    const RecordedObject& one = from.objects[i];
+    const std::uint32_t born = one.born.load(std::memory_order_acquire);
+    if (born == 0 || one.site >= numbers.size() || numbers[one.site] == 0) continue;
+    to.objects.push_back({numbers[one.site], one.first, one.bytes, born, one.died.load()});
+  }
+}
+
 bool is_recording(const RecordingHeader& header, std::size_t bytes) {
   constexpr std::uint32_t kMost = 1u << 28;
   if (header.magic != RecordingHeader::kMagic || header.format != RecordingHeader::kFormat) return false;
-  const RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.module_room};
-  const bool is_small = room.sites < kMost && room.places < kMost && room.stalls < kMost && room.module_bytes < kMost;
+  const RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.object_room,
+                              header.module_room};
+  const bool is_small = room.sites < kMost && room.places < kMost && room.stalls < kMost && room.objects < kMost &&
+                        room.module_bytes < kMost;
   return is_small && room.sites > 0 && room.places > 0 && RecordingTables::bytes(room) == bytes;
 }
 
@@ -167,8 +149,8 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   if (!is_recording(header, bytes.size())) {
     return fail(ErrorCode::kCorrupt, kWhat, name, "it is none, or of another build of Farheap", "record it again");
   }
-  const RecordingTables from =
-      RecordingTables::over(copy, {header.site_room, header.place_room, header.stall_room, header.module_room});
+  const RecordingTables from = RecordingTables::over(
+      copy, {header.site_room, header.place_room, header.stall_room, header.object_room, header.module_room});
   ProcessProfile one;
   one.process = header.process;
   one.parent = header.parent;
@@ -181,11 +163,13 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   one.faults_without_place = header.faults_without_place;
   one.without_room = header.without_room;
   const std::uint32_t text = std::min(header.module_bytes.load(), header.module_room);
-  const Code code({from.modules, text}, build_id_of, to);
+  const CodePlaces code({from.modules, text},
+                        [&](const std::string& path) { return to.file({path, build_id_of(path)}); });
   const std::vector<SiteId> numbers = take_frames(from, code, one);
   take_sites(from, numbers, one);
   take_places(from, code, one);
   take_stalls(from, numbers, one);
+  take_objects(from, numbers, one);
   to.processes.push_back(std::move(one));
   return {};
 }

@@ -18,7 +18,15 @@ using base::FieldReader;
 using base::FieldWriter;
 
 // Of a section. Numbers of sections that are not known are passed by: a newer program may write more.
-enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kStore = 6 };
+enum class Section : std::uint64_t {
+  kFiles = 1,
+  kProcess = 2,
+  kTrace = 3,
+  kEnd = 4,
+  kTouches = 5,
+  kStore = 6,
+  kObjects = 7
+};
 
 constexpr std::uint32_t kMostDepth = 256;                  // of a stack
 constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
@@ -78,6 +86,34 @@ bool take_touches(std::string_view bytes, Profile& into) {
   std::memcpy(one.words.data(), words.data(), words.size());
   into.processes.back().touches = std::move(one);
   return true;
+}
+
+std::string encode_objects(const std::vector<LargeObject>& objects) {
+  FieldWriter out;
+  out.number(objects.size());
+  for (const LargeObject& one : objects) {
+    for (const std::uint64_t figure : {std::uint64_t{one.site}, one.first, one.bytes, one.born, one.died}) {
+      out.number(figure);
+    }
+  }
+  return out.bytes();
+}
+
+// Of the process in the section before.
+bool take_objects(std::string_view bytes, Profile& into) {
+  if (into.processes.empty()) return false;
+  ProcessProfile& process = into.processes.back();
+  FieldReader in(bytes);
+  process.objects.clear();
+  const bool is_read = take_list(in, process.objects, [&] {
+    LargeObject one;
+    one.site = static_cast<SiteId>(in.number());
+    for (std::uint64_t* const figure : {&one.first, &one.bytes, &one.born, &one.died}) *figure = in.number();
+    return one;
+  });
+  return is_read && in.is_whole() && std::ranges::all_of(process.objects, [&](const LargeObject& one) {
+           return one.site < process.frames.size() && one.first + one.bytes >= one.first;
+         });
 }
 
 std::string encode_store(const std::vector<StoreSpeed>& store) {
@@ -258,6 +294,7 @@ std::string encode(const Profile& profile) {
   put_section(out, Section::kFiles, files.bytes());
   for (const ProcessProfile& one : profile.processes) {
     put_section(out, Section::kProcess, encode_process(one));
+    if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
   }
   if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
@@ -290,6 +327,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);
     if (kind == Section::kTouches) is_taken = take_touches(section, profile);
+    if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
     if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");

@@ -61,6 +61,14 @@ struct Stall {
   friend bool operator==(const Stall&, const Stall&) = default;
 };
 
+// A large object (recording.hpp), for plans.
+struct LargeObject {
+  SiteId site = 0;
+  std::uint64_t first = 0, bytes = 0;  // counted from where the pages of Touches are
+  std::uint64_t born = 0, died = 0;    // by a clock that each birth and each death moves on; died 0: it lived
+  friend bool operator==(const LargeObject&, const LargeObject&) = default;
+};
+
 // The order in which a sample of the pages was used (pager/page_sampler.hpp).
 struct Touches {
   std::uint32_t one_in_log2 = 0;     // one page in 2^this is in the sample
@@ -81,6 +89,7 @@ struct ProcessProfile {
   std::vector<SiteTotals> sites;
   std::vector<WaitPlace> places;  // [0] is unused
   std::vector<Stall> stalls;
+  std::vector<LargeObject> objects;  // in the order of allocation
   Touches touches;
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };

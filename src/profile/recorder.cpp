@@ -131,6 +131,7 @@ void Recorder::begin(RecordingTables& to) {
   header.site_room = room_.sites;
   header.place_room = room_.places;
   header.stall_room = room_.stalls;
+  header.object_room = room_.objects;
   header.module_room = room_.module_bytes;
   header.heap_address = reinterpret_cast<std::uintptr_t>(heap_.data());
   std::strncpy(header.name.data(), program_invocation_short_name, header.name.size() - 1);
@@ -185,6 +186,33 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
   const std::uint64_t covered = (bytes + kObjectUnit - 1) / kObjectUnit * kObjectUnit;
   figures.objects.fetch_add(sampled * SiteFigures::kPerObject / covered, kRelaxed);
   give(*to, pages, owner);
+  note_object(*to, *offset, bytes, owner.site);
+}
+
+void Recorder::note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site) {
+  if (bytes < kLargeObjectBytes) return;
+  const std::uint32_t number =
+      to.header->objects.load(kRelaxed) < room_.objects ? to.header->objects.fetch_add(1, kRelaxed) : room_.objects;
+  if (number >= room_.objects) {
+    to.header->without_room.fetch_add(1, kRelaxed);
+    return;
+  }
+  RecordedObject& object = to.objects[number];
+  object.first = offset;
+  object.bytes = bytes;
+  object.site = site;
+  object.born.store(births_and_deaths_.fetch_add(1, kRelaxed) + 1, std::memory_order_release);
+}
+
+void Recorder::end_objects(std::uint64_t offset, std::uint64_t bytes, std::uint64_t pages) {
+  RecordingTables* const to = tables();
+  if (to == nullptr || (pages + 1) * kSamplePageBytes < kLargeObjectBytes) return;
+  const std::uint32_t made = std::min(to->header->objects.load(kRelaxed), room_.objects);
+  for (std::uint32_t i = 0; i < made; ++i) {
+    RecordedObject& object = to->objects[i];
+    if (object.born.load(std::memory_order_acquire) == 0 || object.died.load(kRelaxed) != 0) continue;
+    if (object.first - offset < bytes) object.died.store(births_and_deaths_.fetch_add(1, kRelaxed) + 1, kRelaxed);
+  }
 }
 
 // What a page had before was given back unseen.
@@ -227,6 +255,7 @@ void Recorder::freed(const void* object) {
     ++pages;
   }
   if (pages != 0) take_back(owner, pages);
+  end_objects(*offset, 1, pages);
 }
 
 void Recorder::unmapped(const void* at, std::size_t bytes) {
@@ -234,11 +263,15 @@ void Recorder::unmapped(const void* at, std::size_t bytes) {
   if (!offset || base::t_inside_runtime) return;
   const std::uint64_t past = *offset + std::min<std::uint64_t>(bytes, heap_.size() - *offset);
   const std::uint64_t end = (past + kSamplePageBytes - 1) / kSamplePageBytes;
+  std::uint64_t pages = 0;
   for (std::uint64_t page = *offset / kSamplePageBytes; page < end; ++page) {
     if (owners_[page].load(kRelaxed).site == CallSites::kNoSite) continue;
     const Owner before = owners_[page].exchange({}, kRelaxed);
-    if (before.site != CallSites::kNoSite) take_back(before, 1);
+    if (before.site == CallSites::kNoSite) continue;
+    take_back(before, 1);
+    ++pages;
   }
+  end_objects(*offset, past - *offset, pages);
 }
 
 // What is new takes locks, for as long as it takes to unwind a stack and to read what is mapped. Whoever is stopped by

@@ -28,6 +28,7 @@
 #include "os/shared_file.hpp"
 #include "os/waiting_place.hpp"
 #include "pager/fault_observer.hpp"
+#include "profile/allocation_observer.hpp"
 #include "profile/call_sites.hpp"
 #include "profile/code_ranges.hpp"
 #include "profile/recording.hpp"
@@ -35,20 +36,17 @@
 
 namespace farheap::profile {
 
-class Recorder final : public pager::FaultObserver {
+class Recorder final : public pager::FaultObserver, public AllocationObserver {
  public:
   // `folder` is where each process makes its recording, at its first sample: PID.recording, with more digits if that is
   // there. `heap`: the addresses that are recorded. kNoSpace without addresses.
   [[nodiscard]] static Result<std::unique_ptr<Recorder>> make(std::string folder, std::span<const std::byte> heap,
                                                               RecordingRoom room = {});
 
-  // What an allocation answered; nullptr and what lies elsewhere are passed by. So is what is asked for on a stack that
-  // lies in the heap: a part of it may be out of view. `caller` and `frame` as CallSites::site_of has them.
-  void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame);
-  // Before it is given back. `object`: as it was answered.
-  void freed(const void* object);
-  // Before it is unmapped, whatever part of objects it is.
-  void unmapped(const void* at, std::size_t bytes);
+  // What is asked for on a stack that lies in the heap is passed by: a part of it may be out of view.
+  void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;
+  void freed(const void* object) override;
+  void unmapped(const void* at, std::size_t bytes) override;
 
   [[nodiscard]] std::uint32_t begun(std::uint32_t thread) override;
   void ended(pager::PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
@@ -81,6 +79,9 @@ class Recorder final : public pager::FaultObserver {
   void keep_stack(RecordingTables& to, SiteId site);
   void give(RecordingTables& to, SampledPages pages, Owner owner);
   void take_back(Owner owner, std::uint64_t pages);
+  void note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site);
+  // Large objects that began in these bytes are gone; they had so many sampled pages.
+  void end_objects(std::uint64_t offset, std::uint64_t bytes, std::uint64_t pages);
   // Counted from the heap's first byte.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(const void* at) const;
   [[nodiscard]] int file_of_code(RecordingTables& to, std::uintptr_t address) FARHEAP_REQUIRES(code_mutex_);
@@ -102,6 +103,7 @@ class Recorder final : public pager::FaultObserver {
   std::atomic<RecordingTables*> tables_{nullptr};
   std::atomic<std::uint32_t> faults_{0}, looks_{0}, one_in_log2_{0};
   std::atomic<std::int64_t> sampled_since_ns_{0};
+  std::atomic<std::uint32_t> births_and_deaths_{0};  // of large objects
 
   base::Mutex making_;  // tried, never waited for
   bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;

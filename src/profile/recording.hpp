@@ -20,15 +20,15 @@ namespace farheap::profile {
 
 struct RecordingHeader {
   static constexpr std::array<char, 8> kMagic = {'F', 'H', 'R', 'E', 'C', 'O', 'R', 'D'};
-  static constexpr std::uint32_t kFormat = 1;
+  static constexpr std::uint32_t kFormat = 2;
 
   std::array<char, 8> magic;
   std::uint32_t format;
   std::int32_t process, parent;
-  std::uint32_t site_room, place_room, stall_room, module_room;  // elements of the tables; bytes of text
-  std::atomic<std::uint32_t> places;                             // made
-  std::atomic<std::uint32_t> module_bytes;                       // written
-  std::uint32_t unused;
+  std::uint32_t site_room, place_room, stall_room, object_room, module_room;  // elements of the tables; bytes of text
+  std::atomic<std::uint32_t> places;                                          // made
+  std::atomic<std::uint32_t> module_bytes;                                    // written
+  std::atomic<std::uint32_t> objects;                                         // noted
   std::uint64_t heap_address;
   std::array<char, 64> name;                                  // of the program; ends with 0
   std::atomic<std::uint64_t> live_bytes, peak_bytes;          // of all sites
@@ -67,28 +67,41 @@ struct StallFigures {
 }
 [[nodiscard]] constexpr std::uint32_t site_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
 
+// An object of so many bytes or more is noted by itself: plans speak of these (plan/plan.hpp).
+inline constexpr std::uint64_t kLargeObjectBytes = 256 << 10;
+
+// One of them, in the order of allocation.
+struct RecordedObject {
+  std::uint64_t first, bytes;  // counted from the heap's first byte
+  std::uint32_t site;
+  // By a clock that each of them moves on. Not born (0): nothing is here (yet). Not dead: it lives.
+  std::atomic<std::uint32_t> born, died;
+  std::uint32_t unused;
+};
+
 // A process that pages has a second file beside its recording: the order in which a sample of its pages was used
 // (pager/page_sampler.hpp).
 inline constexpr char kTouches[] = ".touches";
 
 struct RecordingRoom {
-  std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, module_bytes = 1u << 16;
+  std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, objects = 1u << 13, module_bytes = 1u << 16;
 };
 
-// The tables over the file's bytes, in this order: header, frames, figures, places, stalls, text of modules (the
-// executable lines of /proc/PID/maps). Element 0 of frames, figures and places is unused.
+// The tables over the file's bytes, in this order: header, frames, figures, places, stalls, objects, text of modules
+// (the executable lines of /proc/PID/maps). Element 0 of frames, figures and places is unused.
 struct RecordingTables {
   RecordingHeader* header = nullptr;
   RecordedFrame* frames = nullptr;
   SiteFigures* figures = nullptr;
   RecordedPlace* places = nullptr;
   StallFigures* stalls = nullptr;
+  RecordedObject* objects = nullptr;
   char* modules = nullptr;
 
   [[nodiscard]] static constexpr std::size_t bytes(const RecordingRoom& room) {
     return sizeof(RecordingHeader) + std::size_t{room.sites} * (sizeof(RecordedFrame) + sizeof(SiteFigures)) +
            std::size_t{room.places} * sizeof(RecordedPlace) + std::size_t{room.stalls} * sizeof(StallFigures) +
-           room.module_bytes;
+           std::size_t{room.objects} * sizeof(RecordedObject) + room.module_bytes;
   }
   // Requires: so many bytes are at `file`, which is aligned to 8.
   [[nodiscard]] static RecordingTables over(std::byte* file, const RecordingRoom& room) {
@@ -102,6 +115,7 @@ struct RecordingTables {
     take(tables.figures, room.sites);
     take(tables.places, room.places);
     take(tables.stalls, room.stalls);
+    take(tables.objects, room.objects);
     take(tables.modules, room.module_bytes);
     return tables;
   }

@@ -279,6 +279,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
     wanted.recorder = std::move(*recorder);
   }
   wanted.pager.expected_order = expected_order();
+  if (!records_pages()) wanted.order_source = order_source_;
   make_tier(range_.size() / kPageBytes);
   pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
   pager::Budget& budget = tier_ ? tier_->budget() : budget_;

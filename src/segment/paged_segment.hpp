@@ -94,6 +94,8 @@ class PagedSegment final : public PageSpace {
   // From the time on when it is paged. Requires: called before another thread uses the segment; the observer outlives
   // it.
   void observe_faults(pager::FaultObserver& observer) { observer_ = &observer; }
+  // The same of who knows in which order pages will be used.
+  void ask_for_order(pager::OrderSource& source) { order_source_ = &source; }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
     return is_paging() && paging_->hint(kind, at, bytes);
@@ -189,6 +191,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Tier> tier_;      // before it, if there is one
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   pager::FaultObserver* observer_ = nullptr;
+  pager::OrderSource* order_source_ = nullptr;
   bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;
 };

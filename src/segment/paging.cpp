@@ -55,6 +55,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
                                                         settings.recorded_window_pages);
   }
   observer_ = settings.observer;
+  order_source_ = settings.order_source;
   make_sampling(*view_);
   pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
   pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : whole;
@@ -79,6 +80,10 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
   begin_sampling();
+  if (order_source_ != nullptr) {
+    const Status begun = os::start_runtime_thread(&Paging::tell_order, this);
+    if (!begun) base::log(base::LogLevel::kWarn, "the plan is not followed: {}", begun.error().message());
+  }
   if (Status watched = view_->watch(own()); !watched) return watched;
   inherit(false);
   run_page_.counters.paging_processes.fetch_add(1);
@@ -158,6 +163,14 @@ void* Paging::watch_sample(void* paging) {
       break;
     }
     base::sleep_for(kBetweenLooks);
+  }
+}
+
+void* Paging::tell_order(void* paging) {
+  auto& self = *static_cast<Paging*>(paging);
+  for (;;) {
+    self.pager_->expect(self.order_source_->order());
+    self.order_source_->wait_for_change();
   }
 }
 

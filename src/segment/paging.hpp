@@ -17,6 +17,7 @@
 #include "os/mapping.hpp"
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
+#include "pager/order_source.hpp"
 #include "pager/page_recorder.hpp"
 #include "pager/page_sampler.hpp"
 #include "pager/pager.hpp"
@@ -36,7 +37,8 @@ struct PagingSettings {
   unsigned handlers = 2;      // at the most; two for each queue of faults at least. Evictors and readers: the pager's
   bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
-  pager::FaultObserver* observer = nullptr;  // outlives the paging
+  pager::FaultObserver* observer = nullptr;    // outlives the paging
+  pager::OrderSource* order_source = nullptr;  // ... this, too
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
   std::unique_ptr<pager::PageRecorder> recorder;
   std::uint64_t recorded_window_pages = 0;
@@ -98,9 +100,11 @@ class Paging {
   void make_sampling(pager::View& seen);
   void begin_sampling();
   static void* watch_sample(void* paging);
+  static void* tell_order(void* paging);
 
   std::unique_ptr<Sampling> sampling_;  // around the view, if an observer wants it
   pager::FaultObserver* observer_ = nullptr;
+  pager::OrderSource* order_source_ = nullptr;
   std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/object_uses.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace farheap::plan {
+
+namespace {
+
+// Those before `end`.
+std::vector<KnownUses> known_of(const ObjectLife& life, double end, const Joining& joining) {
+  std::vector<SeenPart> seen;
+  for (const auto& [byte, all] : life.uses) {
+    const auto past = std::ranges::lower_bound(all, end);
+    seen.push_back({static_cast<double>(byte - life.first) / static_cast<double>(life.bytes), {all.begin(), past}});
+  }
+  return joined_uses(seen, joining);
+}
+
+bool is_near(const std::vector<Use>& uses, double wanted, double near) {
+  const auto found = std::ranges::lower_bound(uses, wanted - near, {}, &Use::time);
+  return found != uses.end() && found->time <= wanted + near;
+}
+
+bool came_a_round_before(const std::vector<std::uint32_t>& times, std::uint32_t time, std::uint32_t near,
+                         const Round& round) {
+  if (round.length == 0 || time < round.begin || time >= round.end || time < round.length) return false;
+  const std::uint32_t wanted = time - round.length;
+  const auto found = std::ranges::lower_bound(times, wanted - std::min(wanted, near));
+  return found != times.end() && *found <= wanted + near && *found < time;
+}
+
+std::uint64_t foreseen_in(const ObjectLife& life, const PlanTimes& times, std::uint32_t near, const Round& round) {
+  std::vector<KnownUses> known = known_of(life, times.end(), {});
+  std::uint64_t count = 0;
+  std::size_t at = 0;
+  for (const auto& [byte, all] : life.uses) {
+    const KnownUses own = known[at];
+    known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
+    const std::vector<Use> told = uses_at(known, own.place, times);
+    known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), own);
+    ++at;
+    for (const std::uint32_t time : all) {
+      count += is_near(told, time, near) || came_a_round_before(all, time, near, round) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+void ObjectUses::use(std::uint64_t byte, std::uint32_t time) {
+  const auto has = [byte](const ObjectLife& life) { return byte - life.first < life.bytes; };
+  const auto found = std::find_if(lives.rbegin(), lives.rend(), has);
+  if (found != lives.rend()) found->uses[byte].push_back(time);
+}
+
+std::uint64_t ObjectUses::uses() const {
+  std::uint64_t sum = 0;
+  for (const ObjectLife& life : lives) {
+    for (const auto& [byte, all] : life.uses) sum += all.size();
+  }
+  return sum;
+}
+
+std::uint64_t ObjectUses::bytes() const { return std::ranges::max_element(lives, {}, &ObjectLife::bytes)->bytes; }
+
+double ObjectUses::foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const {
+  std::uint64_t count = 0;
+  for (const ObjectLife& life : lives) count += foreseen_in(life, times, near, round);
+  const std::uint64_t all = uses();
+  return all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all);
+}
+
+std::vector<double> ObjectUses::errors(const PlanTimes& times, const Joining& joining) const {
+  std::vector<double> errors;
+  for (const ObjectLife& life : lives) {
+    const std::vector<KnownUses> known = known_of(life, times.end(), joining);
+    for (std::size_t i = 1; i + 1 < known.size(); ++i) {
+      const KnownUses beside[] = {known[i - 1], known[i + 1]};
+      const std::vector<Use> told = uses_at(beside, known[i].place, times);
+      if (told.size() != known[i].uses.size()) continue;
+      for (std::size_t k = 0; k < told.size(); ++k) errors.push_back(std::abs(told[k].time - known[i].uses[k].time));
+    }
+  }
+  return errors;
+}
+
+std::vector<std::vector<PlannedUse>> ObjectUses::parts(const PlanTimes& times, const Joining& joining,
+                                                       std::size_t most) const {
+  std::size_t count = 1;
+  for (const ObjectLife& life : lives) count = std::max(count, std::min(life.uses.size(), most));
+  std::vector<std::vector<PlannedUse>> parts(count);
+  for (const ObjectLife& life : lives) {
+    const std::vector<KnownUses> known = known_of(life, times.end(), joining);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+      for (const Use& use : uses_at(known, place, times)) {
+        parts[i].push_back({static_cast<std::uint32_t>(use.time), static_cast<std::uint32_t>(use.pages)});
+      }
+    }
+  }
+  for (auto& uses : parts) std::ranges::sort(uses, {}, &PlannedUse::time);
+  return parts;
+}
+
+}  // namespace farheap::plan

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/plan.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/fields.hpp"
+
+namespace farheap::plan {
+
+namespace {
+
+using base::FieldReader;
+using base::FieldWriter;
+
+constexpr char kWhat[] = "cannot read the plan";
+
+// A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+void put_small(std::string& text, std::uint32_t number) {
+  for (unsigned i = 0; i < sizeof number; ++i) text += static_cast<char>(number >> (8 * i) & 0xff);
+}
+
+std::uint32_t small_at(const std::string& text, std::size_t at) {
+  std::uint32_t number = 0;
+  for (unsigned i = 0; i < sizeof number; ++i) {
+    number |= static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i])) << (8 * i);
+  }
+  return number;
+}
+
+std::string text_of(const std::vector<PlannedUse>& uses) {
+  std::string text;
+  for (const PlannedUse& use : uses) {
+    put_small(text, use.time);
+    put_small(text, use.pages);
+  }
+  return text;
+}
+
+bool take_uses(const std::string& text, std::vector<PlannedUse>& into) {
+  if (text.size() % sizeof(PlannedUse) != 0) return false;
+  for (std::size_t at = 0; at < text.size(); at += sizeof(PlannedUse)) {
+    into.push_back({small_at(text, at), small_at(text, at + sizeof(std::uint32_t))});
+  }
+  return std::ranges::is_sorted(into, {}, &PlannedUse::time);
+}
+
+// Elements take eight bytes at least: a count that is larger than what is left is none.
+template <class Element, class Take>
+bool take_list(FieldReader& in, std::vector<Element>& into, Take take) {
+  const std::uint64_t count = in.number();
+  if (count > in.left() / sizeof(std::uint64_t)) return false;
+  for (std::uint64_t i = 0; i < count && in.is_good(); ++i) {
+    Element one;
+    if (!take(one)) return false;
+    into.push_back(std::move(one));
+  }
+  return in.is_good();
+}
+
+std::uint32_t take_small(FieldReader& in, bool& is_good) {
+  const std::uint64_t value = in.number();
+  is_good &= value <= ~std::uint32_t{0};
+  return static_cast<std::uint32_t>(value);
+}
+
+std::string body_of(const Plan& plan) {
+  FieldWriter out;
+  out.text(plan.program);
+  for (const std::uint32_t figure : {plan.once, plan.round, plan.window, plan.window_pages, plan.unsure, plan.foreseen})
+    out.number(figure);
+  out.number(plan.files.size());
+  for (const profile::CodeFile& file : plan.files) {
+    out.text(file.path);
+    out.text(file.build_id);
+  }
+  out.number(plan.sites.size());
+  for (const SiteName& site : plan.sites) {
+    out.number(site.size());
+    for (const profile::CodePlace& place : site) {
+      out.number(place.file);
+      out.number(place.offset);
+    }
+  }
+  out.number(plan.objects.size());
+  for (const PlannedObject& object : plan.objects) {
+    for (const std::uint64_t figure :
+         {std::uint64_t{object.site}, std::uint64_t{object.number}, object.bytes, std::uint64_t{object.foreseen}}) {
+      out.number(figure);
+    }
+    out.number(object.parts.size());
+    for (const auto& uses : object.parts) out.text(text_of(uses));
+  }
+  return out.bytes();
+}
+
+bool take_object(FieldReader& in, const Plan& plan, PlannedObject& into) {
+  bool is_good = true;
+  into.site = take_small(in, is_good);
+  into.number = take_small(in, is_good);
+  into.bytes = in.number();
+  into.foreseen = take_small(in, is_good);
+  const PlanTimes times = plan.times();
+  return is_good && into.site < plan.sites.size() &&
+         take_list(
+             in, into.parts,
+             [&](std::vector<PlannedUse>& uses) {
+               return take_uses(in.text(), uses) && (uses.empty() || uses.back().time <= times.end());
+             });
+}
+
+bool take_body(std::string_view bytes, Plan& plan) {
+  FieldReader in(bytes);
+  bool is_good = true;
+  plan.program = in.text();
+  for (std::uint32_t* const figure :
+       {&plan.once, &plan.round, &plan.window, &plan.window_pages, &plan.unsure, &plan.foreseen}) {
+    *figure = take_small(in, is_good);
+  }
+  if (!is_good || ~std::uint32_t{0} - plan.once < plan.round) return false;
+  plan.files.clear();
+  const bool is_read =
+      take_list(in, plan.files,
+                [&](profile::CodeFile& file) {
+                  file.path = in.text();
+                  file.build_id = in.text();
+                  return true;
+                }) &&
+      take_list(in, plan.sites,
+                [&](SiteName& site) {
+                  return take_list(in, site, [&](profile::CodePlace& place) {
+                    place.file = take_small(in, is_good);
+                    place.offset = in.number();
+                    return is_good && place.file < plan.files.size();
+                  });
+                }) &&
+      take_list(in, plan.objects, [&](PlannedObject& object) { return take_object(in, plan, object); });
+  return is_read && in.is_whole() && !plan.files.empty();
+}
+
+}  // namespace
+
+std::uint32_t ObjectNumbers::born(std::uint32_t site) {
+  OfSite& all = sites_[site];
+  if (all.free.empty()) return all.next++;
+  return all.free.extract(all.free.begin()).value();
+}
+
+void ObjectNumbers::died(std::uint32_t site, std::uint32_t number) { sites_[site].free.insert(number); }
+
+std::string encode(const Plan& plan) {
+  const std::string body = body_of(plan);
+  FieldWriter out;
+  out.number(kPlanFormat);
+  out.number(XXH3_64bits(body.data(), body.size()));
+  out.text(body);
+  return std::string(kPlanMagic) + out.bytes();
+}
+
+Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
+  if (!bytes.starts_with(kPlanMagic)) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none", "`farheap plan PROFILE -o FILE` makes one");
+  }
+  FieldReader in(bytes.substr(kPlanMagic.size()));
+  const std::uint64_t format = in.number();
+  if (format > kPlanFormat) {
+    return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
+                "use a newer farheap");
+  }
+  const std::uint64_t checksum = in.number();
+  const std::string body = in.text();
+  Plan plan;
+  if (bytes.size() > kMostBytes || !in.is_whole() || checksum != XXH3_64bits(body.data(), body.size()) ||
+      !take_body(body, plan)) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is damaged, or not whole", "make it again");
+  }
+  return plan;
+}
+
+}  // namespace farheap::plan

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan: in which order a program uses its large objects, as a profile has shown it (planner.hpp). It names objects by
+// where they were allocated, and parts of them by where in the object they lie: neither addresses nor sizes. So one
+// plan serves every budget, and inputs of every size, as long as the program goes through its objects in the same way.
+// (Its format: docs/formats.md.)
+//
+// Time in a plan is counted in uses of sampled pages, and says only what comes before what. What a program does once
+// comes first; then, if there is one, the round that it repeats until it ends.
+//
+// Thread-safety: values, and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <farheap/result.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/use_times.hpp"
+#include "profile/profile.hpp"
+
+namespace farheap::plan {
+
+// Where an object was allocated: return addresses, the innermost first. (How many: docs/benchmarks/plan.md, "What does
+// the name of an allocation site cost?")
+inline constexpr std::size_t kNameFrames = 4;
+using SiteName = std::vector<profile::CodePlace>;
+
+// Use (use_times.hpp), in whole numbers.
+struct PlannedUse {
+  std::uint32_t time = 0, pages = 0;
+  friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
+};
+
+struct PlannedObject {
+  std::uint32_t site = 0;      // of Plan::sites
+  std::uint32_t number = 0;    // ObjectNumbers
+  std::uint64_t bytes = 0;     // it had in the profile: for people
+  std::uint32_t foreseen = 0;  // of 100 uses so many came when those beside them, or those of the round before, said
+  // The object in parts of one size, from the first byte on; the uses of each, in their order.
+  std::vector<std::vector<PlannedUse>> parts;
+  friend bool operator==(const PlannedObject&, const PlannedObject&) = default;
+};
+
+struct Plan {
+  std::string program;                          // the process's name
+  std::vector<profile::CodeFile> files = {{}};  // [0] is unused
+  std::vector<SiteName> sites;
+  std::vector<PlannedObject> objects;
+  std::uint32_t once = 0, round = 0;  // PlanTimes
+  // Of sampled pages so many were in view at once, and of all pages about: so long a use may go on, unseen.
+  std::uint32_t window = 0, window_pages = 0;
+  std::uint32_t unsure = 0;    // most times are right to so much
+  std::uint32_t foreseen = 0;  // of 100 uses of all memory, as above
+  friend bool operator==(const Plan&, const Plan&) = default;
+
+  [[nodiscard]] PlanTimes times() const { return {static_cast<double>(once), static_cast<double>(round)}; }
+};
+
+// Numbers objects of a site: each has the smallest number that no other living one of the site has.
+class ObjectNumbers {
+ public:
+  [[nodiscard]] std::uint32_t born(std::uint32_t site);
+  void died(std::uint32_t site, std::uint32_t number);
+
+ private:
+  struct OfSite {
+    std::uint32_t next = 0;
+    std::set<std::uint32_t> free;  // below next
+  };
+  std::map<std::uint32_t, OfSite> sites_;
+};
+
+inline constexpr std::string_view kPlanMagic = "FHPLAN\r\n";
+inline constexpr std::uint32_t kPlanFormat = 1;
+[[nodiscard]] std::string encode(const Plan& plan);
+// kCorrupt for what is no plan, or not whole; kUnavailable for a newer format. `name` is for messages.
+[[nodiscard]] Result<Plan> read_plan(std::string_view bytes, const std::string& name);
+
+}  // namespace farheap::plan

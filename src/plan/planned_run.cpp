@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/planned_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/inside_runtime.hpp"
+#include "profile/code_ranges.hpp"
+#include "profile/harvest.hpp"
+#include "profile/recording.hpp"
+#include "segment/at_the_tables.hpp"
+
+namespace farheap::plan {
+
+using profile::kLargeObjectBytes;
+using profile::SiteId;
+
+namespace {
+
+// Objects come in groups: who is told of each of them would be told of the last one late.
+constexpr std::chrono::milliseconds kGroup{2};
+constexpr unsigned kMostReads = 64;  // of what is mapped: code that a program makes itself is in no file
+constexpr std::uint8_t kMany = 255;  // objects begin in a piece; so many are never counted off again
+
+std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// The number in the plan: by path and build-id, or by build-id alone where the file was moved. 0: it is not there.
+std::uint32_t number_in_plan(const Plan& plan, const std::string& path) {
+  const auto has_name = [&](const profile::CodeFile& file) { return name_in(file.path) == name_in(path); };
+  if (std::none_of(plan.files.begin() + 1, plan.files.end(), has_name)) return 0;
+  const std::string build_id = profile::build_id_of_file(path);
+  for (std::size_t i = 1; i < plan.files.size(); ++i) {
+    const profile::CodeFile& file = plan.files[i];
+    if (has_name(file) && file.build_id == build_id && (!build_id.empty() || file.path == path)) {
+      return static_cast<std::uint32_t>(i);
+    }
+  }
+  return 0;
+}
+
+profile::CodePlaces read_code(const Plan& plan) {
+  std::string lines;
+  profile::read_maps([&](std::string_view line) {
+    profile::MapsLine one;
+    if (profile::read_maps_line(line, one) && one.is_code) lines.append(line).push_back('\n');
+    return true;
+  });
+  return {lines, [&](const std::string& path) { return number_in_plan(plan, path); }};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const std::byte> heap) {
+  auto sites = profile::CallSites::make({.tree_frames = 1u << 16, .frames = kNameFrames});
+  if (!sites) return fail(std::move(sites.error()));
+  auto begins = os::ReservedArray<std::atomic<std::uint8_t>>::make(heap.size() / kLargeObjectBytes + 1);
+  if (!begins) return fail(std::move(begins.error()));
+  return std::unique_ptr<PlannedRun>(new PlannedRun(std::move(plan), heap, std::move(*sites), std::move(*begins)));
+}
+
+PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
+                       os::ReservedArray<std::atomic<std::uint8_t>> begins)
+    : plan_(std::move(plan)), heap_(heap), sites_(std::move(sites)), begins_(std::move(begins)) {}
+
+void PlannedRun::wait_for_change() {
+  {
+    base::LockGuard lock(mutex_);
+    while (is_told_) changed_.wait(mutex_);
+  }
+  base::sleep_for(kGroup);
+}
+
+std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
+  std::vector<LiveObject> objects;
+  {
+    base::LockGuard lock(mutex_);
+    is_told_ = true;
+    for (const Living& living : living_) {
+      const auto is_it = [&](const PlannedObject& one) {
+        return one.site == living.site && one.number == living.number;
+      };
+      const auto found = std::ranges::find_if(plan_.objects, is_it);
+      if (found == plan_.objects.end()) continue;
+      objects.push_back({static_cast<std::uint32_t>(found - plan_.objects.begin()), living.first, living.bytes});
+    }
+  }
+  if (objects.empty()) return nullptr;
+  return std::make_shared<const pager::PageOrder>(order_of(plan_, objects));
+}
+
+void PlannedRun::allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) {
+  if (bytes < kLargeObjectBytes || object == nullptr || base::t_inside_runtime) return;
+  const std::uint64_t offset = offset_of(object);
+  if (offset >= heap_.size() || offset_of(frame) < heap_.size()) return;
+  const segment::AtTheTables working;
+  const SiteId site = sites_.site_of(caller, frame);
+  if (site == profile::CallSites::kNoSite) return;
+  base::LockGuard lock(mutex_);
+  const std::uint32_t planned = planned_site(site);
+  if (planned == kNotPlanned) return;
+  living_.push_back({planned, numbers_.born(planned), offset, std::min<std::uint64_t>(bytes, heap_.size() - offset)});
+  std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
+  if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
+  is_told_ = false;
+  changed_.notify_one();
+}
+
+std::uint32_t PlannedRun::planned_site(SiteId site) {
+  const auto [found, is_new] = planned_.try_emplace(site, kNotPlanned);
+  if (!is_new) return found->second;
+  SiteName name;
+  if (!look_up(site, name)) return kNotPlanned;
+  const auto planned = std::ranges::find(plan_.sites, name);
+  if (planned != plan_.sites.end()) found->second = static_cast<std::uint32_t>(planned - plan_.sites.begin());
+  return found->second;
+}
+
+// False: code that is in no file of the plan.
+bool PlannedRun::look_up(SiteId site, SiteName& name) {
+  for (const std::uintptr_t address : sites_.stack(site)) {
+    if (!code_.knows(address) && code_reads_ < kMostReads) {
+      ++code_reads_;
+      code_ = read_code(plan_);
+    }
+    name.push_back(code_.at(address));
+    if (name.back().file == 0) return false;
+  }
+  return true;
+}
+
+void PlannedRun::freed(const void* object) {
+  const std::uint64_t offset = offset_of(object);
+  if (offset >= heap_.size() || begins_[offset / kLargeObjectBytes].load(std::memory_order_relaxed) == 0) return;
+  end_objects(offset, 1);
+}
+
+void PlannedRun::unmapped(const void* at, std::size_t bytes) {
+  const std::uint64_t offset = offset_of(at);
+  if (offset >= heap_.size() || bytes == 0) return;
+  const std::uint64_t last = std::min<std::uint64_t>(offset + (bytes - 1), heap_.size() - 1);
+  for (std::uint64_t piece = offset / kLargeObjectBytes; piece <= last / kLargeObjectBytes; ++piece) {
+    if (begins_[piece].load(std::memory_order_relaxed) != 0) return end_objects(offset, bytes);
+  }
+}
+
+void PlannedRun::end_objects(std::uint64_t offset, std::uint64_t bytes) {
+  if (base::t_inside_runtime) return;
+  const segment::AtTheTables working;
+  base::LockGuard lock(mutex_);
+  const auto ended = [&](const Living& living) {
+    if (living.first - offset >= bytes) return false;
+    numbers_.died(living.site, living.number);
+    std::atomic<std::uint8_t>& begins = begins_[living.first / kLargeObjectBytes];
+    if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  };
+  if (std::erase_if(living_, ended) == 0) return;
+  is_told_ = false;
+  changed_.notify_one();
+}
+
+}  // namespace farheap::plan

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan at work inside a program: hears of its large objects, and tells the pager in which order those that the plan
+// knows will be used. What it does not know stays with the pager's own policy.
+//
+//   which object it is   the stack of its allocation (profile/call_sites.hpp), by file, build-id and offset, as the
+//   plan
+//                        names it; and which others of the same site live
+//   when the pager hears a little after objects have come or gone, it is told of all that live
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/condition.hpp"
+#include "base/mutex.hpp"
+#include "os/mapping.hpp"
+#include "pager/order_source.hpp"
+#include "plan/plan.hpp"
+#include "plan/planned_order.hpp"
+#include "profile/allocation_observer.hpp"
+#include "profile/call_sites.hpp"
+#include "profile/code_places.hpp"
+
+namespace farheap::plan {
+
+class PlannedRun final : public profile::AllocationObserver, public pager::OrderSource {
+ public:
+  // kNoSpace without addresses.
+  [[nodiscard]] static Result<std::unique_ptr<PlannedRun>> make(Plan plan, std::span<const std::byte> heap);
+
+  void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;
+  void freed(const void* object) override;
+  void unmapped(const void* at, std::size_t bytes) override;
+
+  // Of what lives now.
+  [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
+  void wait_for_change() override;
+
+ private:
+  static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
+  struct Living {
+    std::uint32_t site = 0, number = 0;
+    std::uint64_t first = 0, bytes = 0;
+  };
+  PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
+             os::ReservedArray<std::atomic<std::uint8_t>> begins);
+  [[nodiscard]] std::uint32_t planned_site(profile::SiteId site) FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] bool look_up(profile::SiteId site, SiteName& name) FARHEAP_REQUIRES(mutex_);
+  void end_objects(std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t offset_of(const void* at) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - heap_.data());
+  }
+
+  const Plan plan_;
+  const std::span<const std::byte> heap_;
+  profile::CallSites sites_;
+  // By pieces of kLargeObjectBytes: a planned object begins there. So most that is freed is passed by without a lock.
+  os::ReservedArray<std::atomic<std::uint8_t>> begins_;
+
+  base::Mutex mutex_;
+  base::Condition changed_;
+  bool is_told_ FARHEAP_GUARDED_BY(mutex_) = true;
+  profile::CodePlaces code_ FARHEAP_GUARDED_BY(mutex_);
+  unsigned code_reads_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<profile::SiteId, std::uint32_t> planned_ FARHEAP_GUARDED_BY(mutex_);
+  ObjectNumbers numbers_ FARHEAP_GUARDED_BY(mutex_);
+  std::vector<Living> living_ FARHEAP_GUARDED_BY(mutex_);
+};
+
+}  // namespace farheap::plan

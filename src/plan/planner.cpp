@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/units.hpp"
+#include "pager/page_trace.hpp"
+#include "plan/object_uses.hpp"
+#include "plan/round.hpp"
+
+namespace farheap::plan {
+
+namespace {
+
+constexpr char kWhat[] = "cannot make a plan";
+constexpr std::uint64_t kLeastUses = 64;      // fewer tell nothing
+constexpr std::uint32_t kLeastForeseen = 60;  // of 100: below it a program gets no plan
+constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out of it
+constexpr std::uint64_t kMostWindow = 1 << 20;
+constexpr std::size_t kMostParts = 1024;   // of an object
+constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
+constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
+
+SiteName name_of(const profile::ProcessProfile& process, profile::SiteId site) {
+  SiteName outwards;  // the outermost first
+  for (; site != 0; site = process.frames[site].inner) outwards.push_back(process.frames[site].returns_to);
+  std::ranges::reverse(outwards);
+  if (outwards.size() > kNameFrames) outwards.resize(kNameFrames);
+  return outwards;
+}
+
+std::uint32_t site_number(Plan& plan, const SiteName& name) {
+  const auto found = std::ranges::find(plan.sites, name);
+  if (found != plan.sites.end()) return static_cast<std::uint32_t>(found - plan.sites.begin());
+  plan.sites.push_back(name);
+  return static_cast<std::uint32_t>(plan.sites.size()) - 1;
+}
+
+// Objects by site and number: those of which one follows the other are one.
+std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, Plan& plan,
+                                       std::vector<ObjectUses*>& of_object) {
+  struct Event {
+    std::uint64_t at;
+    std::size_t object;
+    bool is_birth;
+  };
+  std::vector<Event> events;
+  for (std::size_t i = 0; i < process.objects.size(); ++i) {
+    events.push_back({process.objects[i].born, i, true});
+    if (process.objects[i].died != 0) events.push_back({process.objects[i].died, i, false});
+  }
+  std::ranges::sort(events, {}, &Event::at);
+  ObjectNumbers numbers;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> known;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> keys(process.objects.size());
+  for (const Event& event : events) {
+    auto& [site, number] = keys[event.object];
+    if (event.is_birth) {
+      site = site_number(plan, name_of(process, process.objects[event.object].site));
+      number = numbers.born(site);
+      known[keys[event.object]].push_back(event.object);
+    } else {
+      numbers.died(site, number);
+    }
+  }
+  std::vector<ObjectUses> all;
+  all.reserve(known.size());
+  of_object.assign(process.objects.size(), nullptr);
+  for (const auto& [key, objects] : known) {
+    all.push_back({key.first, key.second, {}});
+    for (const std::size_t object : objects) {
+      all.back().lives.push_back({process.objects[object].first, process.objects[object].bytes, {}});
+      of_object[object] = &all.back();
+    }
+  }
+  return all;
+}
+
+// What nine of ten are below, but not less than the least.
+std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
+  if (errors.empty()) return least;
+  const auto high = errors.begin() + std::ssize(errors) * 9 / 10;
+  std::ranges::nth_element(errors, high);
+  return std::max(least, static_cast<std::uint32_t>(std::ceil(*high)));
+}
+
+// A page belongs to the object that had it last.
+class PageOwners {
+ public:
+  PageOwners(const std::vector<profile::LargeObject>& objects) {
+    for (std::size_t i = 0; i < objects.size(); ++i) by_end_.emplace(objects[i].first + objects[i].bytes, i);
+    for (const auto& object : objects) widest_ = std::max(widest_, object.bytes);
+  }
+  [[nodiscard]] std::optional<std::size_t> at(std::uint64_t byte,
+                                              const std::vector<profile::LargeObject>& objects) const {
+    std::optional<std::size_t> found;
+    for (auto one = by_end_.upper_bound(byte); one != by_end_.end() && one->first <= byte + widest_; ++one) {
+      const profile::LargeObject& object = objects[one->second];
+      if (object.first > byte) continue;
+      if (!found || objects[*found].born < object.born) found = one->second;
+    }
+    return found;
+  }
+
+ private:
+  std::multimap<std::uint64_t, std::size_t> by_end_;
+  std::uint64_t widest_ = 0;
+};
+
+}  // namespace
+
+const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) {
+  const auto most =
+      std::ranges::max_element(profile.processes, {}, [](const auto& one) { return one.touches.words.size(); });
+  return most == profile.processes.end() || most->touches.words.empty() ? nullptr : &*most;
+}
+
+Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
+  const profile::ProcessProfile* const process = process_to_plan(profile);
+  if (process == nullptr) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
+                "record a run that uses some ten megabytes or more");
+  }
+  Plan plan;
+  plan.program = process->name;
+  plan.files = profile.files;
+  plan.window = std::max<std::uint32_t>(process->touches.window, 1);
+  plan.window_pages = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{plan.window} << process->touches.one_in_log2, kMostWindow));
+
+  std::vector<ObjectUses*> of_object;
+  std::vector<ObjectUses> objects = number_objects(*process, plan, of_object);
+  const PageOwners owners(process->objects);
+  std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
+  std::uint32_t now = 0;
+  std::vector<PageUse> planned;
+  for (const std::uint32_t word : process->touches.words) {
+    const auto entry = pager::unpack_entry(word);
+    if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
+    seen.try_emplace(entry->page, seen.size());
+    const std::uint64_t byte = entry->page * base::kPageBytes + base::kPageBytes / 2;
+    if (const auto object = owners.at(byte, process->objects)) {
+      of_object[*object]->use(byte, now);
+      planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
+    }
+    ++now;
+  }
+  if (now < kLeastUses) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, name, fmt::format("only {} uses of its pages were seen", now),
+                "record a run that takes a second or more, and uses some ten megabytes");
+  }
+  const auto near = std::max<std::uint32_t>(plan.window, static_cast<std::uint32_t>(seen.size() / kNear));
+  const Round round = find_round(planned, now, near);
+  plan.once = round.length == 0 ? now : round.begin;
+  plan.round = round.length;
+
+  const double soon = static_cast<double>(seen.size()) / kSoon;
+  const Joining joining{soon, kLongest * soon, std::exp2(process->touches.one_in_log2)};
+  double foreseen = 0;
+  std::vector<double> errors;
+  for (const ObjectUses& object : objects) {
+    const std::uint64_t uses = object.uses();
+    if (uses == 0) continue;
+    const double share = object.foreseen({.once = static_cast<double>(now), .round = 0}, near, round);
+    foreseen += share * static_cast<double>(uses);
+    PlannedObject one{.site = object.site,
+                      .number = object.number,
+                      .bytes = object.bytes(),
+                      .foreseen = static_cast<std::uint32_t>(std::lround(100 * share)),
+                      .parts = {}};
+    if (one.foreseen < kLeastOfObject) continue;
+    one.parts = object.parts(plan.times(), joining, kMostParts);
+    std::ranges::copy(object.errors(plan.times(), joining), std::back_inserter(errors));
+    plan.objects.push_back(std::move(one));
+  }
+  plan.unsure = usual_error(errors, plan.window);
+  plan.foreseen = static_cast<std::uint32_t>(std::lround(100 * foreseen / now));
+  if (plan.foreseen < kLeastForeseen) {
+    return fail(
+        ErrorCode::kUnavailable, kWhat, name,
+        fmt::format("of {}'s uses of memory only {} % could have been foreseen, and a plan is worth its while from "
+                    "{} % on",
+                    plan.program, plan.foreseen, kLeastForeseen),
+        "run it without one");
+  }
+  return plan;
+}
+
+}  // namespace farheap::plan

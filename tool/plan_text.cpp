@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "plan_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "base/units.hpp"
+#include "terminal.hpp"
+
+namespace farheap::tool {
+
+namespace {
+
+using base::format_size;
+
+constexpr std::size_t kTextWidth = 72;
+constexpr double kAllTheTime = 6;  // uses of a part in a round
+constexpr double kInOneWay = 0.8;  // so many neighbours are used in the order of addresses: it is gone through
+constexpr double kLevels[] = {0.9, 0.7, 0.5};
+
+struct WayOfUse {
+  double times = 0;       // that a part is used
+  double forwards = 0.5;  // of neighbours, the lower one is used first
+};
+
+// Between `from` and `to`, which is the round if there is one.
+WayOfUse way_of(const plan::PlannedObject& object, double from, double to, bool is_round) {
+  WayOfUse way;
+  double uses = 0, pairs = 0, forwards = 0;
+  const std::vector<plan::PlannedUse>* before = nullptr;
+  const auto within = [&](const std::vector<plan::PlannedUse>& all) {
+    const auto first = std::ranges::lower_bound(all, from, {}, &plan::PlannedUse::time);
+    return std::span(first, std::ranges::lower_bound(all, to, {}, &plan::PlannedUse::time));
+  };
+  for (const auto& all : object.parts) {
+    const auto these = within(all);
+    uses += static_cast<double>(these.size());
+    if (before != nullptr) {
+      const auto those = within(*before);
+      if (!these.empty() && these.size() == those.size()) {
+        double step = static_cast<double>(these.front().time) - static_cast<double>(those.front().time);
+        if (is_round) step -= (to - from) * std::round(step / (to - from));
+        pairs += 1;
+        forwards += step >= 0 ? 1 : 0;
+      }
+    }
+    before = &all;
+  }
+  if (!object.parts.empty()) way.times = uses / static_cast<double>(object.parts.size());
+  if (pairs != 0) way.forwards = forwards / pairs;
+  return way;
+}
+
+std::string times_text(double times) {
+  const auto whole = std::lround(times);
+  return whole <= 1 ? "once" : whole == 2 ? "twice" : fmt::format("{} times", whole);
+}
+
+std::string words_for(const WayOfUse& way) {
+  if (way.times < 0.1) return "not used";
+  if (way.times >= kAllTheTime) return "used all the time: stays";
+  const std::string times = way.times < 0.75 ? "in parts" : times_text(way.times);
+  if (way.forwards >= kInOneWay) return "forwards, " + times;
+  if (way.forwards <= 1 - kInOneWay) return "backwards, " + times;
+  return "in an order of its own, " + times;
+}
+
+std::string allocated_at(const plan::SiteName& site, CodeNames& names) {
+  std::string text;
+  for (const profile::CodePlace& place : site) {
+    for (const CodeName& one : names.call(place)) text += (text.empty() ? "" : ", from ") + one.text();
+  }
+  return text.empty() ? "an unknown place" : text;
+}
+
+std::string share_text(double part, double whole) {
+  return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0);
+}
+
+}  // namespace
+
+std::string plan_text(const plan::Plan& plan, CodeNames& names) {
+  const plan::PlanTimes times = plan.times();
+  std::string text =
+      fmt::format("{}: of 100 uses of its memory {} could be foreseen.\n", printable(plan.program), plan.foreseen);
+  text += times.round == 0
+              ? "No round was found: the order is that of the whole run.\n"
+              : fmt::format("It begins with what is done once, and then repeats a round of {} the length of that.\n",
+                            times.once > 0 ? fmt::format("{:.2g} times", times.round / times.once) : "any time");
+  std::vector<std::vector<std::string>> rows{
+      {"object", times.round == 0 ? "how it is used" : "how a round uses it", "foreseen", "allocated at"}};
+  std::vector<const plan::PlannedObject*> objects;
+  for (const auto& object : plan.objects) objects.push_back(&object);
+  std::ranges::stable_sort(objects, std::greater{}, [](const auto* object) { return object->bytes; });
+  for (const auto* object : objects) {
+    const WayOfUse way =
+        times.round == 0 ? way_of(*object, 0, times.once, false) : way_of(*object, times.once, times.end(), true);
+    rows.push_back({format_size(object->bytes), words_for(way), share_text(object->foreseen, 100),
+                    shortened(printable(allocated_at(plan.sites[object->site], names)), kTextWidth)});
+  }
+  return text + "\n" + aligned(rows);
+}
+
+std::string savings_text(const plan::MemoryCurve& curve) {
+  if (curve.points.empty()) return "How much that saves cannot be told: too few pages were in the sample.\n";
+  std::vector<std::vector<std::string>> rows{{"memory", "least recently used reads", "in this order suffice"}};
+  for (const double level : kLevels) {
+    const double wanted = level * static_cast<double>(curve.whole_bytes);
+    const auto nearest = std::ranges::min_element(curve.points, {}, [&](const plan::MemoryPoint& point) {
+      return std::abs(static_cast<double>(point.memory_bytes) - wanted);
+    });
+    const auto size = [](double pages) { return format_size(static_cast<std::uint64_t>(pages * base::kPageBytes)); };
+    rows.push_back(
+        {fmt::format("{} ({})", format_size(nearest->memory_bytes),
+                     share_text(static_cast<double>(nearest->memory_bytes), static_cast<double>(curve.whole_bytes))),
+         size(nearest->lru_misses), size(nearest->best_misses)});
+  }
+  return "What the recorded run would read again, with less memory\n" + aligned(rows);
+}
+
+}  // namespace farheap::tool

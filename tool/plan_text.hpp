@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan in words: what is done once and what again and again, how each large object is used meanwhile, and how much
+// there is to gain by knowing it.
+//
+// Thread-safety: pure functions, but for the debugging information that `names` reads.
+#pragma once
+
+#include <string>
+
+#include "code_names.hpp"
+#include "plan/memory_curve.hpp"
+#include "plan/plan.hpp"
+
+namespace farheap::tool {
+
+[[nodiscard]] std::string plan_text(const plan::Plan& plan, CodeNames& names);
+// What knowing the order saves, told from the profile that the plan was made of: an upper bound.
+[[nodiscard]] std::string savings_text(const plan::MemoryCurve& curve);
+
+}  // namespace farheap::tool
