@@ -15,6 +15,7 @@ using base::kPageBytes;
 using pager::PageOrder;
 
 constexpr std::uint64_t kBlockBytes = PageOrder::kBlockPages * kPageBytes;
+constexpr double kMostOfTime = 0.125;  // a block is not passed in one go that takes a larger part of all
 
 // A block is used from here to there; times of the plan.
 struct Passing {
