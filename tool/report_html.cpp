@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 
 struct Page {
   std::string title;
-  std::vector<std::string> lines, notes;
+  std::vector<std::string> lead, more, notes;  // what was found, first of all; what else was said
   ordered_json data;
 };
 
@@ -45,8 +45,13 @@ std::string page_text(const Page& page) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'unsafe-inline'\">\n";
   text += fmt::format("<title>{}</title>\n<style>\n{}</style></head><body>\n", escaped(page.title), kPageStyle);
-  text += fmt::format("<header><h1>{}</h1>\n{}{}<dl id=\"facts\"></dl></header>\n", escaped(page.title),
-                      paragraphs(page.lines, "said"), paragraphs(page.notes, "note"));
+  text += fmt::format("<header><h1>{}</h1>\n{}{}<dl id=\"facts\"></dl>\n", escaped(page.title),
+                      paragraphs(page.lead, "lead"), paragraphs(page.notes, "note"));
+  if (!page.more.empty()) {
+    text +=
+        fmt::format("<details><summary>More about the run</summary>\n{}</details>\n", paragraphs(page.more, "said"));
+  }
+  text += "</header>\n";
   text += "<main id=\"views\"></main>\n<noscript><p>Tables and charts need JavaScript.</p></noscript>\n";
   text += fmt::format(
       "<footer><details><summary>Libraries in this page, and their licences</summary><pre tabindex=\"0\">{}</pre>"
@@ -65,7 +70,12 @@ std::string command_text(const Trace& trace) {
 void add_trace(const Trace& trace, Page& page) {
   page.title = command_text(trace);
   const RunSummary summary = summary_of(trace);
-  for (const std::string& line : report_lines(summary)) page.lines.push_back(line);
+  // The first line says how it ended. Where there is little to say, all of it matters.
+  constexpr std::size_t kFew = 2;
+  const std::vector<std::string> lines = report_lines(summary);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    (i == 0 || lines.size() <= kFew || !summary.doubt.empty() ? page.lead : page.more).push_back(lines[i]);
+  }
   if (!trace.end) page.notes.push_back(cut_off_note(trace));
   if (!summary.doubt.empty()) return;
   page.data["timeline"] = timeline_json(trace);
@@ -74,8 +84,7 @@ void add_trace(const Trace& trace, Page& page) {
 
 // Of the profile's text only what comes before the tables.
 void add_profile(const ProfileFigures& figures, Page& page) {
-  page.lines.push_back(waits_summary(figures));
-  page.lines.push_back(heap_summary(figures));
+  page.lead.insert(page.lead.begin(), waits_summary(figures) + " " + heap_summary(figures));
   for (const std::string& note : figures.notes) page.notes.push_back(note);
 }
 
@@ -103,7 +112,7 @@ std::string profile_page(const Trace* trace, ProfileFigures figures, const Memor
 std::string compared_page(const Comparison& comparison) {
   Page page;
   page.title = fmt::format("{} and {}", comparison.before, comparison.after);
-  page.lines.emplace_back(comparison.is_worse ? "The second run is worse." : "The second run is not worse.");
+  page.lead.emplace_back(comparison.is_worse ? "The second run is worse." : "The second run is not worse.");
   Comparison shown = comparison;
   if (shown.sites.size() > kMostRows) shown.sites.resize(kMostRows);
   page.data["comparison"] = compared_json(shown);

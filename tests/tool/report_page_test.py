@@ -18,6 +18,7 @@ try:
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     webdriver = None
 
@@ -97,14 +98,17 @@ class Page(unittest.TestCase):
 
     def open(self, view):
         self.one(f"#tab-{view}").click()
-        panel = self.one(f"#{view}")
+        panel = self.one(f"#view-{view}")
         self.assertTrue(panel.is_displayed())
+        if view == "stacks":  # frames grow in the next moments
+            wide = "return document.querySelector('g.frame rect').getBoundingClientRect().width > 900"
+            WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(wide))
         return panel
 
     def rows(self, view, table=0):
         """[{heading: (value, text)}] of a table; headings that come twice have a number behind them."""
         return self.script("""
-            const table = document.querySelectorAll(`#${arguments[0]} table`)[arguments[1]];
+            const table = document.querySelectorAll(`#view-${arguments[0]} table`)[arguments[1]];
             const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
             names.forEach((name, at) => { if (names.indexOf(name) < at) names[at] = `${name} 2`; });
             return [...table.tBodies[0].rows].map((row) => Object.fromEntries(
@@ -157,14 +161,14 @@ class Recorded(Page):
         self.assertEqual(self.tabs(), VIEWS)
         for view in VIEWS:
             panel = self.open(view)
-            shown = [self.one(f"#{other}").is_displayed() for other in VIEWS]
+            shown = [self.one(f"#view-{other}").is_displayed() for other in VIEWS]
             self.assertEqual(sum(shown), 1, view)
             self.shot(f"{view}-light")
             charts, tables, frames = (len(self.all(what, panel)) for what in ("canvas", "tbody tr", "g.frame"))
             self.assertGreater(charts + tables + frames, 0, view)
             if view in ("budget", "timeline"):
                 self.assertEqual(charts, {"budget": 1, "timeline": 5}[view])
-                drawn = self.script("""return [...document.querySelectorAll(`#${arguments[0]} canvas`)].map((canvas) =>
+                drawn = self.script("""return [...document.querySelectorAll(`#view-${arguments[0]} canvas`)].map((canvas) =>
                     new Set(new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
                       .data.buffer)).size);""", view)
                 self.assertTrue(all(colours > 5 for colours in drawn), f"{view}: colours of its charts: {drawn}")
@@ -173,7 +177,7 @@ class Recorded(Page):
     def test_a_link_leads_to_a_view(self):
         self.driver.get("about:blank")
         self.driver.get(f"file://{self.page}#timeline")
-        self.assertTrue(self.one("#timeline").is_displayed())
+        self.assertTrue(self.one("#view-timeline").is_displayed())
 
     def test_nothing_is_fetched(self):
         for view in VIEWS:
@@ -268,12 +272,12 @@ class Recorded(Page):
 
     def test_arrow_keys_change_the_view(self):
         self.one("#tab-lines").send_keys(Keys.ARROW_RIGHT)
-        self.assertTrue(self.one("#sites").is_displayed())
+        self.assertTrue(self.one("#view-sites").is_displayed())
         self.assertEqual(self.driver.switch_to.active_element.get_attribute("id"), "tab-sites")
         self.press(Keys.END)
-        self.assertTrue(self.one(f"#{VIEWS[-1]}").is_displayed())
+        self.assertTrue(self.one(f"#view-{VIEWS[-1]}").is_displayed())
         self.press(Keys.ARROW_RIGHT)
-        self.assertTrue(self.one("#lines").is_displayed())
+        self.assertTrue(self.one("#view-lines").is_displayed())
 
     def test_keys_walk_the_flame_graph_and_widen_a_frame(self):
         self.open("stacks")
@@ -403,11 +407,11 @@ class Huge(Page):
             print(f"  {view}: {time.monotonic() - began:.2f} s, {self.nodes()} nodes", file=sys.stderr)
             self.assertLess(self.nodes(), MOST_NODES, view)
             self.shot(f"huge-{view}")
-        self.assertIn("folded into", self.one("#stacks").text)
+        self.assertIn("folded into", self.open("stacks").text)
         self.open("sites")
-        self.assertIn("998,000 smaller sites are not in this page", self.one("#sites").text)
+        self.assertIn("998,000 smaller sites are not in this page", self.one("#view-sites").text)
         self.assertEqual(len(self.rows("sites")), 100)
-        self.one("#sites .more").click()
+        self.one("#view-sites .more").click()
         self.assertEqual(len(self.rows("sites")), 2000)
 
 

@@ -87,7 +87,7 @@ function addChart(place, {name, xKind, xName, kind, axisKind = kind, xs, series,
   const {box, outputs, boxes} = legend(series, marks, () => plot);
   const drawing = element("div", {class: "chart", tabindex: "0", role: "slider", "aria-label": `${name}: cursor`,
     "aria-valuemin": "0", "aria-valuemax": String(xs.length - 1), "aria-valuenow": "0", "aria-valuetext": "none yet"});
-  place.append(element("section", {class: "figure"}, element("h3", {}, name), box, drawing));
+  place.append(element("section", {class: "figure"}, element("h2", {}, name), box, drawing));
 
   function say(at) {
     index = at ?? -1;

@@ -125,6 +125,8 @@ function addFlameGraph(place, stacks, weights) {
   back.addEventListener("click", () => {
     if (root) chart.resetZoom();
   });
-  onScheme(() => build(weight));
+  onScheme(() => {
+    if (root) chart.update();  // its colours
+  });
   build(0);
 }

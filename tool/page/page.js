@@ -39,8 +39,8 @@ function addFacts(place) {
 
 function addViews(place) {
   const views = viewsOf(pageData).map(([id, title, fill]) => {
-    const tab = element("button", {type: "button", role: "tab", id: `tab-${id}`, "aria-controls": id}, title);
-    const panel = element("section", {role: "tabpanel", id, tabindex: "0", "aria-labelledby": `tab-${id}`});
+    const tab = element("button", {type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `view-${id}`}, title);
+    const panel = element("section", {role: "tabpanel", id: `view-${id}`, "aria-labelledby": `tab-${id}`});
     return {id, tab, panel, fill, filled: false};
   });
   if (views.length === 0) return;

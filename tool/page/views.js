@@ -79,36 +79,40 @@ const curves = [
   {name: "optimum, reading ahead", of: (point) => point.best_seconds},
 ];
 
-function budgetMarks({report}) {
+function budgetMarks({report}, knees) {
   const {memory} = report;
   const marks = [];
-  if (report.budget_bytes > 0) marks.push({at: report.budget_bytes, across: "x", name: `budget of this run: ${sizeText(report.budget_bytes)}`, colour: "limit"});
-  if (memory.enough_bytes > 0) marks.push({at: memory.enough_bytes, across: "x", name: `enough: ${sizeText(memory.enough_bytes)}`, colour: "good"});
+  const add = (at, name, colour) => marks.push({at, across: "x", name: `${name}: ${sizeText(at)}`, colour});
+  if (report.budget_bytes > 0) add(report.budget_bytes, "budget of this run", "limit");
+  if (memory.enough_bytes > 0) add(memory.enough_bytes, "enough", "good");
+  knees.forEach((knee, number) => {
+    if (knee) add(knee.memory_bytes, `knee of ${curves[number].name}`, `c${number}`);
+  });
   return marks;
 }
 
 function budgetView(place, data) {
   const {memory} = data.report;
   if (memory.missing) return explain(place, `Not known: ${memory.missing}.`);
-  explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
-    "the store of this run is taken as it was. LRU: what was used least recently leaves first; optimum: what is needed last leaves first.");
-  const knees = curves.map((curve) => ({curve, knee: kneeOf(memory.points, curve.of)}));
-  const told = knees.filter((one) => one.knee).map(({curve, knee}) => `${curve.name} at ${sizeText(knee.memory_bytes)}`);
   place.append(element("p", {class: "answer"}, memory.enough_bytes > 0
     ? `Enough, even page by page: ${sizeText(memory.enough_bytes)}.` : `No budget is recommended: ${memory.caution || "none is sure"}.`));
-  if (told.length > 0) explain(place, `Knees, beyond which more memory gains less: ${told.join("; ")}.`);
+  explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
+    "the store is as it was in this run. LRU: what was used least recently leaves first; optimum: what is needed last does. " +
+    "Page by page: each missing page is waited for; reading ahead: they come in large pieces and before they are wanted. " +
+    "At a knee more memory begins to gain less.");
+  const knees = curves.map((curve) => kneeOf(memory.points, curve.of));
   addChart(place, {name: "Predicted time by memory", xKind: "bytes", xName: "memory", kind: "seconds", dots: true,
-    xs: memory.points.map((point) => point.memory_bytes), marks: budgetMarks(data),
+    xs: memory.points.map((point) => point.memory_bytes), marks: budgetMarks(data, knees),
     series: curves.map((curve) => ({name: curve.name, values: memory.points.map(curve.of)}))});
-  const knee = (curve) => (value, point) => (knees[curve].knee === point ? element("strong", {}, `${secondsText(value)} (knee)`) : secondsText(value));
+  const withKnee = (number) => (value, point) => (knees[number] === point ? element("strong", {}, `${secondsText(value)} (knee)`) : secondsText(value));
   addTable(place, {name: "Predictions", rows: memory.points, text: (point) => sizeText(point.memory_bytes), columns: [
     {title: "Memory", of: (point) => point.memory_bytes, show: sizeText},
     {title: "Share", of: (point) => shareOf(memory.whole_bytes)(point.memory_bytes), show: shareText},
     {title: "LRU misses", of: (point) => point.lru_misses, show: countText},
-    {title: "page by page", of: curves[0].of, show: knee(0)},
-    {title: "reading ahead", of: curves[1].of, show: knee(1)},
+    {title: "page by page", of: curves[0].of, show: withKnee(0)},
+    {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
     {title: "Optimum misses", of: (point) => point.best_misses, show: countText},
-    {title: "reading ahead", of: curves[2].of, show: knee(2)}]});
+    {title: "reading ahead", of: curves[2].of, show: withKnee(2)}]});
 }
 
 const seriesNames = {
@@ -126,8 +130,10 @@ function timelineView(place, {report, timeline}) {
     marks: [{at: report.budget_bytes, across: "y", name: `budget, ${sizeText(report.budget_bytes)}`, colour: "limit"}]});
   if (!timeline.faults_per_second) return explain(place, "Nothing was paged: all of it fitted the budget.");
   add("Faults", "perSecond", timeline.faults_per_second);
-  add("Bytes to and from the store", "bytesPerSecond", timeline.bytes_per_second);
+  const moved = Object.values(timeline.bytes_per_second).flat().some((value) => value > 0);
+  if (moved) add("Bytes to and from the store", "bytesPerSecond", timeline.bytes_per_second);
   add("Time that faults waited, of all threads", "percent", timeline.stall_ns_per_second, 1e-7);
+  if (!moved) return explain(place, "No bytes went to the store or came from it.");
   if (timeline.heat.end_offset > 0) addHeatMap(place, {name: "Where in the heap bytes moved", map: timeline.heat, seconds: timeline.seconds});
 }
 
@@ -146,7 +152,7 @@ function rangeRow([pid, offset, bytes, fresh, probation, store, waited, read, wr
 
 function rangesView(place, {report, processes}) {
   const address = (row) => `0x${(BigInt(report.heap_address) + BigInt(row.offset)).toString(16)}`;
-  explain(place, "Which parts of the heap moved. `farheap heap`, a debugger or the program's own log tell what lies there.");
+  explain(place, "Which parts of the heap were waited for, and how many bytes went out from there and came back.");
   addTable(place, {name: "Ranges of the heap", rows: report.ranges.map(rangeRow), sortedBy: 0, text: (row) => `${address(row)} ${row.pid}`,
     columns: [...countColumns, {title: "Addresses", of: address, show: (text, row) => codeText(`${text} + ${sizeText(row.bytes)}`), words: true},
       {title: "In the heap at", of: (row) => row.offset, show: sizeText}, {title: "Process", of: (row) => row.pid}]});
