@@ -50,6 +50,7 @@ function legend(series, marks, plotOf) {
   const entries = series.map((one, number) => {
     const box = element("input", {type: "checkbox", checked: true});
     box.addEventListener("change", () => plotOf().setSeries(number + 1, {show: box.checked}));
+    if (series.length === 1) box.hidden = true;
     return element("label", {}, box, element("i", {class: "swatch", style: `background: var(--c${number})`}), one.name,
       " ", outputs[number]);
   });
@@ -100,12 +101,16 @@ function addChart(place, {name, xKind, xName, kind, axisKind = kind, xs, series,
       ...series.map((one) => `${one.name} ${kinds[kind].text(one.values[index])}`)].join(", "));
   }
 
+  // So far that a mark just beyond the last value is seen.
+  const lastX = xs[xs.length - 1];
+  const endX = Math.max(lastX, ...marks.filter((mark) => mark.across === "x" && mark.at <= lastX * 1.2).map((mark) => mark.at * 1.01));
+
   function options() {
     const most = Math.max(0, ...marks.filter((mark) => mark.across === "y").map((mark) => mark.at));
     return {
       width: Math.max(300, drawing.clientWidth), height: chartHeight, legend: {show: false},
       cursor: {points: {size: 7}, drag: {x: true, y: false}, y: false},
-      scales: {x: {time: false}, y: {range: (_, low, high) => [0, top ?? (Math.max(most, high ?? 0) * 1.06 || 1)]}},
+      scales: {x: {time: false, range: (_, low, high) => [low, high === lastX ? endX : high]}, y: {range: (_, low, high) => [0, top ?? (Math.max(most, high ?? 0) * 1.06 || 1)]}},
       axes: [axis(xKind, 2, xName), axis(axisKind, 3)],
       series: [{}, ...series.map((one, number) => ({
         label: one.name, stroke: colourOf(`c${number}`), width: draw ? 0 : 2, show: boxes[number].checked,

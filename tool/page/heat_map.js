@@ -13,7 +13,8 @@ function addHeatMap(place, {name, map, seconds}) {
   });
   const draw = (plot) => {
     const {ctx} = plot;
-    const y = (row) => plot.valToPos((map.end_offset * row) / map.rows, "y", true);
+    // Whole pixels: fields neither overlap nor leave gaps.
+    const y = (row) => Math.round(plot.valToPos((map.end_offset * row) / map.rows, "y", true));
     ctx.save();
     ctx.beginPath();
     ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
@@ -22,9 +23,9 @@ function addHeatMap(place, {name, map, seconds}) {
     map.bytes_per_second.forEach((value, number) => {
       if (value < most * 0.0005) return;
       const [row, column] = [Math.floor(number / map.columns), number % map.columns];
-      const [left, right] = [xs[column], xs[column + 1]].map((x) => plot.valToPos(x, "x", true));
+      const [left, right] = [xs[column], xs[column + 1]].map((x) => Math.round(plot.valToPos(x, "x", true)));
       ctx.globalAlpha = 0.08 + 0.92 * Math.sqrt(value / most);
-      ctx.fillRect(left, y(row + 1), right - left + 0.5, y(row) - y(row + 1) + 0.5);
+      ctx.fillRect(left, y(row + 1), right - left, y(row) - y(row + 1));
     });
     ctx.restore();
   };

@@ -6,7 +6,8 @@
 const rowsAtFirst = 100;
 
 // columns: {title, of(row): value, show(value, row): text or element, words: true for text, share(row): 0 to 1 of a
-// bar behind the number}. `text(row)`: what the filter looks at. The rows come in the order of `sortedBy`.
+// bar behind the number}. `text(row)`: what the filter looks at; without it there is none. The rows come in the order of
+// `sortedBy`.
 function addTable(place, {name, columns, rows, text, sortedBy}) {
   const state = {column: sortedBy, down: true, filter: "", most: rowsAtFirst};
   const body = element("tbody");
@@ -31,10 +32,10 @@ function addTable(place, {name, columns, rows, text, sortedBy}) {
     draw();
   });
   const table = element("table", {}, element("caption", {}, name), element("thead", {}, element("tr", {}, ...headings)), body);
-  place.append(element("div", {class: "bar"}, element("label", {}, "Filter ", filter), said),
-    element("div", {class: "wide", tabindex: "0", role: "region", "aria-label": `${name}, table`}, table), more);
+  if (text) place.append(element("div", {class: "bar"}, element("label", {}, "Filter ", filter), said));
+  place.append(element("div", {class: "wide", tabindex: "0", role: "region", "aria-label": `${name}, table`}, table), more);
 
-  const found = rows.map((row) => ({row, text: text(row).toLowerCase()}));
+  const found = rows.map((row) => ({row, text: text ? text(row).toLowerCase() : ""}));
 
   function compare(one, other) {
     const [a, b] = [one, other].map(({row}) => columns[state.column].of(row));

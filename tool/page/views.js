@@ -105,7 +105,7 @@ function budgetView(place, data) {
     xs: memory.points.map((point) => point.memory_bytes), marks: budgetMarks(data, knees),
     series: curves.map((curve) => ({name: curve.name, values: memory.points.map(curve.of)}))});
   const withKnee = (number) => (value, point) => (knees[number] === point ? element("strong", {}, `${secondsText(value)} (knee)`) : secondsText(value));
-  addTable(place, {name: "Predictions", rows: memory.points, text: (point) => sizeText(point.memory_bytes), columns: [
+  addTable(place, {name: "Predictions", rows: memory.points, columns: [
     {title: "Memory", of: (point) => point.memory_bytes, show: sizeText},
     {title: "Share", of: (point) => shareOf(memory.whole_bytes)(point.memory_bytes), show: shareText},
     {title: "LRU misses", of: (point) => point.lru_misses, show: countText},
@@ -164,7 +164,7 @@ function rangesView(place, {report, processes}) {
 function comparisonView(place, {comparison}) {
   const figure = (value, row) => (row.unit === "bytes" ? sizeText(value) : secondsText(value));
   const change = (row) => (row.before === 0 ? (row.after === 0 ? 0 : Infinity) : row.after / row.before - 1);
-  addTable(place, {name: "Figures", rows: comparison.figures, text: (row) => row.name, columns: [
+  addTable(place, {name: "Figures", rows: comparison.figures, columns: [
     {title: "Figure", of: (row) => row.name, words: true},
     {title: "Before", of: (row) => row.before, show: figure}, {title: "After", of: (row) => row.after, show: figure},
     {title: "Change", of: change, show: (value) => (value === Infinity ? "new" : signed(shareText(value), value))},
