@@ -60,6 +60,7 @@ std::vector<SiteFigures> take_small_sites(ProfileFigures& figures, std::size_t m
   if (figures.sites.size() <= most) return {};
   const Shares shares(figures);
   std::vector<double> of_site;
+  of_site.reserve(figures.sites.size());
   for (const SiteFigures& site : figures.sites) of_site.push_back(shares(site));
   std::vector<double> order = of_site;
   std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(most), std::greater{});

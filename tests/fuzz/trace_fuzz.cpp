@@ -18,9 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (report_text(*trace, true).empty()) std::abort();
   // Two scripts, the data and the program, and what they stand between: nothing that the trace says is markup.
   const std::string page = trace_page(*trace);
-  const std::size_t data = page.find("<script type=\"application/json\" id=\"data\">");
+  const std::size_t begin = page.find("<script type=\"application/json\" id=\"data\">");
   const std::size_t program = page.find("</script>\n<script>");
-  if (data == std::string::npos || program == std::string::npos || page.find("<script") != data) std::abort();
-  if (page.find('<', data + 1) != program) std::abort();
+  if (begin == std::string::npos || program == std::string::npos || page.find("<script") != begin) std::abort();
+  if (page.find('<', begin + 1) != program) std::abort();
   return 0;
 }
