@@ -297,6 +297,15 @@ class Recorded(Page):
         graph.send_keys(Keys.ESCAPE)
         self.assertEqual(len(self.all("g.frame")), before)
 
+    def test_the_flame_graph_is_as_wide_as_the_page(self):
+        self.open("stacks")
+        fits = "const root = document.querySelector('g.frame rect').getBoundingClientRect().width; " \
+               "return Math.abs(root - document.querySelector('.flame').clientWidth) < 1"
+        for width in (1280, 700):
+            self.driver.set_window_size(width, 900)
+            WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(fits))
+        self.driver.set_window_size(1280, 900)
+
     def test_the_flame_graph_finds_names(self):
         self.needs_names()
         panel = self.open("stacks")

@@ -128,5 +128,9 @@ function addFlameGraph(place, stacks, weights) {
   onScheme(() => {
     if (root) chart.update();  // its colours
   });
+  new ResizeObserver(() => {
+    const width = graph.clientWidth;
+    if (root && width > 0 && width !== chart.width()) chart.width(width).update();
+  }).observe(graph);
   build(0);
 }
