@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every page of a report has inside, made at build time from page/ and third_party/web/.
+// Texts that are inside every page of a report, made at build time from page/ and third_party/web/.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the page of a report has besides the report itself: rows of numbers for its charts, and less of what is too
-// long for it.
+// The data of a report's page besides the report itself: rows of numbers for its charts, and lists that are short enough
+// for it.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace farheap::tool {
 
-// Of all processes: memory, faults a second by kind, bytes a second, per cent of stalls, and where in the heap.
+// Memory, faults a second by kind, bytes and stalled time a second, and where in the heap bytes moved, of all processes.
 [[nodiscard]] nlohmann::ordered_json timeline_json(const Trace& trace);
-// What each process was seen to hold at the most, and its counts; the largest first.
+// The most that each process was seen to hold, and its counts; the largest first.
 [[nodiscard]] nlohmann::ordered_json processes_json(const Trace& trace);
 
 inline constexpr std::size_t kMostRows = 2000;

@@ -30,7 +30,7 @@ namespace farheap::tool {
 [[nodiscard]] nlohmann::ordered_json profile_report_json(const Trace* trace, const ProfileFigures& figures,
                                                          const MemoryAdvice& advice);
 [[nodiscard]] nlohmann::ordered_json compared_json(const Comparison& comparison);
-// What is not UTF-8 in it is replaced.
+// Replaces bytes that are not UTF-8.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
 
 [[nodiscard]] std::string trace_page(const Trace& trace);

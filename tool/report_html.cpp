@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One file: what was said of the run as plain HTML, the report's JSON, and the scripts of page/ that show it. What a
-// profile names was chosen by others: it is escaped here, and the scripts put it into the page as text only.
+// One file: what was said of the run as plain HTML, the report's JSON, and the scripts of page/ that show it. Others
+// chose the names in a profile: they are escaped here, and the scripts put them into the page as text only.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -82,7 +82,7 @@ void add_trace(const Trace& trace, Page& page) {
   page.data["processes"] = processes_json(trace);
 }
 
-// Of the profile's text only what comes before the tables.
+// The profile's text before its tables comes first.
 void add_profile(const ProfileFigures& figures, Page& page) {
   page.lead.insert(page.lead.begin(), waits_summary(figures) + " " + heap_summary(figures));
   for (const std::string& note : figures.notes) page.notes.push_back(note);

@@ -239,7 +239,7 @@ TEST(Report, CountersThatFellAreNotShown) {
   EXPECT_NE(picture_text(picture).find("its figures cannot be right"), std::string::npos);
 }
 
-// What lies between the data's tags.
+// The JSON between the data's tags.
 nlohmann::json data_of(const std::string& page) {
   constexpr std::string_view kBegin = R"(id="data">)";
   const std::size_t begin = page.find(kBegin) + kBegin.size();

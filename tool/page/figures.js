@@ -21,7 +21,7 @@ function numberText(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-// What is not seen, or turns the direction of what is, would let a name look like another.
+// Characters that nobody sees, or that turn the direction of text, would let a name look like another.
 const printable = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u{fffd}");
 
 function element(tag, attributes = {}, ...children) {
