@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The data of a report's page besides the report itself: rows of numbers for its charts, and lists that are short enough
-// for it.
+// The data of a report's page besides the report itself: rows of numbers for its charts, and lists that are short
+// enough for it.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace farheap::tool {
 
-// Memory, faults a second by kind, bytes and stalled time a second, and where in the heap bytes moved, of all processes.
+// Memory, faults a second by kind, bytes and stalled time a second, and where in the heap bytes moved, of all
+// processes.
 [[nodiscard]] nlohmann::ordered_json timeline_json(const Trace& trace);
 // The most that each process was seen to hold, and its counts; the largest first.
 [[nodiscard]] nlohmann::ordered_json processes_json(const Trace& trace);
