@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "chart_svg.hpp"
+#include "html_text.hpp"
 
 namespace farheap::tool {
 namespace {

@@ -223,7 +223,8 @@ class CommandLine {
     CLI::App* verb = add_verb(&app_, "report", "report");
     verb->add_option("FILE", report_.file, "What `farheap record` or `farheap run --trace FILE` has recorded")
         ->required();
-    verb->add_option("--html", report_.html, "Write a page with charts of the run to this file")->type_name("OUT");
+    verb->add_option("--html", report_.html, "Write a page for browsers to this file: tables, call stacks, charts")
+        ->type_name("OUT");
     verb->add_flag("--json", report_.json, "For machines");
     verb->add_flag("--folded", report_.folded, "Stacks of allocations of a profile, a line each, for flame graphs");
     verb->add_option("--weight", report_.weight,

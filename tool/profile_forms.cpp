@@ -25,22 +25,6 @@ constexpr std::size_t kTextWidth = 72;
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string seconds_text(double seconds) { return fmt::format("{:.2f} s", seconds); }
 
-// "These 3 lines cost 84 % of it."
-std::string summary(const ProfileFigures& figures) {
-  if (figures.all.faults == 0) return "No thread waited for a page: the program fitted into its memory.\n";
-  double covered = 0;
-  std::size_t count = 0;
-  while (count < figures.lines.size() && covered < kMostOfIt * figures.all.seconds) {
-    covered += figures.lines[count++].waits.seconds;
-  }
-  std::string text =
-      fmt::format("Threads waited {} for {:.0f} pages.", seconds_text(figures.all.seconds), figures.all.faults);
-  if (covered <= 0) return text + "\n";
-  const double share = covered / figures.all.seconds;
-  return text + (count == 1 ? fmt::format(" One line cost {} of that.\n", percent(share))
-                            : fmt::format(" {} lines cost {} of that.\n", count, percent(share)));
-}
-
 std::string lines_table(const ProfileFigures& figures) {
   std::vector<std::vector<std::string>> rows{{"waited", "share", "faults", "read", "line", "for pages of"}};
   for (const LineFigures& line : figures.lines) {
@@ -90,14 +74,33 @@ std::vector<std::string> whole_stack(const SiteFigures& site) {
 
 }  // namespace
 
+std::string waits_summary(const ProfileFigures& figures) {
+  if (figures.all.faults == 0) return "No thread waited for a page: the program fitted into its memory.";
+  double covered = 0;
+  std::size_t count = 0;
+  while (count < figures.lines.size() && covered < kMostOfIt * figures.all.seconds) {
+    covered += figures.lines[count++].waits.seconds;
+  }
+  std::string text =
+      fmt::format("Threads waited {} for {:.0f} pages.", seconds_text(figures.all.seconds), figures.all.faults);
+  if (covered <= 0) return text;
+  const double share = covered / figures.all.seconds;
+  return text + (count == 1 ? fmt::format(" One line cost {} of that.", percent(share))
+                            : fmt::format(" {} lines cost {} of that.", count, percent(share)));
+}
+
+std::string heap_summary(const ProfileFigures& figures) {
+  if (figures.processes < 2) {
+    return fmt::format("Its heap held about {} at the most.", format_size(figures.peak_bytes));
+  }
+  return fmt::format(
+      "The heaps of its {} processes held about {} at the most, added up; a child's has what it shares with its "
+      "parent.",
+      figures.processes, format_size(figures.peak_bytes));
+}
+
 std::string profile_text(const ProfileFigures& figures) {
-  std::string text = summary(figures);
-  text += figures.processes < 2
-              ? fmt::format("Its heap held about {} at the most.\n", format_size(figures.peak_bytes))
-              : fmt::format(
-                    "The heaps of its {} processes held about {} at the most, added up; a child's has what it shares "
-                    "with its parent.\n",
-                    figures.processes, format_size(figures.peak_bytes));
+  std::string text = waits_summary(figures) + "\n" + heap_summary(figures) + "\n";
   text += lines_table(figures) + sites_table(figures);
   if (figures.without_place > 0.01) {
     text += fmt::format("\nOf {} of the faults the kernel did not tell the line.\n", percent(figures.without_place));

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/environment.hpp"
@@ -17,7 +18,6 @@
 #include "report_compare.hpp"
 #include "report_forms.hpp"
 #include "terminal.hpp"
-#include "top_picture.hpp"
 #include "verbs.hpp"
 
 namespace farheap::tool {
@@ -35,35 +35,21 @@ bool terminal_is_utf8() {
   return false;
 }
 
-Status write_page(const std::string& path, const std::string& page) {
-  return write_output(path, page, "cannot write the page");
-}
-
-std::string dumped(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-nlohmann::ordered_json json_of(const Trace& trace) {
-  auto report = nlohmann::ordered_json::parse(report_json(summary_of(trace)));
-  report["ended"] = trace.end.has_value();
-  report["samples"] = trace.samples.size();
-  auto ranges = nlohmann::ordered_json::array();
-  for (const auto& range : whole_ranges(trace)) ranges.push_back(range_json(range));
-  report["heap_address"] = trace.last().heap_address;
-  report["ranges"] = std::move(ranges);
-  return report;
+// Nothing for no page.
+Status write_page_of(const ReportArguments& arguments, const std::function<std::string()>& page) {
+  if (arguments.html.empty()) return {};
+  if (Status written = write_output(arguments.html, page(), "cannot write the page"); !written) return written;
+  say(fmt::format("the page is in {}; any browser opens it", arguments.html));
+  return {};
 }
 
 int report_trace(const Trace& trace, const ReportArguments& arguments) {
-  if (!arguments.html.empty()) {
-    if (const auto written = write_page(arguments.html, report_html(trace)); !written) {
-      complain(written.error());
-      return kFailed;
-    }
-    say(fmt::format("the page is in {}; any browser opens it", arguments.html));
+  if (const auto written = write_page_of(arguments, [&] { return trace_page(trace); }); !written) {
+    complain(written.error());
+    return kFailed;
   }
   if (arguments.json) {
-    print_out("{}\n", dumped(json_of(trace)));
+    print_out("{}\n", json_text(trace_json(trace)));
   } else if (arguments.html.empty()) {
     print_out("{}", report_text(trace, terminal_is_utf8()));
   }
@@ -91,19 +77,17 @@ int report_profile(const ReportArguments& arguments) {
   if (arguments.folded) return print_out("{}", profile_folded(figures, *weight)), kDone;
   if (arguments.speedscope) return print_out("{}", profile_speedscope(figures, arguments.file)), kDone;
   const auto trace = parse_trace(profile->trace, arguments.file);
-  if (!arguments.html.empty()) {
-    if (trace) return report_trace(*trace, arguments);
-    complain(trace.error());
+  const Trace* const run = trace ? &*trace : nullptr;
+  const MemoryAdvice advice = memory_advice(*profile, run != nullptr ? run->last().seconds : 0);
+  const auto written = write_page_of(arguments, [&] { return profile_page(run, figures, advice, arguments.file); });
+  if (!written) {
+    complain(written.error());
     return kFailed;
   }
-  const MemoryAdvice advice = memory_advice(*profile, trace ? trace->last().seconds : 0);
   if (arguments.json) {
-    auto report = trace ? json_of(*trace) : nlohmann::ordered_json{{"format", kJsonFormat}};
-    report.update(profile_json(figures));
-    report["memory"] = advice_json(advice);
-    print_out("{}\n", dumped(report));
-  } else {
-    if (trace) print_out("{}\n", report_text(*trace, terminal_is_utf8()));
+    print_out("{}\n", json_text(profile_report_json(run, figures, advice)));
+  } else if (arguments.html.empty()) {
+    if (run != nullptr) print_out("{}\n", report_text(*run, terminal_is_utf8()));
     print_out("{}{}", profile_text(figures), advice_text(advice));
   }
   return kDone;
@@ -111,6 +95,26 @@ int report_profile(const ReportArguments& arguments) {
 
 std::string figure_text(const ComparedFigure& figure, double value) {
   return figure.unit == "bytes" ? base::format_size(static_cast<std::uint64_t>(value)) : fmt::format("{:.2f} s", value);
+}
+
+std::string signed_size(double bytes) {
+  return (bytes < 0 ? "-" : "+") + base::format_size(static_cast<std::uint64_t>(std::abs(bytes)));
+}
+
+std::string compared_text(const Comparison& comparison) {
+  std::vector<std::vector<std::string>> rows{{"", "before", "after", "change", ""}};
+  for (const ComparedFigure& one : comparison.figures) {
+    rows.push_back({one.name, figure_text(one, one.before), figure_text(one, one.after),
+                    std::isinf(one.change) ? "new" : fmt::format("{:+.0f} %", one.change * 100),
+                    one.is_worse ? "WORSE" : ""});
+  }
+  constexpr std::size_t kSitesShown = 10;
+  std::vector<std::vector<std::string>> sites{{"waited", "peak", "what was allocated at"}};
+  for (const ComparedSite& one : comparison.sites) {
+    if (sites.size() > kSitesShown) break;
+    sites.push_back({fmt::format("{:+.2f} s", one.stall_seconds), signed_size(one.peak_bytes), printable(one.site)});
+  }
+  return aligned(rows) + (sites.size() == 1 ? "" : "\n" + aligned(sites));
 }
 
 // For machines that ask whether it became worse: the status says it.
@@ -121,41 +125,26 @@ int report_compared(const ReportArguments& arguments) {
     complain(run->error());
     return kUsage;  // kFailed says that it became worse
   }
-  const auto figures = compare(*before, *after, arguments.tolerance / 100);
-  const bool is_worse = std::ranges::any_of(figures, &ComparedFigure::is_worse);
+  Comparison comparison{.before = arguments.file, .after = arguments.other};
+  comparison.figures = compare(*before, *after, arguments.tolerance / 100);
+  comparison.is_worse = std::ranges::any_of(comparison.figures, &ComparedFigure::is_worse);
+  comparison.sites = compare_sites(*before, *after);
+  if (const auto written = write_page_of(arguments, [&] { return compared_page(comparison); }); !written) {
+    complain(written.error());
+    return kUsage;
+  }
   if (arguments.json) {
-    auto rows = nlohmann::ordered_json::array();
-    for (const ComparedFigure& one : figures) {
-      rows.push_back({{"name", one.name},
-                      {"unit", one.unit},
-                      {"before", one.before},
-                      {"after", one.after},
-                      {"worse", one.is_worse}});
-    }
-    print_out("{}\n", dumped({{"format", kJsonFormat}, {"worse", is_worse}, {"figures", std::move(rows)}}));
-    return is_worse ? kFailed : kDone;
+    print_out("{}\n", json_text(compared_json(comparison)));
+  } else if (arguments.html.empty()) {
+    print_out("{}", compared_text(comparison));
   }
-  std::vector<std::vector<std::string>> rows{{"", "before", "after", "change", ""}};
-  for (const ComparedFigure& one : figures) {
-    rows.push_back({one.name, figure_text(one, one.before), figure_text(one, one.after),
-                    std::isinf(one.change) ? "new" : fmt::format("{:+.0f} %", one.change * 100),
-                    one.is_worse ? "WORSE" : ""});
-  }
-  print_out("{}", aligned(rows));
-  constexpr std::size_t kSitesShown = 10;
-  auto sites = before->sites.empty() || after->sites.empty() ? std::vector<std::vector<std::string>>{}
-                                                             : compared_sites(*before, *after, kSitesShown);
-  if (!sites.empty()) {
-    sites.insert(sites.begin(), {"waited", "peak", "what was allocated at"});
-    print_out("\n{}", aligned(sites));
-  }
-  return is_worse ? kFailed : kDone;
+  return comparison.is_worse ? kFailed : kDone;
 }
 
 Status check_words(const ReportArguments& arguments) {
   const int forms = arguments.json + arguments.folded + arguments.speedscope;
   const bool is_wrong = forms > 1 || (!arguments.weight.empty() && !arguments.folded) ||
-                        (arguments.compare && (arguments.folded || arguments.speedscope || !arguments.html.empty())) ||
+                        (arguments.compare && (arguments.folded || arguments.speedscope)) ||
                         !(arguments.tolerance >= 0);
   if (is_wrong) {
     return fail(ErrorCode::kInvalidArgument, "words that do not go together", "farheap report", "",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report_compare.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,7 +11,6 @@
 #include "profile_figures.hpp"
 #include "recording_folder.hpp"
 #include "report_forms.hpp"
-#include "terminal.hpp"
 #include "trace_reader.hpp"
 #include "whole_file.hpp"
 
@@ -70,10 +67,6 @@ bool take_stats(const std::string& text, ComparedRun& into) {
   return false;
 }
 
-std::string signed_size(double bytes) {
-  return (bytes < 0 ? "-" : "+") + base::format_size(static_cast<std::uint64_t>(std::abs(bytes)));
-}
-
 }  // namespace
 
 Result<ComparedRun> compared_run(const std::string& file) {
@@ -110,34 +103,27 @@ std::vector<ComparedFigure> compare(const ComparedRun& before, const ComparedRun
   return figures;
 }
 
-std::vector<std::vector<std::string>> compared_sites(const ComparedRun& before, const ComparedRun& after,
-                                                     std::size_t most) {
-  struct Changed {
-    double seconds, bytes;
-    std::string site;
-  };
+std::vector<ComparedSite> compare_sites(const ComparedRun& before, const ComparedRun& after) {
+  if (before.sites.empty() || after.sites.empty()) return {};
   std::set<std::string> names;
   for (const auto* run : {&before, &after}) {
     for (const auto& [name, site] : run->sites) names.insert(name);
   }
-  std::vector<Changed> changed;
   const auto of = [](const ComparedRun& run, const std::string& name) {
     const auto found = run.sites.find(name);
     return found != run.sites.end() ? found->second : ComparedRun::Site{};
   };
+  std::vector<ComparedSite> changed;
   for (const std::string& name : names) {
     const ComparedRun::Site first = of(before, name), second = of(after, name);
-    changed.push_back({second.stall_seconds - first.stall_seconds, second.peak_bytes - first.peak_bytes, name});
+    const double seconds = second.stall_seconds - first.stall_seconds, bytes = second.peak_bytes - first.peak_bytes;
+    const bool matters = std::abs(seconds) >= kLeastSeconds || std::abs(bytes) >= kLeastBytes;
+    if (matters) changed.push_back({name, seconds, bytes});
   }
-  std::ranges::stable_sort(changed, std::greater{},
-                           [](const Changed& one) { return std::pair(std::abs(one.seconds), std::abs(one.bytes)); });
-  std::vector<std::vector<std::string>> rows;
-  for (const Changed& one : changed) {
-    const bool matters = std::abs(one.seconds) >= kLeastSeconds || std::abs(one.bytes) >= kLeastBytes;
-    if (rows.size() == most || !matters) continue;
-    rows.push_back({fmt::format("{:+.2f} s", one.seconds), signed_size(one.bytes), printable(one.site)});
-  }
-  return rows;
+  std::ranges::stable_sort(changed, std::greater{}, [](const ComparedSite& one) {
+    return std::pair(std::abs(one.stall_seconds), std::abs(one.peak_bytes));
+  });
+  return changed;
 }
 
 }  // namespace farheap::tool

@@ -35,8 +35,19 @@ struct ComparedFigure {
 // MiB does not matter.
 [[nodiscard]] std::vector<ComparedFigure> compare(const ComparedRun& before, const ComparedRun& after,
                                                   double tolerance);
-// The sites that changed most, by waiting, then by peak; at most `most`.
-[[nodiscard]] std::vector<std::vector<std::string>> compared_sites(const ComparedRun& before, const ComparedRun& after,
-                                                                   std::size_t most);
+// How much more the second run had of what was allocated there.
+struct ComparedSite {
+  std::string site;
+  double stall_seconds = 0, peak_bytes = 0;
+};
+// Those that changed by enough to matter, most first: by waiting, then by peak. None where a run has no sites.
+[[nodiscard]] std::vector<ComparedSite> compare_sites(const ComparedRun& before, const ComparedRun& after);
+
+struct Comparison {
+  std::string before, after;  // files
+  bool is_worse = false;
+  std::vector<ComparedFigure> figures;
+  std::vector<ComparedSite> sites;
+};
 
 }  // namespace farheap::tool

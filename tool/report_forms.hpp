@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The forms of a report on a trace: text for a terminal, and one page of HTML that needs nothing from elsewhere.
+// The forms of a report: text for a terminal, JSON for machines, and one page of HTML that needs nothing from
+// elsewhere. The page shows the numbers of the JSON, which it has inside.
 //
 // Thread-safety: pure functions.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "memory_advice.hpp"
+#include "profile_figures.hpp"
+#include "report_compare.hpp"
 #include "run_report.hpp"
 #include "trace_series.hpp"
 
@@ -19,6 +24,19 @@ namespace farheap::tool {
 
 // `unicode`: blocks for the plots, otherwise ASCII.
 [[nodiscard]] std::string report_text(const Trace& trace, bool unicode);
-[[nodiscard]] std::string report_html(const Trace& trace);
+
+[[nodiscard]] nlohmann::ordered_json trace_json(const Trace& trace);
+// `trace`: of the same run; null where a recording was killed at once.
+[[nodiscard]] nlohmann::ordered_json profile_report_json(const Trace* trace, const ProfileFigures& figures,
+                                                         const MemoryAdvice& advice);
+[[nodiscard]] nlohmann::ordered_json compared_json(const Comparison& comparison);
+// Replaces bytes that are not UTF-8.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
+
+[[nodiscard]] std::string trace_page(const Trace& trace);
+// `name`: of the file.
+[[nodiscard]] std::string profile_page(const Trace* trace, ProfileFigures figures, const MemoryAdvice& advice,
+                                       const std::string& name);
+[[nodiscard]] std::string compared_page(const Comparison& comparison);
 
 }  // namespace farheap::tool

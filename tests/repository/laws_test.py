@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The repository keeps its laws, and the checks of the laws see planted violations."""
 
+import hashlib
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -29,6 +31,14 @@ class Repository(unittest.TestCase):
 
     def test_licence_lines(self):
         self.assertEqual(list(licence_lines.violations(ROOT)), [])
+
+    def test_libraries_of_pages_are_as_published(self):
+        told = dict(re.findall(r"^\| `(web/\S+)` .*`([0-9a-f]{64})` \|$",
+                               (ROOT / "third_party/README.md").read_text(encoding="utf-8"), re.MULTILINE))
+        files = {path.relative_to(ROOT / "third_party").as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+                 for path in (ROOT / "third_party/web").rglob("*") if path.is_file() and path.name != "LICENSE"}
+        self.assertGreater(len(told), 0)
+        self.assertEqual(files, told)
 
     def test_lock_law(self):
         self.assertEqual(list(lock_law.violations(ROOT)), [])

@@ -15,7 +15,7 @@ WITHIN = 5  # lines: a "#!" line or an opening comment may come first
 WITHOUT = {".json", ".png", ".svg", ".csv", ".txt.gz", ".bin"}
 NAMES_WITHOUT = {".gitignore", ".gitattributes"}
 # Corpora, and what others wrote, with licences of its own beside it.
-FOLDERS_WITHOUT = ("tests/fuzz/corpus/", "third_party/googleapis/", "third_party/etcd/")
+FOLDERS_WITHOUT = ("tests/fuzz/corpus/", "third_party/googleapis/", "third_party/etcd/", "third_party/web/")
 
 
 def files_of(root):

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/units.hpp"
+#include "tool/page_assets.hpp"
 #include "tool/report_forms.hpp"
 #include "tool/top_picture.hpp"
 #include "tool/trace_reader.hpp"
@@ -210,13 +211,13 @@ TEST(Report, OfARunThatNeverPagedHasMemoryOnly) {
   const std::string text = report_text(trace_of({sample}), true);
   EXPECT_THAT(text, HasSubstr("all of it fitted"));
   EXPECT_THAT(text, Not(HasSubstr("faults a second")));
-  EXPECT_THAT(report_html(trace_of({sample})), HasSubstr("all of it fitted the budget"));
+  EXPECT_THAT(trace_page(trace_of({sample})), Not(HasSubstr("\"faults_per_second\"")));
 }
 
 TEST(Report, OneThatWasCutOffSaysSo) {
   Trace trace = trace_of({sample_at(1, 60)});
   trace.end.reset();
-  for (const auto& form : {report_text(trace, false), report_html(trace)}) {
+  for (const auto& form : {report_text(trace, false), trace_page(trace)}) {
     EXPECT_THAT(form, HasSubstr("prog was still running after 1.0 s"));
     EXPECT_THAT(form, HasSubstr("the recording was cut off"));
   }
@@ -238,29 +239,46 @@ TEST(Report, CountersThatFellAreNotShown) {
   EXPECT_NE(picture_text(picture).find("its figures cannot be right"), std::string::npos);
 }
 
-TEST(Report, ThePageNeedsNothingFromElsewhereAndEscapesWhatItShows) {
-  Sample sample = sample_at(1, 60);
-  sample.processes = {{42, "<i>", 5, true, {}}};
-  Trace trace = trace_of({sample});
-  trace.command = {"a<b>", "\"&'"};
-  const std::string page = report_html(trace);
-  EXPECT_THAT(page, HasSubstr("a&lt;b&gt; &quot;&amp;&#39;"));
-  EXPECT_THAT(page, HasSubstr("&lt;i&gt;"));
-  EXPECT_THAT(page, HasSubstr("budget, 64.0 MiB"));
-  for (const char* part : {"<b>", "<i>", "<script", "http", "src=", "@import", "url(", "nan", "inf"}) {
-    EXPECT_THAT(page, Not(HasSubstr(part)));
-  }
+// The JSON between the data's tags.
+nlohmann::json data_of(const std::string& page) {
+  constexpr std::string_view kBegin = R"(id="data">)";
+  const std::size_t begin = page.find(kBegin) + kBegin.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
-TEST(Report, ValuesAtTheEdgeOfTheirTypeAreDrawn) {
+TEST(Report, ThePageHasTheReportsNumbersAndEscapesWhatItShows) {
+  Sample sample = sample_at(1, 60);
+  sample.processes = {{42, "</script><i>", 5, true, {}}};
+  Trace trace = trace_of({sample});
+  trace.command = {"a<b>", "\"&'", "</script>"};
+  const std::string page = trace_page(trace);
+  EXPECT_THAT(page, HasSubstr("a&lt;b&gt; &quot;&amp;&#39; &lt;/script&gt;"));
+  const std::string without_libraries = page.substr(0, page.find("<script>"));
+  for (const char* part : {"<b>", "<i>", "src=", "@import", "url(", "href="}) {
+    EXPECT_THAT(without_libraries, Not(HasSubstr(part)));
+  }
+  const auto data = data_of(page);
+  EXPECT_EQ(data["report"], nlohmann::json::parse(json_text(trace_json(trace))));
+  EXPECT_EQ(data["processes"][0]["name"], "</script><i>");
+  EXPECT_EQ(data["timeline"]["resident_bytes"].back(), 50.0 * kMiB);
+}
+
+TEST(Report, ThePagesScriptsCannotEndEarly) {
+  for (const auto text : {kPageScript, kPageStyle}) {
+    EXPECT_EQ(text.find("</script"), std::string_view::npos);
+    EXPECT_EQ(text.find("</style"), std::string_view::npos);
+    EXPECT_EQ(text.find("<!--"), std::string_view::npos);
+  }
+  EXPECT_NE(kPageLicences.find("Mike Bostock"), std::string_view::npos);
+}
+
+TEST(Report, ValuesAtTheEdgeOfTheirTypeAreInThePage) {
   Sample sample = sample_at(0, 0);
   for (auto* value : {&sample.resident_bytes, &sample.budget_bytes, &sample.counters.faults,
                       &sample.counters.bytes_read, &sample.counters.stall_ns, &sample.counters.peak_bytes}) {
     *value = ~std::uint64_t{0};
   }
-  const std::string page = report_html(trace_of({sample}));
-  EXPECT_THAT(page, Not(HasSubstr("nan")));
-  EXPECT_THAT(page, Not(HasSubstr("inf")));
+  EXPECT_TRUE(data_of(trace_page(trace_of({sample}))).contains("report"));
 }
 
 TEST(TopPicture, ShowsWhatHappenedBetweenTwoSamples) {
