@@ -9,7 +9,7 @@ import subprocess
 
 SEED = 2  # measured are the programs with seed 1
 MEMORY = "1G"  # more than any of the recorded programs needs
-NO_PLAN = 1  # status of `farheap plan`: it would not help, and why
+NOT_FORESEEN = "could have been foreseen"  # what `farheap plan` says where it made no plan because none would help
 
 
 @dataclasses.dataclass
@@ -50,9 +50,10 @@ def train(tool, subject, part, folder, timeout):
     profile = record(tool, subject, part, folder, timeout)
     path = os.path.join(folder, "trained.plan")
     done = _done([tool, "plan", profile, "-o", path], timeout)
-    if done.returncode == NO_PLAN and done.stderr.strip():
-        return Training(why_none=done.stderr.strip().replace(profile, "its profile"))
+    said = done.stderr.strip().replace(profile, "its profile")
+    if done.returncode == 1 and NOT_FORESEEN in said:
+        return Training(why_none=said.removeprefix("farheap: cannot make a plan: "))
     if done.returncode != 0:
-        raise ValueError(f"farheap plan ended with status {done.returncode}: {done.stderr.strip()[-400:]}")
+        raise ValueError(f"farheap plan ended with status {done.returncode}: {said[-400:]}")
     with open(path, "rb") as file:
         return Training(plan=file.read())
