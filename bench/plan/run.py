@@ -107,13 +107,14 @@ def sizes_of(options):
     return {"quick": options.quick, "size": options.size, "train_part": options.train_part, "seed": training.SEED}
 
 
-def begin(options, tool):
+def begin(options, tool, machine):
     """The measurements to add to: those of the file to resume, or none."""
     if not (options.resume and os.path.exists(options.resume)):
         settings = {"disk": disk.measure(tool, options.folder), **sizes_of(options)}
-        return measurements.Measurements(settings, report.machine(options.folder), options.resume or options.json,
-                                         "plan")
+        return measurements.Measurements(settings, machine, options.resume or options.json, "plan")
     measured = measurements.load(options.resume, "plan")
+    if measured.machine != machine:
+        raise ValueError(f"{options.resume} was measured on another machine ({measured.machine}): begin another file")
     there = {key: value for key, value in measured.settings.items() if key != "disk"}
     if there != sizes_of(options):
         raise ValueError(f"{options.resume} was measured with {there}, now asked for is {sizes_of(options)}: begin "
@@ -142,7 +143,7 @@ def measure(options, arguments):
         raise ValueError(f"no farheap or no bench/policy/trace_optimum in {build}: build them first")
     why_no_group = memory_group.unavailable()
     options.columns = columns(options, why_no_group or swap_area.unavailable(options.folder))
-    measured = begin(options, tool)
+    measured = begin(options, tool, report.machine(options.folder))
     measured.commands.append(" ".join(["run.py", *arguments]))
     runner = Runner(options, tool, optimum_program, why_no_group is None, [], measured)
     swap = swap_area.SwapArea(options.folder, options.swap_size * MIB) if "swap" in options.columns else None

@@ -138,15 +138,16 @@ class Options(unittest.TestCase):
         self.assertEqual(subjects.size_of(["--threads", "1"], 7), 7)
         self.assertEqual(subjects.bytes_of("4096"), 4096)
 
-    def test_other_sizes_need_another_file(self):
+    def test_other_sizes_and_other_machines_need_another_file(self):
         planted = Planted("sweep")
         path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "plan.json")
         planted.measured.settings.update(bench.sizes_of(bench.parse_options(["--quick"])))
         planted.measured.save(path=str(path))
-        again = bench.begin(bench.parse_options(["--quick", "--resume", str(path)]), "no tool is needed")
+        again = bench.begin(bench.parse_options(["--quick", "--resume", str(path)]), "no tool is needed", "a machine")
         self.assertEqual(again.programs, planted.measured.programs)
-        with self.assertRaisesRegex(ValueError, "begin another file"):
-            bench.begin(bench.parse_options(["--resume", str(path)]), "no tool is needed")
+        for words, machine in (([], "a machine"), (["--quick"], "another machine")):
+            with self.assertRaisesRegex(ValueError, "begin another file"):
+                bench.begin(bench.parse_options([*words, "--resume", str(path)]), "no tool is needed", machine)
 
 
 if __name__ == "__main__":
