@@ -114,20 +114,21 @@ def full_memory_samples(measured, name):
     return None if any(one is None or one.bounded for one in cells) else [one.seconds for one in cells]
 
 
-def hint_bytes(facts):
-    """The size of the plan; None where there is none."""
-    return len(base64.b64decode(facts.get("training", {}).get("plan", ""))) or None
+def plan_sizes(facts):
+    """Bytes of each plan that was made."""
+    return [len(base64.b64decode(one["plan"])) for one in facts.get("trainings", []) if one["plan"]]
 
 
-def why_none(facts):
-    return facts.get("training", {}).get("why_none", "")
+def refusals(facts):
+    """Why there is none, for each training without a plan."""
+    return [one["why_none"] for one in facts.get("trainings", []) if one["why_none"]]
 
 
 def program_results(measured, name):
     facts = measured.programs[name]
     lines = [report.result(name, "peak_plain", facts["peak_bytes"] / MIB, "MiB")]
-    if hint_bytes(facts):
-        lines.append(report.result(name, "hint_bytes", hint_bytes(facts), "bytes"))
+    if plan_sizes(facts):
+        lines.append(metrics.line(name, "hint_bytes", plan_sizes(facts), "bytes"))
     for level in measured.levels():
         cells = cells_of(measured, name, level)
         lines += time_results(measured, name, level, cells) + moved_results(measured, name, level, cells)

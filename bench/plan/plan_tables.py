@@ -15,7 +15,8 @@ LEVEL_OF_BARS = 70
 
 
 def seconds_cell(measured, name, level, way):
-    if way == PLAN and figures.why_none(measured.programs[name]):
+    facts = measured.programs[name]
+    if way == PLAN and figures.refusals(facts) and not figures.plan_sizes(facts):
         return NONE
     return tables.seconds(measured, name, level, way)
 
@@ -69,17 +70,22 @@ def moved_table(measured, results, level):
     return head, rows
 
 
+def sizes_text(sizes):
+    middle, least, most = report.spread(sizes)
+    return f"{middle:,.0f}" + (f" ({least:,}-{most:,})" if len(sizes) > 1 else "")
+
+
 def plan_table(measured, results):
     head = ["program", "plan, bytes", *[f"came as expected, {level} %" for level in measured.levels()],
             *[f"peak over the budget, {level} %" for level in measured.levels()],
             "enough memory, no plan", "with the plan", "ratio", "95 % interval"]
     rows = []
     for name, facts in measured.programs.items():
-        size = figures.hint_bytes(facts)
-        if not size:
+        sizes = figures.plan_sizes(facts)
+        if not sizes:
             continue
         ratio = results.find(name, "slowdown_full_memory")
-        rows.append([name, f"{size:,}",
+        rows.append([name, sizes_text(sizes),
                      *[results.text(name, f"expected_touches_{level}", percent) for level in measured.levels()],
                      *[results.text(name, f"peak_over_budget_{level}", lambda value: f"{value:+.1f} %")
                        for level in measured.levels()],
@@ -102,8 +108,12 @@ def all_tables(measured):
 
 
 def refusals(measured):
-    return [f"No plan for {name}: {why}" for name, facts in measured.programs.items()
-            if (why := figures.why_none(facts))]
+    lines = []
+    for name, facts in measured.programs.items():
+        found = figures.refusals(facts)
+        if found:
+            lines.append(f"No plan for {name} after {len(found)} of {len(facts['trainings'])} trainings: {found[0]}")
+    return lines
 
 
 def show(measured):

@@ -30,21 +30,23 @@ class Runner(ways.Runner):
 
     # ---- what a program needs once
 
-    def trained(self, subject):
-        """The program's plan, made in the first call."""
-        facts = self.measured.programs[subject.name]
-        if "training" not in facts:
+    def train(self, subject):
+        """One plan for each turn, because no two recordings sample the same pages: the spread is that of plans, too."""
+        trainings = self.measured.programs[subject.name].setdefault("trainings", [])
+        while len(trainings) < self.options.runs:
             made = training.train(self.tool, subject, self.options.train_part, self._folder, self.options.timeout)
-            facts["training"] = made.facts()
+            if made.why_none:
+                print(f"no plan for {subject.name}: {made.why_none}", file=sys.stderr, flush=True)
+            trainings.append(made.facts())
             self.measured.save()
-        return training.from_facts(facts["training"])
 
-    def plan_file(self, subject):
-        """The path of the plan; None if there is none."""
-        made = self.trained(subject)
+    def plan_file(self, subject, turn):
+        """The path of that turn's plan; None if there is none. More turns than trainings begin again with the first."""
+        number = turn % self.options.runs
+        made = training.from_facts(self.measured.programs[subject.name]["trainings"][number])
         if not made.plan:
             return None
-        path = os.path.join(self._folder, "plan")
+        path = os.path.join(self._folder, f"plan.{number}")
         with open(path, "wb") as file:
             file.write(made.plan)
         return path
@@ -70,8 +72,10 @@ class Runner(ways.Runner):
             raise ValueError(f"its plan was not followed: {said.group().decode('utf-8', 'replace')}")
         return super().seconds(subject, run, way, whole)
 
-    def planned(self, subject, level, turn, budget, plan):
-        self.farheap_run(subject, level, PLAN, turn, budget, plan=plan)
+    def planned(self, subject, level, turn, budget):
+        plan = self.plan_file(subject, turn)
+        if plan:
+            self.farheap_run(subject, level, PLAN, turn, budget, plan=plan)
 
     def oracle(self, subject, level, turn, budget):
         if self.measured.find(subject.name, level, ORACLE, turn):
@@ -84,22 +88,20 @@ class Runner(ways.Runner):
         self.farheap_run(subject, level, ORACLE, turn, budget, settings=[f"expect_pages={trace}"])
 
     def short_ways(self, subject, level):
-        budget, plan = self.budget(subject, level), self.plan_file(subject)
+        budget = self.budget(subject, level)
         found = [lambda turn: self.plain(subject, level, turn)]
         if "swap" in self.columns:
             found.append(lambda turn: self.swap(subject, level, turn, budget))
         found.append(lambda turn: self.farheap_run(subject, level, "farheap", turn, budget))
-        if plan:
-            found.append(lambda turn: self.planned(subject, level, turn, budget, plan))
+        found.append(lambda turn: self.planned(subject, level, turn, budget))
         if "oracle" in self.columns:
             found.append(lambda turn: self.oracle(subject, level, turn, budget))
         return found
 
     def enough_ways(self, subject):
         budget = max(ENOUGH_BYTES, 2 * self.measured.programs[subject.name]["peak_bytes"])
-        plan = self.plan_file(subject)
         return [lambda turn: self.farheap_run(subject, FULL, "farheap", turn, budget),
-                lambda turn: self.planned(subject, FULL, turn, budget, plan)]
+                lambda turn: self.planned(subject, FULL, turn, budget)]
 
     # ---- one program
 
@@ -110,14 +112,12 @@ class Runner(ways.Runner):
         self._folder = tempfile.mkdtemp(prefix="farheap-plan-", dir=self.options.folder)
         self._trace = None
         try:
-            made = self.trained(subject)
-            if made.why_none:
-                print(f"no plan for {subject.name}: {made.why_none}", file=sys.stderr, flush=True)
+            self.train(subject)
             for level in self.options.levels:
                 self.short_of_memory(subject, level)
             if "optimum" in self.columns:
                 self.find_optima(subject)
-            if made.plan and "enough" in self.columns:
+            if self.measured.of(subject.name, self.options.levels[0], PLAN) and "enough" in self.columns:
                 self.enough_memory(subject)
         finally:
             shutil.rmtree(self._folder)

@@ -33,10 +33,10 @@ class Planted:
             self.measured.programs[name] = {"class": "sweeping", "peak_bytes": 100 * MIB, "beside_bytes": 0,
                                             "checksum": "1"}
             self.measured.optima[name, 70] = OPTIMUM
-            self.trained(name, b"p" * 321)
 
     def trained(self, name, plan=b"", why=""):
-        self.measured.programs[name]["training"] = {"plan": base64.b64encode(plan).decode(), "why_none": why}
+        trainings = self.measured.programs[name].setdefault("trainings", [])
+        trainings.append({"plan": base64.b64encode(plan).decode(), "why_none": why})
 
     def runs(self, name, way, seconds, level=70, read=2_000_000_000, written=500_000_000, ended=WELL, **counts):
         for turn, took in enumerate(seconds):
@@ -57,6 +57,8 @@ class Planted:
 def all_ways(planted, name, plan):
     planted.runs(name, "plain", [1, 1, 1]).runs(name, "swap", [20, 16, 90], written=3_000_000_000)
     planted.runs(name, "farheap", [4, 4, 5], read=3_000_000_000)
+    for size in (321, 320, 400):
+        planted.trained(name, b"p" * size)
     return planted.runs(name, "plan", plan, touches_expected=90, touches_unexpected=10).runs(name, "oracle", [2, 2, 2])
 
 
@@ -112,12 +114,22 @@ class Figures(unittest.TestCase):
 class Tables(unittest.TestCase):
     def test_where_a_plan_would_not_help_is_said(self):
         planted = Planted("lookup_1").runs("lookup_1", "plain", [1]).runs("lookup_1", "farheap", [4])
-        planted.trained("lookup_1", why="of 100 uses 3 could be foreseen\n  run it without one")
+        for why in ("of 100 uses 3 could be foreseen\n  run it without one", "of 100 uses 4 could be foreseen"):
+            planted.trained("lookup_1", why=why)
         head, (row,) = planted.table("Seconds")
         self.assertEqual(row[head.index("plan")], plan_tables.NONE)
-        self.assertIn("- No plan for lookup_1: of 100 uses 3 could be foreseen run it without one",
+        self.assertIn("- No plan for lookup_1 after 2 of 2 trainings: of 100 uses 3 could be foreseen run it without one",
                       plan_tables.markdown(planted.measured))
         self.assertNotIn(("lookup_1", "hint_bytes"), planted.values())
+
+    def test_one_training_in_two_may_give_a_plan(self):
+        planted = Planted("lookup_1").runs("lookup_1", "plain", [1]).runs("lookup_1", "plan", [4])
+        planted.trained("lookup_1", why="too little")
+        planted.trained("lookup_1", b"p" * 1234)
+        head, (row,) = planted.table("Seconds")
+        self.assertEqual(row[head.index("plan")], "4 s")
+        self.assertEqual(planted.table("Plans")[1][0][1], "1,234")
+        self.assertIn("after 1 of 2 trainings", plan_tables.markdown(planted.measured))
 
     def test_bytes_stand_beside_the_optimum(self):
         head, (row,) = all_ways(Planted("sweep"), "sweep", [2]).table("Bytes")
