@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What plans gain: programs of bench/paging at 70 % of their memory, with a plan of a smaller run with another seed.
 
-  ./dev bench plan --oracle --resume plan.json                 # everything; say it again to go on
+  ./dev bench plan --oracle --resume plan.json                 # everything, 45 minutes; say it again to go on
   ./dev bench plan --programs lbm,fft3d --levels 90,70,50      # a part, without who knows the exact future
   ./dev bench plan --quick                                     # a first look: small, one run each
   bench/plan/run.py --from-json plan.json --markdown --plot docs/benchmarks/plan.svg    # the tables, no run
