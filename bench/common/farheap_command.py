@@ -24,11 +24,13 @@ def find_tool(build):
     return None
 
 
-def run_command(tool, budget_bytes, command, *, store=None, mask=False, settings=(), stats=True):
-    """`settings`: further key=value of --set."""
+def run_command(tool, budget_bytes, command, *, store=None, mask=False, settings=(), plan=None, stats=True):
+    """`settings`: further key=value of --set. `plan`: the path of one to follow."""
     words = [tool, "run", "--memory", str(budget_bytes)]
     if store:
         words += ["--store", store]
+    if plan:
+        words += ["--plan", plan]
     words += ["--stats=json"] if stats else ["--quiet"]
     if mask:
         words += ["--set", f"disable={MASK_LINUX_6_1}"]

@@ -86,8 +86,11 @@ const char* name_of(Kind kind) {
 }
 
 void describe(const Program& program) {
-  fmt::print("{{\"format\":1,\"program\":\"{}\",\"summary\":\"{}\",\"class\":\"{}\",\"random_trace\":{},\"cases\":[",
-             program.name, program.summary, name_of(program.kind), program.random_trace);
+  fmt::print(
+      "{{\"format\":1,\"program\":\"{}\",\"summary\":\"{}\",\"class\":\"{}\",\"random_trace\":{},"
+      "\"defaults\":{{\"size\":{},\"steps\":{},\"seed\":{}}},\"cases\":[",
+      program.name, program.summary, name_of(program.kind), program.random_trace, program.defaults.size,
+      program.defaults.steps, program.defaults.seed);
   const char* separator = "";
   for (const Case& one : program.cases) {
     fmt::print("{}{{\"name\":\"{}\",\"arguments\":{},\"quick_arguments\":{}}}", separator, one.name,

@@ -75,7 +75,7 @@ struct Program {
 [[nodiscard]] Program this_program();
 
 // Parses the flags, runs the phases and prints the line. Exit status: 0, 1 when the result is wrong, 2 on a
-// wrong flag. `--describe` prints name, class and cases instead, which is how the driver finds out what there is.
+// wrong flag. `--describe` prints name, class, defaults and cases instead, which is how the driver finds out what there is.
 int benchmark_main(int count, char** arguments, const Program& program);
 
 // 128-bit-multiply mixer over seed + index: the same random numbers whatever the order or the thread.

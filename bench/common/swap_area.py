@@ -58,6 +58,13 @@ def write_page_cluster(value):
         number.write(str(value))
 
 
+def moved_bytes():
+    """What came back from swap since this machine began, and what was written to it. Pages of zeros are not written."""
+    with open("/proc/vmstat", encoding="ascii") as lines:
+        pages = dict(line.split() for line in lines)
+    return tuple(int(pages[name]) * os.sysconf("SC_PAGE_SIZE") for name in ("pswpin", "pswpout"))
+
+
 class Area:
     """What swap can be switched on at. Requires: measured_run.unwind_on_signals(), so that signals come to an exit."""
 

@@ -22,6 +22,7 @@ ROOM_BYTES = 512 * MIB  # a budget "well above the peak" is twice the peak and t
 SELDOM = 0.1  # seconds between looks at the memory of a run that is timed
 LEAST_GIVE_UP = 30.0  # seconds: shorter ones are not given up
 SURELY_SLOWER = 1.25  # times the best setting yet: a further setting need not be run to its end
+FORESEEN = ("touches_expected", "touches_unexpected")  # how far a pager that expected an order was right
 PREPARED = re.compile(rb"prepared after ([0-9.]+) s")
 
 
@@ -130,8 +131,11 @@ class Runner:
         hopeless = min(SURELY_SLOWER * min(rivals) + 1, give_up) if rivals else give_up
         swap_area.write_page_cluster(setting["page_cluster"])
         beside = self.measured.programs[subject.name]["beside_bytes"]
+        read, written = swap_area.moved_bytes()
         with awake_processors.awake_processors(self.options.swap_awake):
             run = self.run_once(subject, command, budget + beside, hopeless)
+        read_now, written_now = swap_area.moved_bytes()
+        record.bytes_read, record.bytes_written = read_now - read, written_now - written
         record.budget_bytes = budget
         self.enter(subject, run, record, hopeless < give_up)
 
@@ -163,12 +167,12 @@ class Runner:
             self.farheap_run(subject, level, WATCHED, turn, budget)
         self.farheap_run(subject, level, "farheap", turn, budget)
 
-    def farheap_run(self, subject, level, way, turn, budget):
+    def farheap_run(self, subject, level, way, turn, budget, *, settings=(), plan=None):
         record = self.record(subject, level, way, turn)
         if not record:
             return
         command = farheap_command.run_command(self.tool, budget, subject.command, store=f"file:{self.options.folder}",
-                                              mask=self.options.mask)
+                                              settings=settings, plan=plan, mask=self.options.mask)
         self.prepare_host(subject, level)
         interval = measured_run.SAMPLE_SECONDS if way == WATCHED else SELDOM
         run = self.run_once(subject, command, timeout=self.give_up_after(subject), interval=interval)
@@ -177,6 +181,7 @@ class Runner:
         if stats is not None:
             record.bytes_read = farheap_command.counter(stats, "bytes_read")
             record.bytes_written = farheap_command.counter(stats, "bytes_written")
+            record.counts = {name: stats[name] for name in FORESEEN if name in stats}
             run.peak_bytes = max(run.peak_bytes, farheap_command.counter(stats, "peak_bytes"))
         self.enter(subject, run, record)
 
@@ -198,9 +203,12 @@ class Runner:
                                                 "whole_seconds": run.seconds, "real": subject.real}
         self.measured.save()
 
-    def short_of_memory(self, subject, level):
-        """The ways take turns, and another one begins each time; the first turn finds the best settings."""
-        budget = self.measured.programs[subject.name]["peak_bytes"] * level // 100
+    def budget(self, subject, level):
+        return self.measured.programs[subject.name]["peak_bytes"] * level // 100
+
+    def short_ways(self, subject, level):
+        """Each a function of the turn."""
+        budget = self.budget(subject, level)
         ways = [lambda turn: self.plain(subject, level, turn)]
         if "swap" in self.columns:
             ways.append(lambda turn: self.swap(subject, level, turn, budget))
@@ -208,27 +216,37 @@ class Runner:
             ways.append(lambda turn: self.mlock(subject, level, turn, budget))
         if "farheap" in self.columns:
             ways.append(lambda turn: self.farheap(subject, level, turn, budget))
+        return ways
+
+    def short_of_memory(self, subject, level):
+        """The ways take turns, and another one begins each time; the first turn finds the best settings."""
+        ways = self.short_ways(subject, level)
         for turn in range(self.options.runs):
             first = turn % len(ways)
             for way in ways[first:] + ways[:first]:
                 way(turn)
 
-    def enough_memory(self, subject):
-        """Plain and farheap in turns (and the order changes each time), whole runs."""
+    def enough_ways(self, subject):
         budget = 2 * self.measured.programs[subject.name]["peak_bytes"] + ROOM_BYTES
-        ways = [lambda turn: self.plain(subject, FULL, turn), lambda turn: self.farheap(subject, FULL, turn, budget)]
+        return [lambda turn: self.plain(subject, FULL, turn), lambda turn: self.farheap(subject, FULL, turn, budget)]
+
+    def enough_memory(self, subject):
+        """Two ways in turns (and the order changes each time), whole runs."""
+        ways = self.enough_ways(subject)
         for turn in range(self.options.runs + (0 if self.options.quick else 2)):
             for way in ways if turn % 2 == 0 else reversed(ways):
                 way(turn)
 
+    def optima(self, subject, budgets):
+        return optimum.optima(self, subject, budgets)
+
     def find_optima(self, subject):
-        peak = self.measured.programs[subject.name]["peak_bytes"]
-        budgets = {level: peak * level // 100 for level in self.options.levels
+        budgets = {level: self.budget(subject, level) for level in self.options.levels
                    if (subject.name, level) not in self.measured.optima}
         if not budgets:
             return
         try:
-            found = optimum.optima(self, subject, list(budgets.values()))
+            found = self.optima(subject, list(budgets.values()))
         except ValueError as error:
             complain(f"LEFT OUT: the optimum of {subject.name}: {error}")
             return

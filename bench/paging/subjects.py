@@ -32,6 +32,7 @@ class Subject:
     stdin: str = None
     env: dict = None
     cwd: str = None
+    size: int = 0  # bytes of data, about, that its command asks for; 0: it does not say
 
     def measured(self, run):
         """Raises ValueError where the run gave no result."""
@@ -51,6 +52,18 @@ def locks_memory(path):
     return b"--mlock" in usage.stdout + usage.stderr
 
 
+def bytes_of(text):
+    """Of a size as programs take it: 96M."""
+    unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:])
+    return int(text[:-1]) << unit if unit else int(text)
+
+
+def size_of(arguments, default):
+    """The last one counts."""
+    sizes = [bytes_of(value) for word, value in zip(arguments, arguments[1:]) if word == "--size"]
+    return sizes[-1] if sizes else default
+
+
 def bench_subjects(build, quick):
     """One subject for each case of each program in the build folder."""
     folder = os.path.join(build, "bench", "paging", "programs")
@@ -66,7 +79,8 @@ def bench_subjects(build, quick):
         for case in described["cases"]:
             arguments = case["arguments"] + (case["quick_arguments"] if quick else [])
             kind = case.get("class") or described.get("class") or KNOWN_CLASSES.get(name, "other")
-            subjects.append(Subject(case["name"], [path, *arguments], kind, locks))
+            size = size_of(arguments, described["defaults"]["size"])
+            subjects.append(Subject(case["name"], [path, *arguments], kind, locks, size=size))
     return subjects
 
 
