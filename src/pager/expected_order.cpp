@@ -11,6 +11,10 @@ constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soo
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
+constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
+constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
+constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
+constexpr unsigned kMostUnused = 128;      // the same of markers
 constexpr unsigned kStrange = 32;          // ... that it has left it
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
@@ -22,7 +26,7 @@ ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& 
   for (auto& [block, place] : places_) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
     if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
-    place.ranked = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
+    place.ranked = is_in_view(block);
     if (place.ranked) ranked_.emplace(needed(place), block);
   }
 }
@@ -36,15 +40,39 @@ ExpectedOrder::Moment ExpectedOrder::lead() const {
 }
 
 bool ExpectedOrder::touched(PageNumber page) {
+  if (is_given_up_) return false;
   const auto found = places_.find(PageOrder::block_of(page));
   const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
   if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > 2 * lead())) {
+    if (followed_ && expected != PageOrder::kNever) judge(false);
     note_strange(expected);
     return followed_ && strange_ == 0;
   }
   strange_ = agree_ = 0;
+  const bool begins = expected + lead() >= now_;
+  judge(begins || is_in_view(found->first));
   if (expected > now_) go_to(expected);
-  return true;
+  return begins;
+}
+
+void ExpectedOrder::note_marker(bool used) {
+  if (!followed_) return;
+  unused_ = used ? unused_ - std::min(unused_, kGood) : unused_ + kBad;
+  if (unused_ >= kMostUnused) give_up();
+}
+
+void ExpectedOrder::judge(bool good) {
+  doubt_ = good ? doubt_ - std::min(doubt_, kGood) : doubt_ + kBad;
+  if (doubt_ >= kMostDoubt) give_up();
+}
+
+void ExpectedOrder::give_up() {
+  is_given_up_ = true;
+  followed_ = false;
+}
+
+bool ExpectedOrder::is_in_vain(Moment needed) const {
+  return !ranked_.empty() && std::prev(ranked_.end())->first <= needed && room_.lacks_announced();
 }
 
 void ExpectedOrder::note_strange(Moment expected) {
@@ -55,6 +83,10 @@ void ExpectedOrder::note_strange(Moment expected) {
   elsewhere_ = expected;
   if (agree_ < kAgree) return;
   agree_ = strange_ = 0;
+  if (!followed_) {
+    read_ahead_ = 0;
+    followed_since_ = expected;
+  }
   followed_ = true;
   go_to(expected);
 }
@@ -102,6 +134,11 @@ ExpectedOrder::Ranked::iterator ExpectedOrder::next_to_leave() {
   const auto chosen = ranked_.lower_bound({moment, 0});
   spread_ = chosen->second;
   return chosen;
+}
+
+bool ExpectedOrder::is_in_view(std::uint32_t block) const {
+  const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
+  return table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
 }
 
 BlockId ExpectedOrder::block_in_view(std::uint32_t block) {
@@ -153,6 +190,7 @@ ExpectedOrder::Next ExpectedOrder::next() {
     if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
     const PageRun run = table_.next_run(first, first + PageOrder::kBlockPages, PageState::kStored);
     if (run.count == 0) continue;
+    if (is_in_vain(visit.first)) return {};
     if (visit.first <= marked_ || visit.first - marked_ < lead() / kMarkers) return {run, {}};
     const PageNumber marker = first + visit.first_page;
     return {run, {marker >= run.first && marker < run.first + run.count ? marker : run.first, 1}};
@@ -162,6 +200,8 @@ ExpectedOrder::Next ExpectedOrder::next() {
 
 ExpectedOrder::Next ExpectedOrder::take_next() {
   const Next taken = next();
+  read_ahead_ += taken.run.count;
+  if (read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
   if (taken.marker.count != 0) marked_ = order_->visit(ahead_).first;
   return taken;
 }

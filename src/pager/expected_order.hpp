@@ -15,6 +15,9 @@
 // fills for the first time, what leaves is spread over the order evenly. From then on what comes in at one place and
 // what leaves behind the program keep it so.
 //
+// Never worse than without: where touches come at other times than was said, or to blocks that the order has let go of
+// in the midst of their use, or where more is read ahead than the program can have passed, it is given up, for good.
+//
 // All of it is advice: whatever the order says, the contents stay right.
 //
 // Thread-safety: none of its own; the pager's mutex guards it.
@@ -39,7 +42,7 @@ class ExpectedOrder {
   // All outlive it. What is in view already is taken into account.
   ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
 
-  // A page was touched that was not in view. Whether that was expected about now.
+  // A page was touched that was not in view. Whether its block was expected to come into use about now.
   bool touched(PageNumber page);
   // The program is where it is expected to be: what is said below holds.
   [[nodiscard]] bool is_followed() const { return followed_; }
@@ -51,12 +54,19 @@ class ExpectedOrder {
   // What comes before the round is over, if there is one.
   void skip_to_round();
 
+  // Whether the page is in the order.
+  [[nodiscard]] bool knows(PageNumber page) const { return places_.contains(PageOrder::block_of(page)); }
+  // Of its blocks, about.
+  [[nodiscard]] std::uint64_t pages_in_view() const { return ranked_.size() * PageOrder::kBlockPages; }
+
   // Pages have come into view. Fresh ones make more memory needed, and something leave.
   void came(PageRun run, bool fresh);
   // The next to leave, taken off its list; 0: it has nothing to say. All of its order's block should leave with it.
   [[nodiscard]] BlockId take_victim();
   // A page that is out of view as a marker, and still of use as such.
   [[nodiscard]] bool holds(const Block& block) const;
+  // A marker was touched, or leaves: what was read with it was used, or was not.
+  void note_marker(bool used);
   // At most so many are.
   [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
 
@@ -82,7 +92,12 @@ class ExpectedOrder {
   }
   void go_to(Moment moment);
   void note_strange(Moment expected);
+  void judge(bool good);
+  void give_up();
+  // The pages would push out others that are needed before them.
+  [[nodiscard]] bool is_in_vain(Moment needed) const;
   [[nodiscard]] Ranked::iterator next_to_leave();
+  [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
   [[nodiscard]] BlockId block_in_view(std::uint32_t block);
 
   const std::shared_ptr<const PageOrder> order_;
@@ -96,7 +111,12 @@ class ExpectedOrder {
   PageOrder::Number ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false;
-  Moment elsewhere_ = PageOrder::kNever;      // where the latest strange touch would be
+  Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
+  std::uint64_t read_ahead_ = 0;          // pages, since it follows
+  Moment followed_since_ = 0;
+  unsigned unused_ = 0;  // grows with each marker that nobody touched
+  unsigned doubt_ = 0;   // grows with each touch that was not as expected
+  bool is_given_up_ = false;
   unsigned agree_ = 0, strange_ = 0;          // touches that agree with that, one after the other; strange ones
   std::uint64_t to_spread_ = 0;               // pages that are to leave because fresh ones came
   double turn_ = 0;                           // 0 to 1: where the next of them leaves

@@ -10,8 +10,8 @@ namespace farheap::pager {
 
 namespace {
 
-// A use that is seen costs 20 to 50 us: so many are a tenth of the time or so. Where pages leave memory, blocks that are
-// broken for the sake of the sample cost more.
+// A use that is seen costs 20 to 50 us: so many are a tenth of the time or so. Where pages leave memory, blocks that
+// are broken for the sake of the sample cost more.
 constexpr std::uint32_t kMostInPeriod = 400;
 constexpr std::uint32_t kMostWhereTheyLeave = 60;
 constexpr std::chrono::milliseconds kPeriod{100};

@@ -249,6 +249,7 @@ class Pager {
   void offer_nothing() FARHEAP_REQUIRES(mutex_);
   // The next victim that is not in use, as far as that is known; 0 when there is none.
   [[nodiscard]] BlockId take_victim() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] BlockId take_what_order_does_not_know(const ExpectedOrder& order) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] BlockId with_neighbours(BlockId id) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] BlockId with_all_in(PageRun window, BlockId id) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t probation_target() FARHEAP_REQUIRES(mutex_);
@@ -312,9 +313,10 @@ class Pager {
   Evictors evictors_;  // changed with mutex_
   ReadAhead read_ahead_ FARHEAP_GUARDED_BY(mutex_);
   WriteWatch write_watch_ FARHEAP_GUARDED_BY(mutex_);
-  std::uint64_t revocations_ FARHEAP_GUARDED_BY(mutex_) = 0;  // each makes void the claims that are under way
-  std::atomic<bool> store_is_full_ = false;                   // and the program was told
-  std::vector<Leaving> rounds_;                               // by evictor: its own
+  std::uint64_t owed_by_unknown_ FARHEAP_GUARDED_BY(mutex_) = 0;  // pages, for each victim so far
+  std::uint64_t revocations_ FARHEAP_GUARDED_BY(mutex_) = 0;      // each makes void the claims that are under way
+  std::atomic<bool> store_is_full_ = false;                       // and the program was told
+  std::vector<Leaving> rounds_;                                   // by evictor: its own
 };
 
 }  // namespace farheap::pager

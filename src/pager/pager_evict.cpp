@@ -155,6 +155,7 @@ BlockId Pager::take_victim() {
   constexpr int kMostSpared = 256;
   if (ExpectedOrder* const order = read_ahead_.followed()) {
     constexpr std::uint32_t kPages = PageOrder::kBlockPages;
+    if (const BlockId id = take_what_order_does_not_know(*order)) return with_neighbours(id);
     const BlockId id = order->take_victim();
     if (id != 0) return with_all_in({table_.block(id).first / kPages * kPages, kPages}, id);
   }
@@ -164,6 +165,22 @@ BlockId Pager::take_victim() {
     id = policy_.take_victim(room_.limit());
   }
   return id != 0 ? with_neighbours(id) : 0;
+}
+
+// What is in no order leaves, too, by its share of memory.
+BlockId Pager::take_what_order_does_not_know(const ExpectedOrder& order) {
+  constexpr int kMostSpared = 64;
+  const std::uint64_t resident = room_.resident(), known = std::min(order.pages_in_view(), resident);
+  owed_by_unknown_ += resident - known;
+  if (resident == 0 || owed_by_unknown_ < resident) return 0;
+  owed_by_unknown_ = 0;
+  BlockId id = policy_.take_victim(room_.limit());
+  for (int spared = 0; id != 0 && order.knows(table_.block(id).first); ++spared) {
+    policy_.proven(id);
+    if (spared == kMostSpared) return 0;
+    id = policy_.take_victim(room_.limit());
+  }
+  return id;
 }
 
 // Where it is known what is needed last there is nothing to ask.
@@ -332,11 +349,12 @@ void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
-    const ExpectedOrder* const order = read_ahead_.followed();
+    ExpectedOrder* const order = read_ahead_.followed();
     if (!cut_.may_leave(block, id) || (order != nullptr && order->holds(block))) {
       staying.push_back(id);
       continue;
     }
+    if (order != nullptr && block.marker) order->note_marker(false);
     block.busy = true;
     table_.for_each_run(block.first, block.first + block.count, PageState::kProbation, id, [&](PageRun run) {
       for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);

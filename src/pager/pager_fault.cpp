@@ -130,6 +130,7 @@ void Pager::touched_in_probation(PageNumber page) {
   heat(page, base::Heat::kProbation);
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
+  if (ExpectedOrder* const order = marker ? read_ahead_.followed() : nullptr) order->note_marker(true);
   const bool guessed = table_.block(id).guessed;
   const auto advice = read_ahead_.notice(page);
   if (!marker && !guessed && !advice.sequential) {

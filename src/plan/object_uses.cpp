@@ -31,9 +31,9 @@ bool came_a_round_before(const std::vector<std::uint32_t>& times, std::uint32_t 
   return found != times.end() && *found <= wanted + near && *found < time;
 }
 
-std::uint64_t foreseen_in(const ObjectLife& life, const PlanTimes& times, std::uint32_t near, const Round& round) {
+void add_foreseen(const ObjectLife& life, const PlanTimes& times, std::uint32_t near, const Round& round,
+                  ObjectUses::Foreseen& into) {
   std::vector<KnownUses> known = known_of(life, times.end(), {});
-  std::uint64_t count = 0;
   std::size_t at = 0;
   for (const auto& [byte, all] : life.uses) {
     const KnownUses own = known[at];
@@ -41,11 +41,13 @@ std::uint64_t foreseen_in(const ObjectLife& life, const PlanTimes& times, std::u
     const std::vector<Use> told = uses_at(known, own.place, times);
     known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), own);
     ++at;
+    const auto most = static_cast<double>(std::max(told.size(), all.size()));
+    into.uses += static_cast<double>(all.size());
+    into.by_chance += static_cast<double>(all.size()) * (1 - std::exp(-2.0 * near * most / times.end()));
     for (const std::uint32_t time : all) {
-      count += is_near(told, time, near) || came_a_round_before(all, time, near, round) ? 1 : 0;
+      into.told += is_near(told, time, near) || came_a_round_before(all, time, near, round) ? 1 : 0;
     }
   }
-  return count;
 }
 
 }  // namespace
@@ -66,11 +68,14 @@ std::uint64_t ObjectUses::uses() const {
 
 std::uint64_t ObjectUses::bytes() const { return std::ranges::max_element(lives, {}, &ObjectLife::bytes)->bytes; }
 
-double ObjectUses::foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const {
-  std::uint64_t count = 0;
-  for (const ObjectLife& life : lives) count += foreseen_in(life, times, near, round);
-  const std::uint64_t all = uses();
-  return all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all);
+double ObjectUses::Foreseen::share() const {
+  return uses > by_chance ? std::max(told - by_chance, 0.0) / (uses - by_chance) : 0;
+}
+
+ObjectUses::Foreseen ObjectUses::foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const {
+  Foreseen all;
+  for (const ObjectLife& life : lives) add_foreseen(life, times, near, round, all);
+  return all;
 }
 
 std::vector<double> ObjectUses::errors(const PlanTimes& times, const Joining& joining) const {

@@ -28,9 +28,15 @@ struct ObjectUses {
   void use(std::uint64_t byte, std::uint32_t time);
   [[nodiscard]] std::uint64_t uses() const;
   [[nodiscard]] std::uint64_t bytes() const;  // the most
-  // The share of the uses that those of the pages beside it tell, without it, within `near`, or that came a round
-  // before. `times`: all of the profile's, without a round.
-  [[nodiscard]] double foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const;
+  // Of the uses so many are told by those of the pages beside it, without it, within `near`, or came a round before;
+  // and so many would be by chance, because the pages are used so often. `times`: all of the profile's, without a
+  // round.
+  struct Foreseen {
+    double uses = 0, told = 0, by_chance = 0;
+    // Of what chance does not tell.
+    [[nodiscard]] double share() const;
+  };
+  [[nodiscard]] Foreseen foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const;
   // How far the uses of its pages are from what those beside them tell, one after the other.
   [[nodiscard]] std::vector<double> errors(const PlanTimes& times, const Joining& joining) const;
   // PlannedObject::parts, as many as there are sampled pages, but no more than `most`.

@@ -18,10 +18,12 @@ namespace {
 
 constexpr char kWhat[] = "cannot make a plan";
 constexpr std::uint64_t kLeastUses = 64;      // fewer tell nothing
-constexpr std::uint32_t kLeastForeseen = 60;  // of 100: below it a program gets no plan
+constexpr std::uint32_t kLeastForeseen = 70;  // of 100: below it a program gets no plan
 constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out of it
 constexpr std::uint64_t kMostWindow = 1 << 20;
-constexpr std::size_t kMostParts = 1024;   // of an object
+constexpr std::size_t kMostParts = 1024;  // of an object
+constexpr double kMostInUse = 0.4;
+constexpr std::uint64_t kSmall = 16;       // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
@@ -78,6 +80,39 @@ std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, P
     }
   }
   return all;
+}
+
+// The share of the time in which a part is, or may be, in use. The order of an object that is in use as a whole tells
+// nothing of what may leave.
+double time_in_use(const PlannedObject& object, const Plan& plan, const Joining& joining) {
+  const double from = plan.round != 0 ? plan.once : 0, to = plan.times().end();
+  double sum = 0;
+  for (const auto& uses : object.parts) {
+    double until = from;
+    for (const PlannedUse& use : uses) {
+      if (use.time < from) continue;
+      const double half = use.pages / joining.pages_a_time / 2;
+      const double end = std::min(use.time + half + plan.window, to);
+      sum += std::max(end - std::max(use.time - half, until), 0.0);
+      until = std::max(until, end);
+    }
+  }
+  return to > from ? sum / (to - from) / static_cast<double>(object.parts.size()) : 0;
+}
+
+// What is small and used all the time is in the sampler's window most of the time, and looks as if it was not used at
+// all. It stays with the pager's own policy.
+void leave_out_small_unused(Plan& plan) {
+  if (plan.round == 0) return;
+  std::uint64_t all = 0;
+  for (const PlannedObject& object : plan.objects) all += object.bytes;
+  std::erase_if(plan.objects, [&](const PlannedObject& object) {
+    const auto is_used = [&](const std::vector<PlannedUse>& uses) {
+      return !uses.empty() && uses.back().time >= plan.once;
+    };
+    const auto used = static_cast<std::uint64_t>(std::ranges::count_if(object.parts, is_used));
+    return object.bytes < all / kSmall && 2 * used < object.parts.size();
+  });
 }
 
 // What nine of ten are below, but not less than the least.
@@ -160,13 +195,14 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
 
   const double soon = static_cast<double>(seen.size()) / kSoon;
   const Joining joining{soon, kLongest * soon, std::exp2(process->touches.one_in_log2)};
-  double foreseen = 0;
+  double told = 0, to_tell = now;  // uses that chance does not tell
   std::vector<double> errors;
   for (const ObjectUses& object : objects) {
     const std::uint64_t uses = object.uses();
     if (uses == 0) continue;
-    const double share = object.foreseen({.once = static_cast<double>(now), .round = 0}, near, round);
-    foreseen += share * static_cast<double>(uses);
+    const auto foreseen = object.foreseen({.once = static_cast<double>(now), .round = 0}, near, round);
+    const double share = foreseen.share();
+    to_tell -= foreseen.by_chance;
     PlannedObject one{.site = object.site,
                       .number = object.number,
                       .bytes = object.bytes(),
@@ -174,11 +210,14 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
                       .parts = {}};
     if (one.foreseen < kLeastOfObject) continue;
     one.parts = object.parts(plan.times(), joining, kMostParts);
+    if (time_in_use(one, plan, joining) > kMostInUse) continue;
+    told += share * (foreseen.uses - foreseen.by_chance);
     std::ranges::copy(object.errors(plan.times(), joining), std::back_inserter(errors));
     plan.objects.push_back(std::move(one));
   }
+  leave_out_small_unused(plan);
   plan.unsure = usual_error(errors, plan.window);
-  plan.foreseen = static_cast<std::uint32_t>(std::lround(100 * foreseen / now));
+  plan.foreseen = static_cast<std::uint32_t>(std::lround(to_tell > 0 ? 100 * told / to_tell : 0));
   if (plan.foreseen < kLeastForeseen) {
     return fail(
         ErrorCode::kUnavailable, kWhat, name,
