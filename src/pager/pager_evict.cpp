@@ -167,11 +167,13 @@ BlockId Pager::take_victim() {
   return id != 0 ? with_neighbours(id) : 0;
 }
 
-// What is in no order leaves, too, by its share of memory.
+// What is in no order stays, as long as it is little: it may be used all the time. Of what is more than that the pager's
+// own policy chooses, as often as it has a share of memory.
 BlockId Pager::take_what_order_does_not_know(const ExpectedOrder& order) {
   constexpr int kMostSpared = 64;
+  constexpr std::uint64_t kLittle = 4;
   const std::uint64_t resident = room_.resident(), known = std::min(order.pages_in_view(), resident);
-  owed_by_unknown_ += resident - known;
+  owed_by_unknown_ += resident - known - std::min(resident - known, resident / kLittle);
   if (resident == 0 || owed_by_unknown_ < resident) return 0;
   owed_by_unknown_ = 0;
   BlockId id = policy_.take_victim(room_.limit());
