@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
+constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one touch tells to have been passed
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
 constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
@@ -43,8 +44,9 @@ bool ExpectedOrder::touched(PageNumber page) {
   if (is_given_up_) return false;
   const auto found = places_.find(PageOrder::block_of(page));
   const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
-  if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > 2 * lead())) {
-    if (followed_ && expected != PageOrder::kNever) judge(false);
+  // One touch may be of what is used at another time than was said; several that agree are where the program is.
+  if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > lead() / kOneJump)) {
+    if (followed_ && expected != PageOrder::kNever && expected - now_ > 2 * lead()) judge(false);
     note_strange(expected);
     return followed_ && strange_ == 0;
   }
@@ -52,7 +54,7 @@ bool ExpectedOrder::touched(PageNumber page) {
   const bool begins = expected + lead() >= now_;
   judge(begins || is_in_view(found->first));
   if (expected > now_) go_to(expected);
-  return begins;
+  return true;
 }
 
 void ExpectedOrder::note_marker(bool used) {

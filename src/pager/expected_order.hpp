@@ -42,7 +42,7 @@ class ExpectedOrder {
   // All outlive it. What is in view already is taken into account.
   ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
 
-  // A page was touched that was not in view. Whether its block was expected to come into use about now.
+  // A page was touched that was not in view. Whether its block was expected to be in use about now.
   bool touched(PageNumber page);
   // The program is where it is expected to be: what is said below holds.
   [[nodiscard]] bool is_followed() const { return followed_; }
