@@ -104,8 +104,7 @@ TEST(UsesAt, OfVeryManyUsesTheNearerPartsCount) {
 double least_cost(const std::vector<double>& few, const std::vector<double>& more, std::size_t i, std::size_t j) {
   if (i == few.size()) return 0;
   if (more.size() - j < few.size() - i) return 1e300;
-  return std::min(std::abs(few[i] - more[j]) + least_cost(few, more, i + 1, j + 1),
-                  least_cost(few, more, i, j + 1));
+  return std::min(std::abs(few[i] - more[j]) + least_cost(few, more, i + 1, j + 1), least_cost(few, more, i, j + 1));
 }
 
 // At the place of the part with fewer uses, only their partners are left, moved all the way: so what they are paired
