@@ -35,8 +35,9 @@ class ReadAheadTest : public ::testing::Test {
   Policy policy_{PolicyKind::kPeriod, table_};
   Room room_{budget_};
   Evictors evictors_{1, room_};
-  ReadAhead read_ahead_{table_, earlier_,  policy_,
-                        room_,  evictors_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
+  base::RunCounters counters_;
+  ReadAhead read_ahead_{
+      table_, earlier_, policy_, room_, evictors_, counters_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
 };
 
 TEST_F(ReadAheadTest, WhatIsAskedForIsAnnouncedUntilItIsNoMore) {
