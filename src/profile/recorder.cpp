@@ -205,8 +205,9 @@ void Recorder::note_object(RecordingTables& to, std::uint64_t offset, std::uint6
 }
 
 void Recorder::end_objects(std::uint64_t offset, std::uint64_t bytes, std::uint64_t pages) {
+  if ((pages + 1) * kSamplePageBytes < kLargeObjectBytes) return;
   RecordingTables* const to = tables();
-  if (to == nullptr || (pages + 1) * kSamplePageBytes < kLargeObjectBytes) return;
+  if (to == nullptr) return;
   const std::uint32_t made = std::min(to->header->objects.load(kRelaxed), room_.objects);
   for (std::uint32_t i = 0; i < made; ++i) {
     RecordedObject& object = to->objects[i];
