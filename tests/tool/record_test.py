@@ -161,8 +161,9 @@ class WhatIsRecorded(Recording):
         files, sites = innermost_files(pathlib.Path(self.profile).read_bytes())
         of_program = os.path.realpath(INLINED)
         self.assertIn(of_program, files)
-        large = {path: peak for path, peak in sites.items() if peak >= MIB}
-        self.assertEqual(list(large), [of_program], f"who has allocated, in bytes: {sites}")
+        of_runtime = {path: peak for path, peak in sites.items() if "farheap" in os.path.basename(path)}
+        self.assertEqual(of_runtime, {})
+        self.near(sites[of_program], 48 * MIB, 0.2, "a vector of 32 MiB, 16 MiB of malloc(), and the map")
 
     def test_memory_that_is_enough_is_told(self):
         self.record("slowly", memory=1024 * MIB)
