@@ -559,6 +559,14 @@ TEST_F(RecorderTest, AnObjectWhoseBeginIsUnmappedIsGone) {
   for (const LargeObject& object : read().processes[0].objects) EXPECT_NE(object.died, 0u);
 }
 
+// As who wants a mapping aligned does it. A plan at work heard of it, and the recorder did not.
+TEST_F(RecorderTest, AnObjectIsGoneHoweverLittleOfItsBeginIsUnmapped) {
+  const auto recorder = make();
+  kAsk[0](*recorder, at(0), 4 * kLarge);
+  recorder->unmapped(at(0), kPage);
+  EXPECT_NE(read().processes[0].objects.at(0).died, 0u);
+}
+
 TEST_F(RecorderTest, WhatIsFreedTwiceDiesOnce) {
   const auto recorder = make();
   kAsk[0](*recorder, at(0), 4 * kLarge);
