@@ -10,9 +10,10 @@ namespace farheap::pager {
 
 namespace {
 
-// A use that is seen costs 20 to 50 us: so many are a tenth of the time or so. Where pages leave memory, blocks that
+// A use that is seen costs 20 to 50 us: so many are a twentieth of the time. Where pages leave memory, blocks that
 // are broken for the sake of the sample cost more.
-constexpr std::uint32_t kMostInPeriod = 400;
+constexpr std::uint32_t kMostInPeriod = 150;
+constexpr std::uint32_t kCredit = 6000;
 constexpr std::uint32_t kMostWhereTheyLeave = 60;
 constexpr std::chrono::milliseconds kPeriod{100};
 constexpr std::uint32_t kMostOneInLog2 = 20;
@@ -35,6 +36,7 @@ Status PageSampler::begin(const std::string& path) {
   header().window = kWindow;
   header().one_in_log2 = one_in_log2_.load();
   header().magic = SampledTraceHeader::kMagic;
+  credit_ = kCredit;
   is_on_ = true;
   return {};
 }
@@ -83,7 +85,10 @@ void PageSampler::came_in_sample(PageNumber page) {
     in_period_ = 0;
     most_in_period_ = kMostInPeriod;
   }
-  if (is_known && ++in_period_ > most_in_period_) {
+  if (!is_known) return;
+  if (credit_ != 0) {
+    --credit_;
+  } else if (++in_period_ > most_in_period_) {
     in_period_ = 0;
     take_fewer();
   }
@@ -126,7 +131,8 @@ void PageSampler::write(PageTraceEntry entry) {
   header().words.store(used + 1, std::memory_order_release);
 }
 
-// Half of the sample stays. What is in no sample any more stays in view from now on.
+// Half of the sample stays; of what was recorded, all that was before there was too much for the first time. What is in
+// no sample any more stays in view from now on.
 void PageSampler::take_fewer() {
   const std::uint32_t log2 = one_in_log2_.load(std::memory_order_relaxed);
   if (log2 == kMostOneInLog2) {
@@ -136,10 +142,15 @@ void PageSampler::take_fewer() {
   one_in_log2_.store(log2 + 1, std::memory_order_relaxed);
   SampledTraceHeader& head = header();
   head.is_sorting.store(1, std::memory_order_release);
-  const auto all = words().first(head.words.load(std::memory_order_relaxed));
+  if (head.detailed.load(std::memory_order_relaxed) == 0) {
+    const std::uint32_t most = kRoomWords / 4;
+    head.detailed.store(std::min(head.words.load(std::memory_order_relaxed), most), std::memory_order_relaxed);
+  }
+  const auto all = words().first(head.words.load(std::memory_order_relaxed)).subspan(head.detailed.load());
   const auto gone =
       std::ranges::remove_if(all, [log2](std::uint32_t word) { return !is_sampled(word >> 4, log2 + 1); });
-  head.words.store(static_cast<std::uint32_t>(gone.begin() - all.begin()), std::memory_order_relaxed);
+  head.words.store(head.detailed.load() + static_cast<std::uint32_t>(gone.begin() - all.begin()),
+                   std::memory_order_relaxed);
   head.one_in_log2.store(log2 + 1, std::memory_order_relaxed);
   head.is_sorting.store(0, std::memory_order_release);
 }

@@ -4,7 +4,8 @@
 // of their number; of these the last few that came are in view, and the others are taken out of it again, so that their
 // next use is seen. With one page in R, memory of M pages behaves for the sample as M / R does: so what a policy would
 // have missed can be told for any M. (SHARDS: Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015.)
-// R doubles when there is more to record than a recording may cost or hold.
+// R doubles when there is more to record than a recording may cost or hold. What was recorded before that stays: for
+// some thousand uses from the beginning on nothing is too much, so that these are seen in detail.
 //
 // What it writes is a page trace (page_trace.hpp) of the sampled pages. Uses that follow each other within the window,
 // and those between a page's coming and its going, are not in it.
@@ -47,7 +48,7 @@ struct SampledTraceHeader {
   std::atomic<std::uint32_t> words;        // written
   std::atomic<std::uint32_t> one_in_log2;  // entries of pages that are not in this sample are to be left out
   std::atomic<std::uint32_t> is_sorting;   // the words are being made fewer: they say nothing now
-  std::uint32_t unused;
+  std::atomic<std::uint32_t> detailed;     // so many words from the first on are of the first sample; 0: all are
   std::atomic<std::uint64_t>
       pages;  // that were used, in the sample or not; once each, and again after they were dropped
 };
@@ -97,6 +98,7 @@ class PageSampler {
   std::atomic<std::uint64_t> known_{0};
   std::deque<PageNumber> window_ FARHEAP_GUARDED_BY(mutex_);
   base::Clock::time_point period_ FARHEAP_GUARDED_BY(mutex_);
+  std::uint32_t credit_ FARHEAP_GUARDED_BY(mutex_) = 0;  // uses that may be too many
   std::uint32_t in_period_ FARHEAP_GUARDED_BY(mutex_) = 0, most_in_period_ FARHEAP_GUARDED_BY(mutex_) = 0;
 };
 

@@ -167,8 +167,8 @@ BlockId Pager::take_victim() {
   return id != 0 ? with_neighbours(id) : 0;
 }
 
-// What is in no order stays, as long as it is little: it may be used all the time. Of what is more than that the pager's
-// own policy chooses, as often as it has a share of memory.
+// What is in no order stays, as long as it is little: it may be used all the time. Of what is more than that the
+// pager's own policy chooses, as often as it has a share of memory.
 BlockId Pager::take_what_order_does_not_know(const ExpectedOrder& order) {
   constexpr int kMostSpared = 64;
   constexpr std::uint64_t kLittle = 4;

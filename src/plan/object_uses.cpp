@@ -31,15 +31,22 @@ bool came_a_round_before(const std::vector<std::uint32_t>& times, std::uint32_t 
   return found != times.end() && *found <= wanted + near && *found < time;
 }
 
+// The parts beside it, without it: what uses_at() looks at for its place.
+std::vector<KnownUses> beside(const std::vector<KnownUses>& known, std::size_t part) {
+  constexpr std::size_t kBeside = 2;
+  std::vector<KnownUses> found;
+  for (std::size_t i = part - std::min(part, kBeside); i < known.size() && i <= part + kBeside; ++i) {
+    if (i != part) found.push_back(known[i]);
+  }
+  return found;
+}
+
 void add_foreseen(const ObjectLife& life, const PlanTimes& times, std::uint32_t near, const Round& round,
                   ObjectUses::Foreseen& into) {
-  std::vector<KnownUses> known = known_of(life, times.end(), {});
+  const std::vector<KnownUses> known = known_of(life, times.end(), {});
   std::size_t at = 0;
   for (const auto& [byte, all] : life.uses) {
-    const KnownUses own = known[at];
-    known.erase(known.begin() + static_cast<std::ptrdiff_t>(at));
-    const std::vector<Use> told = uses_at(known, own.place, times);
-    known.insert(known.begin() + static_cast<std::ptrdiff_t>(at), own);
+    const std::vector<Use> told = uses_at(beside(known, at), known[at].place, times);
     ++at;
     const auto most = static_cast<double>(std::max(told.size(), all.size()));
     into.uses += static_cast<double>(all.size());

@@ -174,8 +174,8 @@ Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   const std::uint64_t checksum = in.number();
   const std::string body = in.text();
   Plan plan;
-  if (bytes.size() > kMostBytes || !in.is_whole() || checksum != XXH3_64bits(body.data(), body.size()) ||
-      !take_body(body, plan)) {
+  if (format != kPlanFormat || bytes.size() > kMostBytes || !in.is_whole() ||
+      checksum != XXH3_64bits(body.data(), body.size()) || !take_body(body, plan)) {
     return fail(ErrorCode::kCorrupt, kWhat, name, "it is damaged, or not whole", "make it again");
   }
   return plan;

@@ -115,9 +115,9 @@ PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects) {
     const auto behind = std::ranges::upper_bound(all, time, {}, &Passing::from) - all.begin();
     return behind == std::ssize(all) ? now : begins[static_cast<std::size_t>(behind)];
   };
-  const auto first_of_round =
-      static_cast<std::size_t>(std::ranges::lower_bound(all, times.once, {}, &Passing::from) - all.begin());
-  const bool has_round = times.round != 0 && first_of_round < all.size();
+  const auto behind_once = std::ranges::lower_bound(all, times.once, {}, &Passing::from) - all.begin();
+  const std::size_t first_of_round = times.round != 0 ? static_cast<std::size_t>(behind_once) : all.size();
+  const bool has_round = first_of_round < all.size();
   const PageOrder::Moment round_begins = has_round ? begins[first_of_round] : now;
   std::vector<PageOrder::Visit> visits;
   const auto add = [&](const Passing& one, PageOrder::Moment begins_at, PageOrder::Moment least,

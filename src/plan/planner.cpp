@@ -146,39 +146,27 @@ class PageOwners {
   std::uint64_t widest_ = 0;
 };
 
-}  // namespace
-
-const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) {
-  const auto most =
-      std::ranges::max_element(profile.processes, {}, [](const auto& one) { return one.touches.words.size(); });
-  return most == profile.processes.end() || most->touches.words.empty() ? nullptr : &*most;
-}
-
-Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
-  const profile::ProcessProfile* const process = process_to_plan(profile);
-  if (process == nullptr) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
-                "record a run that uses some ten megabytes or more");
-  }
+Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
+                     const profile::Touches& touches, const std::string& name) {
   Plan plan;
-  plan.program = process->name;
+  plan.program = process.name;
   plan.files = profile.files;
-  plan.window = std::max<std::uint32_t>(process->touches.window, 1);
+  plan.window = std::max<std::uint32_t>(touches.window, 1);
   plan.window_pages = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::uint64_t{plan.window} << process->touches.one_in_log2, kMostWindow));
+      std::min<std::uint64_t>(std::uint64_t{plan.window} << touches.one_in_log2, kMostWindow));
 
   std::vector<ObjectUses*> of_object;
-  std::vector<ObjectUses> objects = number_objects(*process, plan, of_object);
-  const PageOwners owners(process->objects);
+  std::vector<ObjectUses> objects = number_objects(process, plan, of_object);
+  const PageOwners owners(process.objects);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
   std::uint32_t now = 0;
   std::vector<PageUse> planned;
-  for (const std::uint32_t word : process->touches.words) {
+  for (const std::uint32_t word : touches.words) {
     const auto entry = pager::unpack_entry(word);
     if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
     seen.try_emplace(entry->page, seen.size());
     const std::uint64_t byte = entry->page * base::kPageBytes + base::kPageBytes / 2;
-    if (const auto object = owners.at(byte, process->objects)) {
+    if (const auto object = owners.at(byte, process.objects)) {
       of_object[*object]->use(byte, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     }
@@ -194,7 +182,7 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
   plan.round = round.length;
 
   const double soon = static_cast<double>(seen.size()) / kSoon;
-  const Joining joining{soon, kLongest * soon, std::exp2(process->touches.one_in_log2)};
+  const Joining joining{soon, kLongest * soon, std::exp2(touches.one_in_log2)};
   double told = 0, to_tell = now;  // uses that chance does not tell
   std::vector<double> errors;
   for (const ObjectUses& object : objects) {
@@ -227,6 +215,28 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
         "run it without one");
   }
   return plan;
+}
+
+}  // namespace
+
+const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) {
+  const auto most =
+      std::ranges::max_element(profile.processes, {}, [](const auto& one) { return one.touches.words.size(); });
+  return most == profile.processes.end() || most->touches.words.empty() ? nullptr : &*most;
+}
+
+// The beginning in detail tells it best, if there are rounds in it already.
+Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
+  const profile::ProcessProfile* const process = process_to_plan(profile);
+  if (process == nullptr) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
+                "record a run that uses some ten megabytes or more");
+  }
+  if (!process->detailed.words.empty()) {
+    auto detailed = plan_of(profile, *process, process->detailed, name);
+    if (detailed && detailed->round != 0) return detailed;
+  }
+  return plan_of(profile, *process, process->touches, name);
 }
 
 }  // namespace farheap::plan

@@ -65,7 +65,8 @@ struct Zone {
   double share = 0;                  // of all uses, repeated in it
 };
 
-// The longest stretch of pieces in which most uses are repeated.
+// The stretch of pieces in which most uses are repeated that has most of them. (Not the longest one: while none of
+// these pages is used, all of none are repeated.)
 Zone zone_of(std::span<const PageUse> uses, const std::vector<bool>& again, std::uint32_t end, std::uint32_t piece) {
   std::vector<std::uint32_t> all(end / piece + 1), good(end / piece + 1);
   for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -73,19 +74,25 @@ Zone zone_of(std::span<const PageUse> uses, const std::vector<bool>& again, std:
     good[uses[i].time / piece] += again[i] ? 1 : 0;
   }
   Zone best, now;
+  std::uint64_t most = 0, repeated = 0;
   const auto close = [&](std::uint32_t at) {
     now.end = at;
-    if (now.end - now.first > best.end - best.first) best = now;
+    if (repeated > most) {
+      best = now;
+      most = repeated;
+    }
   };
   for (std::uint32_t i = 0; i < all.size(); ++i) {
-    if (good[i] >= kAlike * all[i]) continue;
+    if (good[i] >= kAlike * all[i]) {
+      repeated += good[i];
+      continue;
+    }
     close(i);
     now.first = i + 1;
+    repeated = 0;
   }
   close(static_cast<std::uint32_t>(all.size()));
-  std::uint64_t repeated = 0;
-  for (std::uint32_t i = best.first; i < best.end; ++i) repeated += good[i];
-  best.share = uses.empty() ? 0 : static_cast<double>(repeated) / static_cast<double>(uses.size());
+  best.share = uses.empty() ? 0 : static_cast<double>(most) / static_cast<double>(uses.size());
   return best;
 }
 

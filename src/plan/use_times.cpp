@@ -150,8 +150,9 @@ std::vector<Use> uses_at(std::span<const KnownUses> known, double place, const P
   const auto [other_once, other_round] = split(other, times.once);
   std::vector<Use> found;
   between_in_order(one_once, other_once, weight, found);
-  for (Use& use : found) use.time = std::clamp(use.time, 0.0, times.once);
-  if (one_round.size() == other_round.size()) {
+  // What is at the end of what is done once is not in the round yet.
+  for (Use& use : found) use.time = std::clamp(use.time, 0.0, std::nextafter(times.once, 0.0));
+  if (times.round > 0 && one_round.size() == other_round.size()) {
     between_on_ring(one_round, other_round, weight, times, found);
   } else {
     const std::size_t before = found.size();

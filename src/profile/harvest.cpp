@@ -75,6 +75,7 @@ void take_objects(const RecordingTables& from, const std::vector<SiteId>& number
     const RecordedObject& one = from.objects[i];
     const std::uint32_t born = one.born.load(std::memory_order_acquire);
     if (born == 0 || one.site >= numbers.size() || numbers[one.site] == 0) continue;
+    if (one.first + one.bytes < one.first) continue;  // a profile of it could not be read
     to.objects.push_back({numbers[one.site], one.first, one.bytes, born, one.died.load()});
   }
 }
@@ -190,10 +191,20 @@ Status add_touches(std::span<const std::byte> bytes, const std::string& name, Pr
   to.touches.pages = header.pages;
   const auto* const first = reinterpret_cast<const std::uint32_t*>(&header + 1);
   const std::span<const std::uint32_t> all(first, std::min<std::size_t>(header.words, room));
-  std::ranges::copy_if(all, std::back_inserter(to.touches.words), [&](std::uint32_t word) {
-    const auto entry = pager::unpack_entry(word);
-    return entry && pager::is_sampled(entry->page, header.one_in_log2);
-  });
+  const auto is_in_sample = [](std::uint32_t one_in_log2) {
+    return [one_in_log2](std::uint32_t word) {
+      const auto entry = pager::unpack_entry(word);
+      return entry && pager::is_sampled(entry->page, one_in_log2);
+    };
+  };
+  std::ranges::copy_if(all, std::back_inserter(to.touches.words), is_in_sample(header.one_in_log2));
+  if (const std::uint32_t detailed = header.detailed; detailed != 0) {
+    constexpr std::uint32_t kLog2 = pager::PageSampler::kFirstOneInLog2;
+    to.detailed.one_in_log2 = kLog2;
+    to.detailed.window = header.window;
+    std::ranges::copy_if(all.first(std::min<std::size_t>(detailed, all.size())), std::back_inserter(to.detailed.words),
+                         is_in_sample(kLog2));
+  }
   return {};
 }
 

@@ -25,7 +25,8 @@ enum class Section : std::uint64_t {
   kEnd = 4,
   kTouches = 5,
   kStore = 6,
-  kObjects = 7
+  kObjects = 7,
+  kDetailed = 8
 };
 
 constexpr std::uint32_t kMostDepth = 256;                  // of a stack
@@ -72,9 +73,7 @@ std::string encode_touches(const Touches& one) {
   return out.bytes();
 }
 
-// Of the process in the section before.
-bool take_touches(std::string_view bytes, Profile& into) {
-  if (into.processes.empty()) return false;
+bool take_touches(std::string_view bytes, Touches& into) {
   FieldReader in(bytes);
   Touches one;
   one.one_in_log2 = static_cast<std::uint32_t>(in.number());
@@ -84,7 +83,7 @@ bool take_touches(std::string_view bytes, Profile& into) {
   if (!in.is_whole() || words.size() % sizeof(std::uint32_t) != 0 || one.one_in_log2 >= 64) return false;
   one.words.resize(words.size() / sizeof(std::uint32_t));
   std::memcpy(one.words.data(), words.data(), words.size());
-  into.processes.back().touches = std::move(one);
+  into = std::move(one);
   return true;
 }
 
@@ -296,6 +295,7 @@ std::string encode(const Profile& profile) {
     put_section(out, Section::kProcess, encode_process(one));
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
+    if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
   }
   if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
   put_section(out, Section::kTrace, profile.trace);
@@ -326,7 +326,11 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     bool is_taken = true;
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);
-    if (kind == Section::kTouches) is_taken = take_touches(section, profile);
+    if (kind == Section::kTouches || kind == Section::kDetailed) {  // of the process in the section before
+      is_taken = !profile.processes.empty() &&
+                 take_touches(section, kind == Section::kTouches ? profile.processes.back().touches
+                                                                 : profile.processes.back().detailed);
+    }
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;

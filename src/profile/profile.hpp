@@ -91,6 +91,7 @@ struct ProcessProfile {
   std::vector<Stall> stalls;
   std::vector<LargeObject> objects;  // in the order of allocation
   Touches touches;
+  Touches detailed;  // those of the beginning, of a larger sample; no words: touches are all that is known
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };
 

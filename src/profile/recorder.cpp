@@ -204,9 +204,9 @@ void Recorder::note_object(RecordingTables& to, std::uint64_t offset, std::uint6
   object.born.store(births_and_deaths_.fetch_add(1, kRelaxed) + 1, std::memory_order_release);
 }
 
-void Recorder::end_objects(std::uint64_t offset, std::uint64_t bytes, std::uint64_t pages) {
+void Recorder::end_objects(std::uint64_t offset, std::uint64_t bytes) {
   RecordingTables* const to = tables();
-  if (to == nullptr || (pages + 1) * kSamplePageBytes < kLargeObjectBytes) return;
+  if (to == nullptr) return;
   const std::uint32_t made = std::min(to->header->objects.load(kRelaxed), room_.objects);
   for (std::uint32_t i = 0; i < made; ++i) {
     RecordedObject& object = to->objects[i];
@@ -255,7 +255,7 @@ void Recorder::freed(const void* object) {
     ++pages;
   }
   if (pages != 0) take_back(owner, pages);
-  end_objects(*offset, 1, pages);
+  if ((pages + 1) * kSamplePageBytes >= kLargeObjectBytes) end_objects(*offset, 1);
 }
 
 void Recorder::unmapped(const void* at, std::size_t bytes) {
@@ -271,7 +271,7 @@ void Recorder::unmapped(const void* at, std::size_t bytes) {
     take_back(before, 1);
     ++pages;
   }
-  end_objects(*offset, past - *offset, pages);
+  if (pages != 0) end_objects(*offset, past - *offset);
 }
 
 // What is new takes locks, for as long as it takes to unwind a stack and to read what is mapped. Whoever is stopped by

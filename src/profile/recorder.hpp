@@ -80,8 +80,8 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void give(RecordingTables& to, SampledPages pages, Owner owner);
   void take_back(Owner owner, std::uint64_t pages);
   void note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site);
-  // Large objects that began in these bytes are gone; they had so many sampled pages.
-  void end_objects(std::uint64_t offset, std::uint64_t bytes, std::uint64_t pages);
+  // Large objects that began in these bytes are gone.
+  void end_objects(std::uint64_t offset, std::uint64_t bytes);
   // Counted from the heap's first byte.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(const void* at) const;
   [[nodiscard]] int file_of_code(RecordingTables& to, std::uintptr_t address) FARHEAP_REQUIRES(code_mutex_);

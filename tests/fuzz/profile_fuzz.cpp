@@ -37,6 +37,9 @@ void must_be_sound(const Profile& profile) {
       must(stall.site == 0 || stall.site < one.frames.size());
       must(stall.place == 0 || stall.place < one.places.size());
     }
+    for (const LargeObject& object : one.objects) {
+      must(object.site < one.frames.size() && object.first + object.bytes >= object.first);
+    }
   }
 }
 

@@ -31,6 +31,7 @@ void must_be_sound(const Profile& profile) {
   for (const SiteTotals& site : one.sites) must(site.site != 0 && site.site < one.frames.size());
   for (const WaitPlace& place : one.places) must(place.instruction.file < files && place.caller.file < files);
   for (const Stall& stall : one.stalls) must(stall.site < one.frames.size() && stall.place < one.places.size());
+  for (const LargeObject& object : one.objects) must(object.site != 0 && object.site < one.frames.size());
 }
 
 bool add(const std::vector<std::byte>& bytes) {
@@ -58,7 +59,8 @@ void mend(std::vector<std::byte>& bytes) {
   header.site_room = 1 + header.site_room % 64;
   header.place_room = 1 + header.place_room % 16;
   header.stall_room = header.stall_room % 32;
-  RecordingRoom room = {header.site_room, header.place_room, header.stall_room, 0};
+  header.object_room = header.object_room % 16;
+  RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.object_room, 0};
   bytes.resize(std::max(bytes.size(), RecordingTables::bytes(room)));
   header.module_room = static_cast<std::uint32_t>(bytes.size() - RecordingTables::bytes(room));
   std::memcpy(bytes.data(), head.data(), sizeof(RecordingHeader));

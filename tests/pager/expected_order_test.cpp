@@ -39,8 +39,8 @@ TEST(PageOrderTest, UsesWithLittleInBetweenAreOneVisit) {
   EXPECT_EQ(order.visits()[1].block, 1u);
   EXPECT_EQ(order.visits()[1].next, PageOrder::kNone);
   EXPECT_EQ(order.visits()[2].first_page, 3u);
-  EXPECT_EQ(order.by_end()[0], 0u);
-  EXPECT_EQ(order.by_end()[2], 2u);
+  EXPECT_EQ(order.by_end(0), 0u);
+  EXPECT_EQ(order.by_end(2), 2u);
 }
 
 std::function<std::size_t(std::span<std::byte>)> bytes_of(const std::vector<std::uint32_t>& words, std::size_t& at) {
@@ -77,6 +77,80 @@ TEST(PageOrderTest, WhatIsNoRecordingIsRefused) {
   EXPECT_FALSE(read_page_order(bytes_of(few, at)));
 }
 
+// Blocks 0 to `once` - 1 in turn, and then again and again those from `first` on, of which each takes 64 moments.
+std::shared_ptr<const PageOrder> round_of(std::uint32_t once, std::uint32_t first, std::uint32_t blocks,
+                                          PageOrder::Moment gap = 16) {
+  auto order = std::make_shared<PageOrder>(gap);
+  PageOrder::Moment now = 0;
+  const auto add = [&](std::uint32_t block) {
+    order->add_visit({.block = block, .first = now, .last = now + kBlock - 1});
+    now += kBlock;
+  };
+  for (std::uint32_t block = 0; block < once; ++block) add(block);
+  for (std::uint32_t block = 0; block < blocks; ++block) add(first + block);
+  order->finish(once, PageOrder::Moment{blocks} * kBlock);
+  return order;
+}
+
+TEST(PageOrderTest, VisitsOfARoundGoOnForEver) {
+  const auto order = round_of(2, 5, 3);  // 0 1 | 5 6 7 5 6 7 ...
+  EXPECT_TRUE(order->has_round());
+  EXPECT_EQ(order->round(), 2u);
+  EXPECT_EQ(order->visits().size(), 5u);
+  for (PageOrder::Number number = 2; number < 1000; ++number) {
+    ASSERT_TRUE(order->has(number));
+    const auto visit = order->visit(number);
+    EXPECT_EQ(visit.block, 5 + (number - 2) % 3);
+    EXPECT_EQ(visit.first, number * kBlock);
+    EXPECT_EQ(visit.last, visit.first + kBlock - 1);
+    EXPECT_EQ(visit.next, number + 3);
+    EXPECT_EQ(order->by_end(number), number);
+  }
+  EXPECT_EQ(order->visit(0).next, PageOrder::kNone);
+  EXPECT_EQ(order->by_end(1), 1u);
+  const auto late = order->visit(PageOrder::Number{3} << 40);
+  EXPECT_EQ(late.first, (PageOrder::Number{3} << 40) * kBlock);
+}
+
+TEST(PageOrderTest, WhatIsDoneOnceLeadsIntoTheRound) {
+  const auto order = round_of(4, 2, 3);  // 0 1 2 3 | 2 3 4 2 3 4 ...
+  EXPECT_EQ(order->visit(1).next, PageOrder::kNone);
+  EXPECT_EQ(order->visit(2).next, 4u);
+  EXPECT_EQ(order->visit(3).next, 5u);
+  EXPECT_EQ(order->visit(6).next, 9u);
+}
+
+TEST(PageOrderTest, ABlockTwiceInARoundComesTwice) {
+  PageOrder order(4);
+  for (const auto& [block, first] : {std::pair{1u, 0u}, {2u, 10u}, {1u, 20u}, {3u, 30u}}) {
+    order.add_visit({.block = block, .first = first, .last = first + 9});
+  }
+  order.finish(0, 40);
+  for (PageOrder::Number round = 0; round < 5; ++round) {
+    EXPECT_EQ(order.visit(4 * round).next, 4 * round + 2);
+    EXPECT_EQ(order.visit(4 * round + 1).next, 4 * round + 5);
+    EXPECT_EQ(order.visit(4 * round + 2).next, 4 * round + 4);
+    EXPECT_EQ(order.visit(4 * round + 2).first, 40 * round + 20);
+  }
+}
+
+TEST(PageOrderTest, VisitsEndInAnotherOrderThanTheyBegin) {
+  PageOrder order(4);
+  order.add_visit({.block = 9, .first = 0, .last = 5});
+  order.add_visit({.block = 1, .first = 10, .last = 39});
+  order.add_visit({.block = 2, .first = 15, .last = 20});
+  order.finish(1, 30);
+  const PageOrder::Number wanted[] = {0, 2, 1, 4, 3, 6, 5};
+  for (std::size_t i = 0; i < std::size(wanted); ++i) EXPECT_EQ(order.by_end(i), wanted[i]) << i;
+}
+
+TEST(PageOrderTest, WithoutARoundVisitsEnd) {
+  const auto order = sweeps(2, 3);
+  EXPECT_FALSE(order->has_round());
+  EXPECT_TRUE(order->has(5));
+  EXPECT_FALSE(order->has(6));
+}
+
 class ExpectedOrderTest : public ::testing::Test {
  protected:
   void follow(std::shared_ptr<const PageOrder> order) {
@@ -100,7 +174,7 @@ class ExpectedOrderTest : public ::testing::Test {
   }
   bool touch_block(std::uint32_t block) { return order_->touched(PageNumber{block} * kBlock); }
   // Its block of the order; leaves.
-  std::uint32_t victim() {
+  PageOrder::Number victim() {
     const BlockId id = order_->take_victim();
     if (id == 0) return PageOrder::kNone;
     const auto block = PageOrder::block_of(table_.block(id).first);
@@ -219,18 +293,119 @@ TEST_F(ExpectedOrderTest, WhileMemoryFillsWhatLeavesIsSpread) {
   room_.refresh();
   follow(sweeps(3, 200));
   for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
-  std::set<std::uint32_t> left;
+  std::set<PageOrder::Number> left;
   for (std::uint32_t block = 0; block < 200; ++block) {
     show(block, true);
     touch_block(block);
     while (room_.lacks(0)) {
-      const std::uint32_t gone = victim();
+      const PageOrder::Number gone = victim();
       ASSERT_NE(gone, PageOrder::kNone);
       left.insert(gone);
     }
   }
   ASSERT_GE(left.size(), 95u);
   EXPECT_LT(*left.begin(), 40u);  // by Belady's rule alone it would be the second half
+}
+
+// ---- rounds
+
+TEST_F(ExpectedOrderTest, AProgramIsFollowedThroughManyRounds) {
+  follow(round_of(10, 0, 200));
+  for (std::uint32_t block = 0; block < 10; ++block) touch_block(block);
+  EXPECT_TRUE(order_->is_followed());
+  EXPECT_FALSE(order_->is_in_round());
+  for (std::uint64_t round = 0; round < 6; ++round) {
+    for (std::uint32_t block = 0; block < 200; block += 4) {
+      EXPECT_TRUE(touch_block(block)) << "round " << round << ", block " << block;
+      EXPECT_EQ(order_->now(), (10 + 200 * round + block) * kBlock);
+      EXPECT_TRUE(order_->is_in_round());
+    }
+  }
+}
+
+TEST_F(ExpectedOrderTest, InARoundThereIsAlwaysANext) {
+  follow(round_of(0, 0, 200));
+  for (std::uint32_t block = 0; block < 200; ++block) store(block);
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    for (std::uint32_t block = 0; block < 200; ++block) {
+      touch_block(block);
+      if (!order_->is_followed()) continue;
+      const auto next = order_->next();
+      ASSERT_NE(next.run.count, 0u) << "round " << round << ", block " << block;
+      EXPECT_LT((PageOrder::block_of(next.run.first) + 200 - block) % 200, 40u);
+      (void)order_->take_next();
+      show(PageOrder::block_of(next.run.first));
+      EXPECT_NE(victim(), PageOrder::kNone);
+    }
+  }
+}
+
+TEST_F(ExpectedOrderTest, InARoundLeavesWhatComesLastOnTheRing) {
+  follow(round_of(0, 0, 200));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  for (std::uint32_t round = 0; round < 3; ++round) {
+    for (std::uint32_t block = 0; block < 200; block += 4) touch_block(block);
+  }
+  for (const std::uint32_t block : {48, 49, 50}) touch_block(block);
+  // 49 is the latest that is surely passed; it comes 199 blocks later, and the others before it.
+  EXPECT_EQ(victim(), 49u);
+  EXPECT_EQ(victim(), 48u);
+}
+
+TEST_F(ExpectedOrderTest, WhatIsNotInTheRoundLeavesFirstWhenItHasBegun) {
+  follow(round_of(20, 100, 50));
+  for (const std::uint32_t block : {3, 105, 110, 120}) show(block);
+  for (std::uint32_t block = 15; block < 20; ++block) touch_block(block);
+  for (const std::uint32_t block : {100, 101, 102}) touch_block(block);
+  EXPECT_TRUE(order_->is_in_round());
+  EXPECT_EQ(victim(), 3u);
+  EXPECT_EQ(victim(), 120u);
+}
+
+TEST_F(ExpectedOrderTest, WhoSkipsToTheRoundExpectsItsBlocksAlone) {
+  const auto order = round_of(20, 0, 50);  // the same blocks once, and in the round
+  follow(order);
+  order_->skip_to_round();
+  for (const std::uint32_t block : {5, 6, 7}) touch_block(block);
+  EXPECT_TRUE(order_->is_in_round());
+  EXPECT_EQ(order_->now(), (20 + 7) * kBlock);
+  follow(order);
+  for (const std::uint32_t block : {5, 6, 7}) touch_block(block);
+  EXPECT_FALSE(order_->is_in_round());
+  EXPECT_EQ(order_->now(), 7 * kBlock);
+}
+
+TEST_F(ExpectedOrderTest, WithoutARoundNothingIsSkipped) {
+  follow(sweeps(2, 50));
+  order_->skip_to_round();
+  EXPECT_EQ(order_->now(), 0u);
+  for (const std::uint32_t block : {5, 6, 7}) touch_block(block);
+  EXPECT_TRUE(order_->is_followed());
+  EXPECT_FALSE(order_->is_in_round());
+}
+
+// An order that comes while the program runs finds pages in view.
+TEST_F(ExpectedOrderTest, WhatIsInViewWhenItComesMayLeave) {
+  follow(sweeps(1, 1));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  follow(round_of(0, 0, 200));
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  std::set<PageOrder::Number> left;
+  for (int i = 0; i < 97; ++i) left.insert(victim());
+  EXPECT_FALSE(left.contains(PageOrder::kNone));
+  EXPECT_GE(left.size(), 96u);
+  EXPECT_FALSE(left.contains(52)) << "it is in use";
+}
+
+TEST_F(ExpectedOrderTest, AnOrderWithoutVisitsSaysNothing) {
+  auto order = std::make_shared<PageOrder>(16);
+  order->finish();
+  follow(order);
+  show(0);
+  order_->skip_to_round();
+  for (std::uint32_t block = 0; block < 100; ++block) EXPECT_FALSE(touch_block(block));
+  EXPECT_EQ(victim(), PageOrder::kNone);
+  EXPECT_EQ(order_->next().run.count, 0u);
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ class ReadAheadTest : public ::testing::Test {
   Policy policy_{PolicyKind::kPeriod, table_};
   Room room_{budget_};
   Evictors evictors_{1, room_};
-  ReadAhead read_ahead_{table_, earlier_,  policy_,
-                        room_,  evictors_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
+  base::RunCounters counters_;
+  ReadAhead read_ahead_{
+      table_, earlier_, policy_, room_, evictors_, counters_, {.pages = 1024, .block_max_pages = 512, .readers = 2}};
 };
 
 TEST_F(ReadAheadTest, WhatIsAskedForIsAnnouncedUntilItIsNoMore) {
@@ -107,6 +108,69 @@ TEST_F(ReadAheadTest, AForkedChildHasNoReadersAndNoRequests) {
   read_ahead_.request({{20, 10}});
   EXPECT_TRUE(read_ahead_.has_work());  // nobody is at work
   EXPECT_EQ(room_.announced(), 10u);
+}
+
+// ---- an order that is expected
+
+constexpr std::uint32_t kBlock = PageOrder::kBlockPages;
+
+// Blocks 0 to 19 once, and the first 50 again and again.
+std::shared_ptr<const PageOrder> round_of_blocks() {
+  auto order = std::make_shared<PageOrder>(16);
+  for (std::uint32_t i = 0; i < 70; ++i) {
+    order->add_visit({.block = i < 20 ? i : i - 20, .first = i * kBlock, .last = (i + 1) * kBlock - 1});
+  }
+  order->finish(20, PageOrder::Moment{50} * kBlock);
+  return order;
+}
+
+TEST_F(ReadAheadTest, TouchesAreCountedAsExpectedOrNot) {
+  (void)read_ahead_.notice(0);
+  read_ahead_.touched_fresh(1);
+  EXPECT_EQ(counters_.touches_expected + counters_.touches_unexpected, 0u) << "there is no order";
+  read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  const std::uint64_t before = counters_.touches_expected;
+  for (std::uint32_t block = 3; block < 10; ++block) {
+    EXPECT_TRUE(read_ahead_.notice(PageNumber{block} * kBlock).sequential);
+    read_ahead_.touched_fresh(PageNumber{block} * kBlock + 1);
+  }
+  EXPECT_EQ(counters_.touches_expected, before + 14);
+  const std::uint64_t strange = counters_.touches_unexpected;
+  (void)read_ahead_.notice(60'000);
+  read_ahead_.touched_fresh(61'000);
+  EXPECT_EQ(counters_.touches_unexpected, strange + 2);
+  EXPECT_EQ(counters_.touches_expected, before + 14);
+}
+
+TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
+  read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  read_ahead_.expect(round_of_blocks());
+  EXPECT_EQ(read_ahead_.followed(), nullptr) << "where the program is has to be seen anew";
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_FALSE(read_ahead_.followed()->is_in_round());
+  for (std::uint32_t block = 8; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_TRUE(read_ahead_.followed()->is_in_round());
+  read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_TRUE(read_ahead_.followed()->is_in_round());
+}
+
+TEST_F(ReadAheadTest, WithoutAnOrderAllIsAsBefore) {
+  read_ahead_.expect(nullptr);
+  read_ahead_.expect(round_of_blocks());
+  store({0, 50 * kBlock});
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  EXPECT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_GT(room_.announced(), 0u);
+  read_ahead_.expect(nullptr);
+  EXPECT_EQ(read_ahead_.followed(), nullptr);
+  EXPECT_EQ(room_.announced(), 0u) << "what the order announced is not to come";
+  (void)read_ahead_.notice(7 * kBlock);
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ constexpr char kMaps[] =
 // One that is made by hand.
 class Made {
  public:
-  explicit Made(RecordingRoom room = {.sites = 16, .places = 8, .stalls = 8, .module_bytes = 256})
+  explicit Made(RecordingRoom room = {.sites = 16, .places = 8, .stalls = 8, .objects = 4, .module_bytes = 256})
       : bytes_(RecordingTables::bytes(room) / 8 + 1), size_(RecordingTables::bytes(room)) {
     tables = RecordingTables::over(reinterpret_cast<std::byte*>(bytes_.data()), room);
     RecordingHeader& header = *tables.header;
@@ -189,6 +189,7 @@ class Made {
     header.site_room = room.sites;
     header.place_room = room.places;
     header.stall_room = room.stalls;
+    header.object_room = room.objects;
     header.module_room = room.module_bytes;
     std::strcpy(header.name.data(), "made");
   }
@@ -239,6 +240,7 @@ void expect_sound(const Profile& profile) {
       EXPECT_TRUE(stall.place == 0 || stall.place < one.places.size());
       EXPECT_TRUE(stall.site == 0 || stall.site < one.frames.size());
     }
+    for (const LargeObject& object : one.objects) EXPECT_TRUE(object.site != 0 && object.site < one.frames.size());
   }
 }
 
@@ -271,6 +273,9 @@ TEST(Harvest, TakesAllThatARecordingHas) {
   made.stall(5, 1, 4, 9);
   made.tables.stalls[5].stalled_ns = 10, made.tables.stalls[5].pages_read = 11;
   made.stall(7, 0, 0, 3);
+  header.objects = 1;
+  made.tables.objects[0].first = 4096, made.tables.objects[0].bytes = 1 << 20;
+  made.tables.objects[0].site = 4, made.tables.objects[0].born = 1;
 
   Profile all;
   const ProcessProfile one = taken(made, &all);
@@ -288,6 +293,7 @@ TEST(Harvest, TakesAllThatARecordingHas) {
   EXPECT_EQ(one.sites, (std::vector<SiteTotals>{{2, 1.5, 8192, 4096, 8192}, {3, 0, 0, 4096, 4096}}));
   EXPECT_EQ(one.places, (std::vector<WaitPlace>{{}, {{2, 8}, true, {1, 0x1009}}, {{1, 0x1007}, false, {}}}));
   EXPECT_EQ(one.stalls, (std::vector<Stall>{{1, 3, 9, 10, 11}, {0, 0, 3, 0, 0}}));
+  EXPECT_EQ(one.objects, (std::vector<LargeObject>{{3, 4096, 1 << 20, 1, 0}}));
 }
 
 TEST(Harvest, ProcessesOfAProfileShareItsFiles) {
@@ -345,7 +351,7 @@ TEST(Harvest, OfWhatIsNoRecordingIsAnErrorAndNothingIsAdded) {
 
 TEST(Harvest, OfRoomsThatDoNotFitIsAnError) {
   for (const auto room : {&RecordingHeader::site_room, &RecordingHeader::place_room, &RecordingHeader::stall_room,
-                          &RecordingHeader::module_room}) {
+                          &RecordingHeader::object_room, &RecordingHeader::module_room}) {
     for (const std::uint32_t wrong : {0u, 1u, 7u, 1u << 27, 1u << 28, 0x80000000u, 0xffffffffu}) {
       Made made;
       made.tables.header->*room = wrong;
@@ -354,13 +360,14 @@ TEST(Harvest, OfRoomsThatDoNotFitIsAnError) {
     }
   }
   // Rooms of nothing leave no element 0.
-  for (const RecordingRoom room : {RecordingRoom{.sites = 0, .places = 8, .stalls = 8, .module_bytes = 8},
-                                   RecordingRoom{.sites = 8, .places = 0, .stalls = 8, .module_bytes = 8}}) {
+  for (const RecordingRoom room :
+       {RecordingRoom{.sites = 0, .places = 8, .stalls = 8, .objects = 0, .module_bytes = 8},
+        RecordingRoom{.sites = 8, .places = 0, .stalls = 8, .objects = 0, .module_bytes = 8}}) {
     const Made made(room);
     Profile profile;
     EXPECT_FALSE(add(made.bytes(), profile));
   }
-  const Made least(RecordingRoom{.sites = 1, .places = 1, .stalls = 0, .module_bytes = 0});
+  const Made least(RecordingRoom{.sites = 1, .places = 1, .stalls = 0, .objects = 0, .module_bytes = 0});
   EXPECT_EQ(taken(least).frames.size(), 1u);
 }
 
@@ -402,6 +409,26 @@ TEST(Harvest, StallsOfWhatIsNotThereAreNobodys) {
                 {1, 1, 1, 0, 0}, {0, 1, 2, 0, 0}, {0, 1, 3, 0, 0}, {1, 0, 4, 0, 0}, {1, 0, 5, 0, 0}, {1, 0, 6, 0, 0}}));
 }
 
+TEST(Harvest, LargeObjectsThatWereBornAreTaken) {
+  Made made;
+  made.frame(2, 0, 0x400);
+  const auto object = [&](std::uint32_t at, std::uint64_t first, std::uint32_t site, std::uint32_t born,
+                          std::uint32_t died) {
+    RecordedObject& one = made.tables.objects[at];
+    one.first = first, one.bytes = 1 << 20, one.site = site, one.born = born, one.died = died;
+  };
+  object(0, 4096, 2, 1, 4);
+  object(1, 8192, 2, 0, 0);  // it is being written
+  object(2, 16, 3, 2, 0);    // no such frame
+  object(3, 0, 2, 3, 0);
+  made.tables.header->objects = 3;
+  EXPECT_EQ(taken(made).objects, (std::vector<LargeObject>{{1, 4096, 1 << 20, 1, 4}}));
+  made.tables.objects[2].site = 2, made.tables.objects[2].first = ~std::uint64_t{0};  // it ends before it begins
+  EXPECT_EQ(taken(made).objects.size(), 1u);
+  made.tables.header->objects = 0xffffffff;  // more than there is room for
+  EXPECT_EQ(taken(made).objects, (std::vector<LargeObject>{{1, 4096, 1 << 20, 1, 4}, {1, 0, 1 << 20, 3, 0}}));
+}
+
 TEST(Harvest, CountsBeyondTheirTablesEndThere) {
   Made made;
   made.tables.header->places = 0xffffffff;
@@ -438,6 +465,7 @@ TEST(Harvest, AnyBytesInTheTablesAreSurvived) {
       bytes[i] = static_cast<std::byte>(random() % 3 == 0 ? random() % 20 : 0);
     }
     made.tables.header->places = static_cast<std::uint32_t>(random() % 20);
+    made.tables.header->objects = static_cast<std::uint32_t>(random() % 10);
     made.tables.header->module_bytes = static_cast<std::uint32_t>(random() % 400);
     (void)taken(made);
   }

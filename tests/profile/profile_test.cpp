@@ -15,8 +15,9 @@
 namespace farheap::profile {
 namespace {
 
-constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4;  // sections, as docs/formats.md has them
-constexpr std::size_t kHead = 16;                                        // the magic and the format
+constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4,
+                        kObjects = 7;  // sections, as docs/formats.md has them
+constexpr std::size_t kHead = 16;      // the magic and the format
 
 ProcessProfile made_up_process(int number) {
   ProcessProfile one;
@@ -37,6 +38,7 @@ Profile made_up() {
   profile.files = {{}, {"/bin/a program", "00ff"}, {"/lib/library.so (deleted)", ""}};
   profile.processes = {made_up_process(1), made_up_process(2)};
   profile.processes[0].touches = {.one_in_log2 = 3, .window = 70, .pages = 900, .words = {1, 0xffffffff, 3}};
+  profile.processes[0].objects = {{2, 4096, 1 << 20, 1, 3}, {3, 0, ~std::uint64_t{0}, 2, 0}};
   profile.store = {{"reads", "1/s", 2.5, 1, 1e300}, {"", "", 0, 0, 0}};
   profile.processes_left_out = 5;
   profile.trace = "{\"t\": 1}\n{\"t\": 2}\n";
@@ -121,6 +123,10 @@ void expect_sound(const Profile& profile) {
       EXPECT_TRUE(stall.site == 0 || stall.site < one.frames.size());
       EXPECT_TRUE(stall.place == 0 || stall.place < one.places.size());
     }
+    for (const LargeObject& object : one.objects) {
+      EXPECT_LT(object.site, one.frames.size());
+      EXPECT_GE(object.first + object.bytes, object.first);
+    }
   }
 }
 
@@ -130,7 +136,8 @@ void expect_a_beginning_of(const Profile& whole, const Profile& seen) {
   ASSERT_LE(seen.processes.size(), whole.processes.size());
   for (std::size_t i = 0; i < seen.processes.size(); ++i) {
     ProcessProfile wanted = whole.processes[i];
-    // The order of its pages is a section of its own.
+    // Its large objects and the order of its pages are sections of their own.
+    if (i + 1 == seen.processes.size() && seen.processes[i].objects.empty()) wanted.objects = {};
     if (i + 1 == seen.processes.size() && seen.processes[i].touches == Touches{}) wanted.touches = {};
     EXPECT_EQ(seen.processes[i], wanted) << i;
   }
@@ -206,7 +213,7 @@ TEST(Profile, ThatIsCutAtAnyByteIsReadUpToThere) {
   const Profile whole = made_up();
   const std::string bytes = encode(whole);
   const auto begins = sections_of(bytes);
-  ASSERT_EQ(begins.size(), 8u) << "files, a process, its pages, another, the store, the trace, the end";
+  ASSERT_EQ(begins.size(), 9u) << "files, a process, its objects, its pages, another, the store, the trace, the end";
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     const auto read = read_profile(std::string_view(bytes).substr(0, length), "the file");
     if (length < kProfileMagic.size()) {
@@ -220,12 +227,13 @@ TEST(Profile, ThatIsCutAtAnyByteIsReadUpToThere) {
     expect_a_beginning_of(whole, *read);
     const auto has = [&](std::size_t number) { return length >= begins[number + 1]; };
     EXPECT_EQ(read->files.size(), has(0) ? 3u : 1u) << length;
-    EXPECT_EQ(read->processes.size(), has(3) ? 2u : has(1) ? 1u : 0u) << length;
+    EXPECT_EQ(read->processes.size(), has(4) ? 2u : has(1) ? 1u : 0u) << length;
     if (has(1)) {
-      EXPECT_EQ(read->processes[0].touches == Touches{}, !has(2)) << length;
+      EXPECT_EQ(read->processes[0].objects.empty(), !has(2)) << length;
+      EXPECT_EQ(read->processes[0].touches == Touches{}, !has(3)) << length;
     }
-    EXPECT_EQ(read->store.empty(), !has(4)) << length;
-    EXPECT_EQ(read->trace.empty(), !has(5)) << length;
+    EXPECT_EQ(read->store.empty(), !has(5)) << length;
+    EXPECT_EQ(read->trace.empty(), !has(6)) << length;
     ASSERT_FALSE(HasFailure()) << length;
   }
 }
@@ -267,9 +275,9 @@ TEST(Profile, WithAByteChangedInASectionEndsBeforeIt) {
       EXPECT_TRUE(read->is_cut) << at;
       expect_a_beginning_of(whole, *read);
       EXPECT_EQ(read->files.size(), number > 0 ? 3u : 1u) << at;
-      EXPECT_EQ(read->processes.size(), number > 3 ? 2u : number > 1 ? 1u : 0u) << at;
-      EXPECT_EQ(read->store.empty(), number < 5) << at;
-      EXPECT_EQ(read->trace.empty(), number < 6) << at;
+      EXPECT_EQ(read->processes.size(), number > 4 ? 2u : number > 1 ? 1u : 0u) << at;
+      EXPECT_EQ(read->store.empty(), number < 6) << at;
+      EXPECT_EQ(read->trace.empty(), number < 7) << at;
     }
   }
 }
@@ -375,6 +383,26 @@ TEST(Profile, WithCountsBeyondItsBytesIsCorrupt) {
     const std::string before = numbers({12, 11}) + text("name") + numbers({1, 2, 3, 4, 5, 6, 7});
     EXPECT_FALSE(read_profile(head() + files_section(2) + section(kProcess, before + numbers({count})), "p")) << count;
   }
+}
+
+// Of large objects: their site, first byte, bytes, birth and death.
+TEST(Profile, LargeObjectsAreOfTheProcessBeforeThem) {
+  const auto with = [](const std::string& objects) {
+    return read_profile(head() + files_section(2) + section(kProcess, Process{}.bytes()) + section(kObjects, objects) +
+                            section(kEnd, ""),
+                        "p");
+  };
+  const auto read = with(numbers({2, 1, 4096, 8192, 1, 3, 0, 0, 0, 2, 0}));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->processes[0].objects, (std::vector<LargeObject>{{1, 4096, 8192, 1, 3}, {0, 0, 0, 2, 0}}));
+  EXPECT_TRUE(with(numbers({0})));
+  EXPECT_FALSE(with(numbers({1, 2, 0, 0, 1, 0}))) << "no such site";
+  EXPECT_FALSE(with(numbers({1, 1, ~std::uint64_t{0}, 1, 1, 0}))) << "it ends before it begins";
+  EXPECT_FALSE(with(numbers({1, 1, 0, 0, 1}))) << "cut";
+  EXPECT_FALSE(with(numbers({1, 1, 0, 0, 1, 0, 7}))) << "longer";
+  EXPECT_FALSE(with(numbers({~std::uint64_t{0}, 1, 0, 0, 1, 0})));
+  EXPECT_FALSE(with(""));
+  EXPECT_FALSE(read_profile(head() + files_section(2) + section(kObjects, numbers({0})), "p")) << "of no process";
 }
 
 // The processes before the second list name files of the first one.

@@ -34,6 +34,46 @@ def line_of(mark):
     raise AssertionError(f"no line is marked {mark}")
 
 
+def innermost_files(profile):
+    """The files of a profile (docs/formats.md), and the peaks of all sites by the file that called for memory."""
+    def fields(data):
+        at = 0
+
+        def number():
+            nonlocal at
+            at += 8
+            return struct.unpack_from("<Q", data, at - 8)[0]
+
+        def text():
+            nonlocal at
+            length = number()
+            at += length
+            return data[at - length:at]
+        return number, text
+
+    files, peaks = [], {}
+    number, text = fields(profile[16:])
+    kind = 0
+    while kind != 4:
+        kind, _, section = number(), number(), text()
+        inside, words = fields(section)
+        if kind == 1:
+            inside()
+            files = [(words().decode(), words())[0] for _ in range(inside())]
+        if kind == 2:
+            inside(), inside(), words()
+            for _ in range(7):
+                inside()
+            frames = [(inside(), inside(), inside()) for _ in range(inside())]
+            for _ in range(inside()):
+                site, _, _, _, peak = (inside() for _ in range(5))
+                while frames[site][0] != 0:
+                    site = frames[site][0]
+                path = files[frames[site][1]]
+                peaks[path] = peaks.get(path, 0) + peak
+    return files, peaks
+
+
 class Recording(unittest.TestCase):
     def setUp(self):
         if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
@@ -113,6 +153,17 @@ class WhatIsRecorded(Recording):
             self.assertIn(name, sites)
             self.near(sites[name]["peak_bytes"], megabytes * MIB, 0.15, name)
         self.near(sites[next(name for name in sites if name.startswith("fill"))]["objects"], 200_000, 0.1, "objects")
+
+    def test_what_new_allocates_is_of_its_caller(self):
+        """Operator new asked malloc(), and was the innermost frame: all such sites began in the runtime's library."""
+        done = tool("record", "-o", self.profile, "--", INLINED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        files, sites = innermost_files(pathlib.Path(self.profile).read_bytes())
+        of_program = os.path.realpath(INLINED)
+        self.assertIn(of_program, files)
+        of_runtime = {path: peak for path, peak in sites.items() if "farheap" in os.path.basename(path)}
+        self.assertEqual(of_runtime, {})
+        self.near(sites[of_program], 48 * MIB, 0.2, "a vector of 32 MiB, 16 MiB of malloc(), and the map")
 
     def test_memory_that_is_enough_is_told(self):
         self.record("slowly", memory=1024 * MIB)

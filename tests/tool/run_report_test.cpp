@@ -71,6 +71,17 @@ TEST(RunReport, SaysWhatWasCompressedIfAnythingWas) {
   EXPECT_THAT(text_of(run), HasSubstr("300 still in memory (200 of them compressed), 600 from the store"));
 }
 
+TEST(RunReport, SaysHowMuchCameAsExpectedWhereAnOrderIs) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("foreseen")));
+  run.touches_expected = 300;
+  run.touches_unexpected = 100;
+  EXPECT_THAT(text_of(run), HasSubstr("of 400 touches that could be foreseen 75 % came as expected"));
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_EQ(json["touches_expected"], 300);
+  EXPECT_EQ(json["touches_unexpected"], 100);
+}
+
 TEST(RunReport, SaysHowItEnded) {
   RunSummary run = paged_run();
   run.exit_status = 137;
@@ -259,11 +270,11 @@ TEST(RunReport, FiguresThatCannotBeAreDoubtedAndNotShown) {
   EXPECT_THAT(doubt([&](RunSummary& run) { run.peak_bytes = 9 * base::kGiB; }), HasSubstr("the machine has 8.0 GiB"));
   EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_read = wild; }), HasSubstr("read in 10.0 s"));
   EXPECT_THAT(doubt([&](RunSummary& run) { run.bytes_written = wild; }), HasSubstr("written in 10.0 s"));
-  for (auto figure :
-       {&RunSummary::faults, &RunSummary::faults_fresh, &RunSummary::faults_probation, &RunSummary::faults_store,
-        &RunSummary::faults_waited, &RunSummary::guard_fetches, &RunSummary::faults_packed, &RunSummary::processes,
-        &RunSummary::paging_processes, &RunSummary::failed_starts, &RunSummary::bytes_read_ahead,
-        &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
+  for (auto figure : {&RunSummary::faults, &RunSummary::faults_fresh, &RunSummary::faults_probation,
+                      &RunSummary::faults_store, &RunSummary::faults_waited, &RunSummary::guard_fetches,
+                      &RunSummary::faults_packed, &RunSummary::touches_expected, &RunSummary::touches_unexpected,
+                      &RunSummary::processes, &RunSummary::paging_processes, &RunSummary::failed_starts,
+                      &RunSummary::bytes_read_ahead, &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
     EXPECT_NE(doubt([&](RunSummary& run) { run.*figure = wild; }), "");
   }
   EXPECT_NE(doubt([&](RunSummary& run) { run.stall_seconds = static_cast<double>(wild) * 1e-9; }), "");

@@ -82,6 +82,14 @@ TEST(Trace, OneOfBeforeGuardsWereCountedIsRead) {
   EXPECT_EQ(trace->last().counters.guard_fetches, 0U);
 }
 
+TEST(Trace, OneOfBeforeOrdersWereExpectedIsRead) {
+  auto old = sample_json(sample_at(0.5, 1));
+  for (const char* const name : {"touches_expected", "touches_unexpected"}) ASSERT_EQ(old["counters"].erase(name), 1U);
+  const auto trace = parse_trace(kHead + old.dump() + "\n" + kEnd, "t");
+  ASSERT_TRUE(trace) << trace.error().message();
+  EXPECT_EQ(trace->last().counters.touches_expected, 0U);
+}
+
 TEST(Trace, OneThatWasCutOffIsReadUpToItsLastWholeLine) {
   const std::string whole = kHead + line(sample_at(0.5, 1)) + line(sample_at(1, 2));
   const std::size_t second = whole.find('\n', std::strlen(kHead)) + 1;

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs that are made up are seen as the sampler would see them, and planned. What the plan says of a larger run is
+// held beside what that run does.
+#include "plan/planner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+
+#include "pager/page_sampler.hpp"
+#include "plan/planned_order.hpp"
+
+namespace farheap::plan {
+namespace {
+
+using pager::PageEvent;
+using pager::PageNumber;
+using pager::PageOrder;
+
+constexpr std::uint64_t kPage = 4096;
+
+struct Object {
+  std::uint64_t first = 0, pages = 0;  // in pages
+  [[nodiscard]] PageNumber at(double place) const {
+    return first + std::min(static_cast<std::uint64_t>(place * static_cast<double>(pages)), pages - 1);
+  }
+};
+
+// What the sampler sees of a program: sampled pages that are not among the last few that came.
+class Seen {
+ public:
+  explicit Seen(std::uint32_t log2, std::uint32_t window = 8) {
+    process_.name = "made up";
+    process_.frames = {{}};
+    process_.touches.one_in_log2 = log2;
+    process_.touches.window = window;
+  }
+  void use(PageNumber page) {
+    const bool is_new = known_.insert(page).second;
+    process_.touches.pages += is_new ? 1 : 0;
+    if (!pager::is_sampled(page, process_.touches.one_in_log2) || std::ranges::find(window_, page) != window_.end())
+      return;
+    process_.touches.words.push_back(pager::pack({page, is_new ? PageEvent::kCameFresh : PageEvent::kCame}));
+    window_.push_back(page);
+    if (window_.size() <= process_.touches.window) return;
+    process_.touches.words.push_back(pager::pack({window_.front(), PageEvent::kLeft}));
+    window_.pop_front();
+  }
+  // The innermost frame first; offsets in file 1.
+  profile::SiteId site(const std::vector<std::uint64_t>& stack) {
+    profile::SiteId inner = 0;
+    for (const std::uint64_t offset : stack) {
+      const profile::StackFrame frame{inner, {1, offset}};
+      const auto found = std::find(process_.frames.begin() + 1, process_.frames.end(), frame);
+      inner = static_cast<profile::SiteId>(found - process_.frames.begin());
+      if (found == process_.frames.end()) process_.frames.push_back(frame);
+    }
+    return inner;
+  }
+  std::size_t born(profile::SiteId site, const Object& object) {
+    process_.objects.push_back({site, object.first * kPage, object.pages * kPage, ++clock_, 0});
+    return process_.objects.size() - 1;
+  }
+  void died(std::size_t object) { process_.objects[object].died = ++clock_; }
+  [[nodiscard]] profile::Profile profile() const {
+    profile::Profile all;
+    all.files = {{}, {"/bin/made up", "00ff"}};
+    all.processes = {process_};
+    // As it is read from a file.
+    const auto read = profile::read_profile(encode(all), "made up");
+    EXPECT_TRUE(read && *read == all);
+    return all;
+  }
+  [[nodiscard]] Result<Plan> plan() const {
+    auto made = make_plan(profile(), "made up");
+    if (made) {
+      const auto read = read_plan(encode(*made), "made up");
+      EXPECT_TRUE(read && *read == *made) << "it cannot be read again";
+    }
+    return made;
+  }
+
+ private:
+  profile::ProcessProfile process_;
+  std::set<PageNumber> known_;
+  std::deque<PageNumber> window_;
+  std::uint64_t clock_ = 0;
+};
+
+Plan planned(const Seen& seen) {
+  auto plan = seen.plan();
+  EXPECT_TRUE(plan) << plan.error().message();
+  return plan ? *plan : Plan{};
+}
+
+using UsePage = std::function<void(PageNumber)>;
+
+void forwards(const Object& object, const UsePage& use) {
+  for (std::uint64_t i = 0; i < object.pages; ++i) use(object.first + i);
+}
+void backwards(const Object& object, const UsePage& use) {
+  for (std::uint64_t i = object.pages; i-- > 0;) use(object.first + i);
+}
+void beside(const std::vector<Object>& objects, const UsePage& use) {
+  std::uint64_t steps = 0;
+  for (const Object& object : objects) steps = std::max(steps, object.pages);
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    for (const Object& object : objects) use(object.at(static_cast<double>(i) / static_cast<double>(steps)));
+  }
+}
+
+// ---- what gets none
+
+TEST(Planner, WithoutAnOrderThereIsNoPlan) {
+  profile::Profile profile;
+  EXPECT_EQ(process_to_plan(profile), nullptr);
+  auto none = make_plan(profile, "p");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
+  profile.processes = {{}, {}};
+  EXPECT_EQ(process_to_plan(profile), nullptr);
+  EXPECT_FALSE(make_plan(profile, "p"));
+}
+
+TEST(Planner, OfFewUsesThereIsNone) {
+  Seen seen(0, 1);
+  (void)seen.born(seen.site({1}), {0, 100});
+  for (PageNumber page = 0; page < 63; ++page) seen.use(page);
+  const auto none = seen.plan();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(none.error().why.find("63 uses"), std::string::npos) << none.error().message();
+  seen.use(63);
+  EXPECT_TRUE(seen.plan());
+}
+
+TEST(Planner, OfRandomUseThereIsNone) {
+  std::mt19937 random(1);
+  const Object object{64, 20'000};
+  Seen seen(4);
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 200'000; ++i) seen.use(object.first + random() % object.pages);
+  const auto none = seen.plan();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(none.error().why.find(" %"), std::string::npos) << none.error().message();
+}
+
+TEST(Planner, WhatIsInNoLargeObjectIsNotForeseen) {
+  Seen seen(4);
+  (void)seen.born(seen.site({1}), {0, 64});
+  for (int round = 0; round < 5; ++round) forwards({1000, 10'000}, [&](PageNumber page) { seen.use(page); });
+  const auto none = seen.plan();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
+}
+
+TEST(Planner, OfTheProcessThatIsSeenMost) {
+  Seen little(4), much(4);
+  for (Seen* const one : {&little, &much}) (void)one->born(one->site({1}), {0, 10'000});
+  for (int i = 0; i < 3; ++i) forwards({0, 10'000}, [&](PageNumber page) { much.use(page); });
+  forwards({0, 5000}, [&](PageNumber page) { little.use(page); });
+  profile::Profile both = little.profile();
+  both.processes.push_back(much.profile().processes[0]);
+  both.processes[1].name = "the other";
+  EXPECT_EQ(process_to_plan(both), &both.processes[1]);
+  EXPECT_EQ(make_plan(both, "p")->program, "the other");
+}
+
+// ---- what is in it
+
+TEST(Planner, ASweepOnceHasNoRound) {
+  Seen seen(3);
+  const Object object{64, 8192};
+  (void)seen.born(seen.site({1}), object);
+  forwards(object, [&](PageNumber page) { seen.use(page); });
+  const Plan plan = planned(seen);
+  EXPECT_EQ(plan.round, 0u);
+  EXPECT_EQ(plan.program, "made up");
+  EXPECT_EQ(plan.window, 8u);
+  EXPECT_EQ(plan.window_pages, 64u);
+  EXPECT_GE(plan.foreseen, 99u);
+  ASSERT_EQ(plan.objects.size(), 1u);
+  EXPECT_EQ(plan.objects[0].bytes, 8192 * kPage);
+  EXPECT_GE(plan.objects[0].foreseen, 99u);
+  EXPECT_EQ(plan.objects[0].parts.size(), plan.once) << "each sampled page was used once";
+}
+
+TEST(Planner, SweepsAreARound) {
+  Seen seen(3);
+  const Object object{64, 8192};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
+  const Plan plan = planned(seen);
+  const auto sampled = static_cast<double>(plan.objects.at(0).parts.size());
+  EXPECT_NEAR(plan.round, sampled, 2);
+  EXPECT_GE(plan.once, sampled / 2);
+  EXPECT_LE(plan.once, 2 * sampled);
+  for (const auto& uses : plan.objects[0].parts) {
+    const auto in_round = std::ranges::count_if(uses, [&](const PlannedUse& use) { return use.time >= plan.once; });
+    EXPECT_EQ(in_round, 1);
+  }
+}
+
+TEST(Planner, NoMorePartsThanNeeded) {
+  Seen seen(0);
+  const Object object{64, 20'000};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 4; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.objects.size(), 1u);
+  EXPECT_EQ(plan.objects[0].parts.size(), 1024u);
+  EXPECT_LT(encode(plan).size(), 100'000u);
+}
+
+TEST(Planner, SitesAreNamedByTheirFourInnermostFrames) {
+  Seen seen(4);
+  const std::vector<Object> objects = {{0, 4096}, {5000, 4096}, {10'000, 4096}};
+  (void)seen.born(seen.site({1, 2, 3, 4, 5, 6}), objects[0]);
+  (void)seen.born(seen.site({1, 2, 3, 4, 7}), objects[1]);
+  (void)seen.born(seen.site({1, 2}), objects[2]);
+  for (int i = 0; i < 4; ++i) {
+    for (const Object& object : objects) forwards(object, [&](PageNumber page) { seen.use(page); });
+  }
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.sites.size(), 2u);
+  EXPECT_EQ(plan.sites[0], (SiteName{{1, 1}, {1, 2}, {1, 3}, {1, 4}}));
+  EXPECT_EQ(plan.sites[1], (SiteName{{1, 1}, {1, 2}}));
+  ASSERT_EQ(plan.objects.size(), 3u);
+  EXPECT_EQ(plan.objects[0].site, 0u);
+  EXPECT_EQ(plan.objects[0].number, 0u);
+  EXPECT_EQ(plan.objects[1].site, 0u);
+  EXPECT_EQ(plan.objects[1].number, 1u) << "they live at the same time";
+  EXPECT_EQ(plan.objects[2].site, 1u);
+  EXPECT_EQ(plan.objects[2].number, 0u);
+}
+
+TEST(Planner, WhatIsFreedAndAllocatedAnewIsOneObject) {
+  Seen seen(4);
+  const Object kept{0, 8192}, brief{10'000, 4096};
+  (void)seen.born(seen.site({1}), kept);
+  for (int i = 0; i < 6; ++i) {
+    forwards(kept, [&](PageNumber page) { seen.use(page); });
+    const std::size_t object = seen.born(seen.site({2}), brief);
+    forwards(brief, [&](PageNumber page) { seen.use(page); });
+    seen.died(object);
+  }
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.objects.size(), 2u);
+  EXPECT_EQ(plan.objects[1].number, 0u);
+  EXPECT_EQ(plan.objects[1].bytes, 4096 * kPage);
+  EXPECT_NE(plan.round, 0u);
+}
+
+TEST(Planner, OfTwoInTurnEachIsTheOneItFollows) {
+  // As with old and new: each round frees the older of two and allocates another one.
+  Seen seen(4);
+  std::deque<std::pair<std::size_t, Object>> live;
+  const auto make = [&](std::uint64_t at) {
+    const Object object{at, 8192};
+    live.emplace_back(seen.born(seen.site({1}), object), object);
+  };
+  make(0);
+  make(10'000);
+  for (int i = 0; i < 8; ++i) {
+    beside({live[0].second, live[1].second}, [&](PageNumber page) { seen.use(page); });
+    const std::uint64_t at = live[0].second.first;
+    seen.died(live[0].first);
+    live.pop_front();
+    make(at);
+  }
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.objects.size(), 2u);
+  EXPECT_EQ(plan.objects[0].number, 0u);
+  EXPECT_EQ(plan.objects[1].number, 1u);
+}
+
+TEST(Planner, AnObjectThatIsUsedAtRandomIsLeftOut) {
+  std::mt19937 random(2);
+  Seen seen(4);
+  const Object swept{0, 16'000}, hashed{20'000, 16'000};
+  (void)seen.born(seen.site({1}), swept);
+  (void)seen.born(seen.site({2}), hashed);
+  for (int i = 0; i < 6; ++i) {
+    forwards(swept, [&](PageNumber page) {
+      seen.use(page);
+      if (page % 4 == 0) seen.use(hashed.first + random() % hashed.pages);
+    });
+  }
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.objects.size(), 1u);
+  EXPECT_EQ(plan.sites[plan.objects[0].site], (SiteName{{1, 1}}));
+  EXPECT_LT(plan.foreseen, 90u);
+  EXPECT_GE(plan.objects[0].foreseen, 95u);
+}
+
+TEST(Planner, NoiseLeavesThePlan) {
+  std::mt19937 random(3);
+  Seen seen(3);
+  const Object object{0, 16'000};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 6; ++i) {
+    forwards(object, [&](PageNumber page) {
+      seen.use(page);
+      if (random() % 10 == 0) seen.use(random() % object.pages);
+    });
+  }
+  const Plan plan = planned(seen);
+  EXPECT_GE(plan.foreseen, 80u);
+  EXPECT_NE(plan.round, 0u);
+}
+
+// What a program does before, with small objects alone, was taken for its round.
+TEST(Planner, ALongBeginWithoutLargeObjectsIsDoneOnce) {
+  Seen seen(3);
+  forwards({100'000, 30'000}, [&](PageNumber page) { seen.use(page); });
+  const Object object{0, 8192};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 8; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
+  const Plan plan = planned(seen);
+  EXPECT_NEAR(plan.round, 8192 / 8, 150);
+  EXPECT_GE(plan.once, 30'000u / 8);
+  ASSERT_EQ(plan.objects.size(), 1u);
+  for (const auto& uses : plan.objects[0].parts) EXPECT_FALSE(uses.empty());
+}
+
+// Objects that a damaged profile may tell of.
+TEST(Planner, AnyObjectsAreSurvived) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 50; ++i) {
+    Seen seen(0, 1);
+    (void)seen.site({1, 2});
+    forwards({0, 200}, [&](PageNumber page) { seen.use(page); });
+    profile::Profile profile = seen.profile();
+    for (int k = 0; k < 20; ++k) {
+      const std::uint64_t first = random() >> random() % 64, bytes = (~first) & (random() >> random() % 64);
+      profile.processes[0].objects.push_back(
+          {static_cast<profile::SiteId>(random() % 3), first, bytes, random() % 30, random() % 3 * (random() % 30)});
+    }
+    const auto read = profile::read_profile(encode(profile), "p");
+    ASSERT_TRUE(read) << read.error().message();
+    const auto plan = make_plan(*read, "p");
+    EXPECT_TRUE(plan ? read_plan(encode(*plan), "p").has_value() : !plan.error().why.empty());
+  }
+}
+
+// ---- a larger run
+
+// Prepares its objects once, and goes through phases then: sweeps over some of them, side by side.
+struct Program {
+  struct Phase {
+    std::vector<std::size_t> objects;
+    bool forwards = true;
+  };
+  std::vector<std::uint64_t> sizes;  // in pages, of the small run
+  std::vector<Phase> phases;
+
+  explicit Program(std::mt19937& random) {
+    for (unsigned i = 2 + random() % 3; i > 0; --i) sizes.push_back(2000 + random() % 4000);
+    for (std::size_t i = 0; i < sizes.size() || phases.size() < 2; ++i) {
+      Phase phase{{i % sizes.size()}, random() % 2 == 0};
+      if (random() % 2 == 0) phase.objects.push_back((i + 1) % sizes.size());
+      phases.push_back(phase);
+    }
+    // Two phases that are alike would be two rounds.
+    if (sizes.size() == 2 && phases[0].objects.size() == phases[1].objects.size())
+      phases[1].forwards = !phases[0].forwards;
+  }
+  [[nodiscard]] std::vector<Object> objects(std::uint64_t scale) const {
+    std::vector<Object> all;
+    std::uint64_t at = 64 * scale;
+    for (const std::uint64_t size : sizes) {
+      all.push_back({at, size * scale});
+      at += (size * scale / 64 + 2) * 64;
+    }
+    return all;
+  }
+  static void prepare(const std::vector<Object>& all, const UsePage& use) {
+    for (const Object& object : all) forwards(object, use);
+  }
+  void round(const std::vector<Object>& all, const UsePage& use) const {
+    for (const Phase& phase : phases) {
+      std::uint64_t steps = 0;
+      for (const std::size_t one : phase.objects) steps = std::max(steps, all[one].pages);
+      for (std::uint64_t i = 0; i < steps; ++i) {
+        const double place =
+            (static_cast<double>(phase.forwards ? i : steps - 1 - i) + 0.5) / static_cast<double>(steps);
+        for (const std::size_t one : phase.objects) use(all[one].at(place));
+      }
+    }
+  }
+};
+
+// When in the whole, from 0 to 1, each block comes to be used.
+using Moments = std::map<std::uint32_t, std::vector<double>>;
+
+Moments moments_of(const std::function<void(const UsePage&)>& run) {
+  constexpr std::uint64_t kSame = 4 * PageOrder::kBlockPages;  // uses in between
+  std::map<std::uint32_t, std::uint64_t> latest;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> begins;
+  std::uint64_t now = 0;
+  PageNumber before = ~PageNumber{0};
+  run([&](PageNumber page) {
+    if (page == before) return;
+    before = page;
+    const std::uint32_t block = PageOrder::block_of(page);
+    const auto [found, is_new] = latest.try_emplace(block, now);
+    if (is_new || now - found->second > kSame) begins.emplace_back(block, now);
+    found->second = now++;
+  });
+  Moments all;
+  for (const auto& [block, moment] : begins)
+    all[block].push_back(static_cast<double>(moment) / static_cast<double>(now));
+  return all;
+}
+
+Moments moments_in(const PageOrder& order, bool of_round) {
+  Moments all;
+  const auto visits = order.visits();
+  const std::size_t round = order.has_round() ? order.round() : visits.size();
+  const PageOrder::Moment first = of_round ? visits[round].first : 0;
+  const PageOrder::Moment end = of_round            ? order.visit(visits.size()).first
+                                : order.has_round() ? visits[round].first
+                                                    : 0;
+  for (std::size_t i = of_round ? round : 0; i < (of_round ? visits.size() : round); ++i) {
+    all[visits[i].block].push_back(static_cast<double>(visits[i].first - first) / static_cast<double>(end - first));
+  }
+  return all;
+}
+
+// The share of what truly happens that is told within so much; the round may begin anywhere.
+double share_right(const Moments& truth, const Moments& told, double within, double turned) {
+  std::size_t right = 0, all = 0;
+  for (const auto& [block, moments] : truth) {
+    const auto found = told.find(block);
+    for (const double moment : moments) {
+      ++all;
+      if (found == told.end()) continue;
+      right += std::ranges::any_of(found->second, [&](double one) {
+        const double off = one + turned - moment;
+        return std::abs(off - std::round(off)) <= within;
+      });
+    }
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+double share_right_anywhere(const Moments& truth, const Moments& told, double within) {
+  double best = 0;
+  for (double turned = 0; turned < 1; turned += 0.005) best = std::max(best, share_right(truth, told, within, turned));
+  return best;
+}
+
+std::size_t count(const Moments& all) {
+  std::size_t sum = 0;
+  for (const auto& [block, moments] : all) sum += moments.size();
+  return sum;
+}
+
+TEST(Planner, ALargerRunGoesAsThePlanOfASmallOneSays) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 12; ++i) {
+    const Program program(random);
+    Seen seen(4);
+    const std::vector<Object> small = program.objects(1);
+    for (std::size_t k = 0; k < small.size(); ++k) (void)seen.born(seen.site({k + 1}), small[k]);
+    const UsePage use = [&](PageNumber page) { seen.use(page); };
+    Program::prepare(small, use);
+    for (int round = 0; round < 6; ++round) program.round(small, use);
+    const Plan plan = planned(seen);
+    ASSERT_NE(plan.round, 0u) << "program " << i;
+    EXPECT_EQ(plan.objects.size(), small.size());
+
+    for (const std::uint64_t scale : {1, 4}) {
+      const std::vector<Object> objects = program.objects(scale);
+      std::vector<LiveObject> live;
+      for (std::uint32_t k = 0; k < plan.objects.size(); ++k) {
+        const auto one = static_cast<std::size_t>(plan.sites[plan.objects[k].site][0].offset - 1);
+        live.push_back({k, objects[one].first * kPage, objects[one].pages * kPage});
+      }
+      const PageOrder order = order_of(plan, live);
+      ASSERT_TRUE(order.has_round()) << "program " << i;
+      const Moments truth = moments_of([&](const UsePage& each) { program.round(objects, each); });
+      const Moments told = moments_in(order, true);
+      constexpr double kWithin = 0.03;  // of the round
+      EXPECT_GE(share_right_anywhere(truth, told, kWithin), 0.9) << "program " << i << ", size " << scale;
+      EXPECT_NEAR(static_cast<double>(count(told)), static_cast<double>(count(truth)),
+                  0.2 * static_cast<double>(count(truth)))
+          << "program " << i << ", size " << scale;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farheap::plan
