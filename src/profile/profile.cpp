@@ -18,7 +18,15 @@ using base::FieldReader;
 using base::FieldWriter;
 
 // Of a section. Numbers of sections that are not known are passed by: a newer program may write more.
-enum class Section : std::uint64_t { kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kStore = 6 };
+enum class Section : std::uint64_t {
+  kFiles = 1,
+  kProcess = 2,
+  kTrace = 3,
+  kEnd = 4,
+  kTouches = 5,
+  kStore = 6,
+  kContexts = 32
+};
 
 constexpr std::uint32_t kMostDepth = 256;                  // of a stack
 constexpr std::size_t kMostListed = std::size_t{1} << 24;  // elements of a list; far more than a recording has
@@ -78,6 +86,11 @@ bool take_touches(std::string_view bytes, Profile& into) {
   std::memcpy(one.words.data(), words.data(), words.size());
   into.processes.back().touches = std::move(one);
   return true;
+}
+
+// Of the process in the section before.
+bool take_its_contexts(std::string_view bytes, Profile& into) {
+  return !into.processes.empty() && take_contexts(bytes, into.files.size(), into.processes.back().contexts);
 }
 
 std::string encode_store(const std::vector<StoreSpeed>& store) {
@@ -259,6 +272,7 @@ std::string encode(const Profile& profile) {
   for (const ProcessProfile& one : profile.processes) {
     put_section(out, Section::kProcess, encode_process(one));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
+    if (!one.contexts.contexts.empty()) put_section(out, Section::kContexts, encode_contexts(one.contexts));
   }
   if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
   put_section(out, Section::kTrace, profile.trace);
@@ -290,6 +304,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);
     if (kind == Section::kTouches) is_taken = take_touches(section, profile);
+    if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
     if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/access_counts.hpp"
+#include "profile/contexts.hpp"
 
 namespace farheap::profile {
 
@@ -82,6 +83,7 @@ struct ProcessProfile {
   std::vector<WaitPlace> places;  // [0] is unused
   std::vector<Stall> stalls;
   Touches touches;
+  Contexts contexts;  // of the instrumented recorder
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };
 
