@@ -541,9 +541,42 @@ class Inserter {
   std::vector<Instruction*> ends_;
 };
 
+const Instruction* before_debug(const Instruction& at) {
+  const Instruction* one = at.getPrevNode();
+  while (one != nullptr && one->isDebugOrPseudoInst()) one = one->getPrevNode();
+  return one;
+}
+
+// Calls whose value several ways return become jumps later, when the return is copied to each: it is copied now.
+bool copy_returns(llvm::Function& function) {
+  if (function.hasOptNone()) return false;
+  std::vector<std::pair<llvm::ReturnInst*, BasicBlock*>> found;
+  for (BasicBlock& block : function) {
+    const auto* jump = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+    if (jump == nullptr || jump->isConditional()) continue;
+    const auto* call = llvm::dyn_cast_or_null<llvm::CallInst>(before_debug(*jump));
+    BasicBlock* next = jump->getSuccessor(0);
+    auto* end = llvm::dyn_cast<llvm::ReturnInst>(next->getTerminator());
+    if (end != nullptr && !llvm::all_of(*next, [&](const Instruction& one) {
+          return &one == end || llvm::isa<llvm::PHINode>(one) || one.isDebugOrPseudoInst();
+        })) {
+      continue;
+    }
+    if (call == nullptr || !call->isTailCall() || end == nullptr || next == &block) continue;
+    const Value* value = end->getReturnValue();
+    const auto* chosen = llvm::dyn_cast_or_null<llvm::PHINode>(value);
+    const bool is_its = value == nullptr || (chosen != nullptr && chosen->getParent() == next &&
+                                             chosen->getIncomingValueForBlock(&block) == call);
+    if (is_its) found.emplace_back(end, &block);
+  }
+  for (const auto& [end, block] : found) llvm::FoldReturnIntoUncondBranch(end, end->getParent(), block);
+  return !found.empty();
+}
+
 }  // namespace
 
 bool record_contexts(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, Report& report) {
+  if (copy_returns(function)) analyses.invalidate(function, llvm::PreservedAnalyses::none());
   Inserter inserter(function, analyses);
   const std::uint64_t loops = inserter.plan().loops.size(), slots = inserter.plan().slot_contexts.size();
   inserter.run();
