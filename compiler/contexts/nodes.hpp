@@ -50,6 +50,7 @@ struct alignas(64) Node {
   const Place* place;         // of the block; nullptr: the root
   std::uint32_t index;        // in the block
   std::uint32_t timed;        // visits
+  std::uint64_t stood_for;    // visits that `ticks` is of
   SiteTable* accesses;        // by allocation site; nullptr: none yet
   Node* next;                 // block of the thread (of node 0)
   const Place* kept;          // a copy of the place: a library may be unloaded before the profile is written

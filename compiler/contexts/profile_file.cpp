@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,18 +31,23 @@ constexpr std::size_t kMostContexts = 50'000;  // of a file; the coldest beyond 
 
 bool g_is_child = false;
 pid_t g_process = 0;
+char g_path[PATH_MAX];  // no std::string, whose life may end before the program does
 
 std::string program_name() {
   std::string name = program_invocation_short_name;
   return name.empty() ? "farheap" : name;
 }
 
-std::string path_of_profile() {
+// Where the program begins, and not where it has gone to when it ends.
+void choose_path() {
   const char* const chosen = secure_getenv(kVariable);
   std::string path = chosen != nullptr && *chosen != '\0' ? chosen : program_name() + kEnding;
-  if (g_is_child) path += fmt::format(".{}", getpid());
-  return path;
+  char folder[PATH_MAX];
+  if (path[0] != '/' && getcwd(folder, sizeof folder) != nullptr) path = fmt::format("{}/{}", folder, path);
+  path.copy(g_path, sizeof g_path - 1);
 }
+
+std::string path_of_profile() { return g_is_child ? fmt::format("{}.{}", g_path, getpid()) : std::string(g_path); }
 
 // Where code lies in the files of the program.
 class Code {
@@ -119,6 +125,13 @@ class Harvest {
     return {loop.function, loop.file, loop.line, true};
   }
 
+  // Visits since the last one that was timed took as long as the others.
+  static double ticks_of(const Node& node) {
+    const auto ticks = static_cast<double>(node.ticks);
+    if (!is_quiet(node) || node.stood_for == 0) return ticks;
+    return ticks * static_cast<double>(node.entries) / static_cast<double>(node.stood_for);
+  }
+
   void add_block(Node& block) {
     for (std::uint32_t i = 0; i <= block.kept->loops; ++i) {
       const Node& node = block.index == 0 ? (&block)[i] : block;
@@ -126,7 +139,7 @@ class Harvest {
       std::uint32_t context = collector_.child(above, place_of(node));
       // Loops of one function that have no lines are told apart by their order only.
       contexts_[&node] = context;
-      const auto ns = static_cast<std::int64_t>(static_cast<double>(node.ticks) * ns_per_tick_);
+      const auto ns = static_cast<std::int64_t>(ticks_of(node) * ns_per_tick_);
       collector_.add(context, node.entries, ns, node.reads, node.writes);
       // The time of quiet ones is in what is above them, too.
       if (is_quiet(node) && !is_root(*node.parent)) collector_.add(above, 0, -ns, 0, 0);
@@ -182,6 +195,9 @@ bool write_file(const std::string& path, const std::string& bytes) {
 void name_process(bool is_child) {
   g_is_child = is_child;
   g_process = getpid();
+  if (is_child) return;
+  const Inside inside;
+  choose_path();
 }
 
 void write_before_exec() {

@@ -23,6 +23,7 @@ constexpr std::size_t kMostTreeBytes = std::size_t{64} << 20;
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;  // as large as a block can be
 constexpr std::uint32_t kMostRows = 64;                       // sites of a context that are told apart
 constexpr std::uint64_t kClockCalls = 64;
+constexpr std::uint64_t kUnusualTimes = 32, kUnusualTicks = 20'000;
 
 // By what a visit stands for: the more there were, the fewer are timed.
 struct Pace {
@@ -324,7 +325,7 @@ void begin_anew_in_child() {
     if (one != g_own) one->lives.store(false, std::memory_order_relaxed);
     for (Node* block = one->blocks; block != nullptr; block = block->next) {
       for (std::uint32_t i = 0; i <= block->kept->loops; ++i) {
-        block[i].entries = block[i].reads = block[i].writes = block[i].ticks = 0;
+        block[i].entries = block[i].reads = block[i].writes = block[i].ticks = block[i].stood_for = 0;
         if (block[i].accesses != nullptr) block[i].accesses->used = 0;
       }
       for (std::uint32_t i = 0; i < block->kept->slots; ++i) slots_of(block)[i].reads = slots_of(block)[i].writes = 0;
@@ -386,8 +387,12 @@ std::uint64_t __farheap_context_begin(Node* node) {
 
 void __farheap_context_end(Node* node, std::uint64_t start) {
   using namespace farheap::contexts;
-  const std::uint64_t took = __rdtsc() - start;
-  node->ticks += (took > g_clock_cost ? took - g_clock_cost : 0) * node->weight;
+  std::uint64_t took = __rdtsc() - start;
+  took = took > g_clock_cost ? took - g_clock_cost : 0;
+  const std::uint64_t usual = node->stood_for == 0 ? took : node->ticks / node->stood_for;
+  // What kept the thread waiting once did not do so at all visits that this one stands for.
+  node->ticks += took > kUnusualTimes * usual + kUnusualTicks ? took + usual * (node->weight - 1) : took * node->weight;
+  node->stood_for += node->weight;
 }
 
 void __farheap_context_object(Node* node, Slot* slot, std::uint64_t address, std::uint64_t tag) {

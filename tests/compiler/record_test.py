@@ -470,6 +470,11 @@ int main(int argc, char **argv) {
         said = self.run_well(self.folder / "recorded", "e", FARCC_PROFILE="/nowhere/chosen").stderr
         self.assertIn("farheap: cannot write the profile to '/nowhere/chosen': No such file", said)
 
+    def test_a_program_that_goes_elsewhere_leaves_it_where_it_began(self):
+        self.write("moves.c", '#include <unistd.h>\nint main(void) { return chdir("/"); }\n')
+        _, process = self.record("moves.c")
+        self.assertEqual(self.paths(process)["/main"][0], 1)
+
     def test_a_link_of_the_profiles_name_is_replaced(self):
         victim = self.write("victim", "mine\n")
         os.symlink(victim, self.folder / "recorded.profile")
