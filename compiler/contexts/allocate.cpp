@@ -17,12 +17,13 @@
 #include "threads.hpp"
 
 extern "C" {
-// The C library's own, by names that nobody replaces.
+// The C library's own, by names that nobody replaces. NOLINTBEGIN(bugprone-reserved-identifier)
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* object, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 void __libc_free(void* object);
+// NOLINTEND(bugprone-reserved-identifier)
 }
 
 namespace farheap::contexts {

@@ -69,6 +69,7 @@ void abort() noexcept {
   __builtin_unreachable();
 }
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the name is the C library's
 void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) noexcept {
   write_profile();
   using Fail = void(const char*, const char*, unsigned, const char*);
