@@ -26,9 +26,12 @@ TELLS = {"MemProf": ["-fmemory-profile", "-mllvm", "-memprof-use-callbacks", "-m
 HEARD = """
 #include <stdio.h>
 #include <string.h>
-static unsigned long reads, writes;
-void __memprof_load(unsigned long at) { (void)at; __atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED); }
-void __memprof_store(unsigned long at) { (void)at; __atomic_fetch_add(&writes, 1, __ATOMIC_RELAXED); }
+#include <unistd.h>
+static unsigned long reads, writes, heap_reads, heap_writes;
+extern char end[]; // of the program's data; the heap begins behind it
+static unsigned long in_heap(unsigned long at) { return at > (unsigned long)end && at < (unsigned long)sbrk(0); }
+void __memprof_load(unsigned long at) { __atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED); heap_reads += in_heap(at); }
+void __memprof_store(unsigned long at) { __atomic_fetch_add(&writes, 1, __ATOMIC_RELAXED); heap_writes += in_heap(at); }
 void __memprof_init(void) {}
 void __memprof_version_mismatch_check_v1(void) {}
 #define HEAR(bytes) \\
@@ -36,7 +39,7 @@ void __memprof_version_mismatch_check_v1(void) {}
   void __sanitizer_cov_store##bytes(void *at) { (void)at; __atomic_fetch_add(&writes, 1, __ATOMIC_RELAXED); }
 HEAR(1) HEAR(2) HEAR(4) HEAR(8) HEAR(16)
 void __sanitizer_cov_trace_pc(void) {}
-__attribute__((destructor)) static void say(void) { fprintf(stderr, "%lu %lu\\n", reads, writes); }
+__attribute__((destructor)) static void say(void) { fprintf(stderr, "%lu %lu %lu %lu\\n", reads, writes, heap_reads, heap_writes); }
 """
 
 
@@ -78,15 +81,14 @@ class Recorded(Case):
 
 class Counts(Recorded):
     def heard(self, source, tells):
-        """(output, reads, writes) as an instrumentation of clang's own tells them."""
+        """(output, reads, writes, of those in the heap) as an instrumentation of clang's own tells them."""
         self.write("heard.c", HEARD)
         self.run_well(GIVEN.clang, "-c", "heard.c")
         cxx = ["--driver-mode=g++"] if str(source).endswith(".cpp") else []
         self.run_well(GIVEN.clang, *cxx, "-O0", *tells, "-c", source, "-o", "program.o")
         self.run_well(GIVEN.clang, *cxx, "program.o", "heard.o", "-pthread", "-o", "heard")
         done = self.run_well(self.folder / "heard")
-        reads, writes = map(int, done.stderr.split())
-        return done.stdout, reads, writes
+        return done.stdout, *map(int, done.stderr.split())
 
     def test_are_those_of_an_independent_count(self):
         for name in COUNTED:
@@ -94,7 +96,16 @@ class Counts(Recorded):
                 found, process = self.record(PROGRAMS / name)
                 self.assertGreater(sum(self.totals(process)), 500)
                 for tells in TELLS.values():
-                    self.assertEqual(self.heard(PROGRAMS / name, tells), (found, *self.totals(process)))
+                    self.assertEqual(self.heard(PROGRAMS / name, tells)[:3], (found, *self.totals(process)))
+
+    def test_of_sites_are_those_of_the_heap(self):
+        """One site or several: what went to them is what went to the heap. A heap below brk(), as one thread has it."""
+        for name in ("matrix.c", "list.c", "sorts.c", "machine.c", "classes.cpp"):
+            with self.subTest(name):
+                _, process = self.record(PROGRAMS / name)
+                known = (sum(one["reads"] for one in process["accesses"]), sum(one["writes"] for one in process["accesses"]))
+                self.assertGreater(sum(known), 80)
+                self.assertEqual(known, self.heard(PROGRAMS / name, TELLS["MemProf"])[3:])
 
     def test_optimised_programs_do_what_they_did(self):
         for name in COUNTED:
