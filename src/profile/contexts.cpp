@@ -37,6 +37,7 @@ bool take_list(FieldReader& in, std::vector<Element>& into, Take take_one) {
 // Whether contexts are in preorder, and all numbers name something.
 bool is_sound(const Contexts& one, std::size_t files) {
   const auto contexts = static_cast<std::uint32_t>(one.contexts.size());
+  if (contexts == 0 || one.sites.empty()) return false;  // there is a root, and the site that is unused
   for (std::uint32_t i = 0; i < contexts; ++i) {
     const CountedContext& context = one.contexts[i];
     if (i == 0) {
@@ -50,9 +51,7 @@ bool is_sound(const Contexts& one, std::size_t files) {
     if (above != one.parent(i)) return false;
   }
   return std::ranges::all_of(one.sites,
-                             [&](const CountedSite& site) {
-                               return (site.context < contexts || contexts == 0) && site.file < files;
-                             }) &&
+                             [&](const CountedSite& site) { return site.context < contexts && site.file < files; }) &&
          std::ranges::all_of(one.accesses, [&](const ContextAccesses& accesses) {
            return accesses.context < contexts && accesses.site < one.sites.size();
          });

@@ -37,6 +37,16 @@ void must_be_sound(const Profile& profile) {
       must(stall.site == 0 || stall.site < one.frames.size());
       must(stall.place == 0 || stall.place < one.places.size());
     }
+    const Contexts& contexts = one.contexts;
+    for (std::uint32_t i = 0; i < contexts.contexts.size(); ++i) {
+      must(contexts.contexts[i].local_id <= i && (i == 0 || contexts.parent(i) < i));
+      must(i == 0 || contexts.contexts[i].place < contexts.places.size());
+    }
+    for (const CountedSite& site : contexts.sites) must(site.file < files && site.context < contexts.contexts.size());
+    for (const ContextAccesses& accesses : contexts.accesses) {
+      must(accesses.context < contexts.contexts.size() && accesses.site < contexts.sites.size());
+    }
+    must(contexts.contexts.empty() || tree_of(contexts).size() == contexts.contexts.size());
   }
 }
 

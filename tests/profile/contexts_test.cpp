@@ -136,6 +136,7 @@ TEST(Contexts, WhoseNumbersNameNothingAreRefused) {
     return take_contexts(encode_contexts(one), 1, into);
   };
   EXPECT_TRUE(is_taken([](Contexts&) {}));
+  EXPECT_FALSE(is_taken([](Contexts& one) { one = {}; }));
   EXPECT_FALSE(is_taken([](Contexts& one) { one.contexts[0].local_id = 1; }));
   EXPECT_FALSE(is_taken([](Contexts& one) { one.contexts[3].local_id = 0; }));
   EXPECT_FALSE(is_taken([](Contexts& one) { one.contexts[3].local_id = 4; }));
