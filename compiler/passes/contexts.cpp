@@ -175,6 +175,7 @@ class Inserter {
     llvm::Type* half = llvm::Type::getInt32Ty(context_);
     auto* loop_type = llvm::StructType::get(context_, {pointer_, pointer_, half, half, half, half});
     std::vector<Constant*> rows;
+    rows.reserve(plan_.loops.size());
     for (const LoopContext& loop : plan_.loops) {
       rows.push_back(
           llvm::ConstantStruct::get(loop_type, {text(loop.function), text(loop.file), number(loop.line),
@@ -184,6 +185,7 @@ class Inserter {
     auto* list = new llvm::GlobalVariable(module_, list_type, true, llvm::GlobalValue::PrivateLinkage,
                                           llvm::ConstantArray::get(list_type, rows), "farheap_context_loops");
     std::vector<Constant*> slots;
+    slots.reserve(plan_.slot_contexts.size());
     for (const unsigned context : plan_.slot_contexts) slots.push_back(number(context));
     auto* slots_type = llvm::ArrayType::get(half, slots.size());
     auto* slot_list = new llvm::GlobalVariable(module_, slots_type, true, llvm::GlobalValue::PrivateLinkage,
@@ -428,6 +430,7 @@ class Inserter {
       }
     }
     std::vector<llvm::AllocaInst*> counters;
+    counters.reserve(nest.sums.size());
     for (std::size_t i = 0; i < nest.sums.size(); ++i) counters.push_back(make_register(word_, "farheap.count"));
     llvm::DenseMap<unsigned, llvm::AllocaInst*> pointers;
     for (const QuietNest::Used& used : nest.used) {
