@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# farheap_enable(TARGET [LEVEL hint|guard|count|none|translate-heap|translate-all] [GUARD FILE|record] [REPORT FILE]
+# farheap_enable(TARGET [LEVEL hint|guard|count|record|none|translate-heap|translate-all] [GUARD FILE|record] [REPORT FILE]
 #                [STACK] [GLOBALS] [ONLY GLOB...] [LEAVE GLOB...] [BORROW GLOB...])
 # gives one target, in a project that clang compiles, what farcc would: the passes of Farheap. Where that cannot be, it
 # is an error that says why; what the target links to is as it was, but for GUARD record, which adds what writes the
-# profile, and the translate levels, which add their runtime: both also to what links a static library of that kind.
+# profile, and LEVEL record and the translate levels, which add their runtime: all also to what links a static library of that kind.
 # The mode of a translated program is chosen when it runs (FARHEAP_FAR_MODE=direct or cached).
 function(farheap_enable target)
   cmake_parse_arguments(PARSE_ARGV 1 wanted "STACK;GLOBALS" "LEVEL;GUARD;REPORT" "ONLY;LEAVE;BORROW")
@@ -13,15 +13,20 @@ function(farheap_enable target)
   endif()
   if(NOT wanted_LEVEL)
     set(wanted_LEVEL hint)
-  elseif(NOT wanted_LEVEL MATCHES "^(none|count|hint|guard|translate-heap|translate-all)$")
-    message(FATAL_ERROR "farheap_enable(${target}): there is no level ${wanted_LEVEL}; there are none, count, hint, guard, "
+  elseif(NOT wanted_LEVEL MATCHES "^(none|count|hint|guard|record|translate-heap|translate-all)$")
+    message(FATAL_ERROR "farheap_enable(${target}): there is no level ${wanted_LEVEL}; there are none, count, hint, guard, record, "
       "translate-heap and translate-all")
   endif()
+  set(runtime "")
   if(wanted_LEVEL MATCHES "^translate-")
-    set(translates ON)
-    _farheap_can_translate(${target})
-  else()
-    set(translates OFF)
+    set(runtime translate)
+  elseif(wanted_LEVEL STREQUAL "record")
+    set(runtime contexts)
+  endif()
+  if(runtime)
+    _farheap_has_runtime(${target} ${wanted_LEVEL} ${runtime})
+  endif()
+  if(NOT runtime STREQUAL "translate")
     foreach(option STACK GLOBALS BORROW)
       if(wanted_${option})
         message(FATAL_ERROR "farheap_enable(${target}): ${option} is for LEVEL translate-heap; add that")
@@ -109,18 +114,18 @@ function(farheap_enable target)
     target_link_options(${target} ${scope}
       "SHELL:-Wl,--whole-archive \"${FARHEAP_PASSES_FOLDER}/libfarheap-guards.a\" -Wl,--no-whole-archive")
   endif()
-  if(translates)
+  if(runtime)
     # By option, and not by name: some linkers are told to leave unneeded libraries out. One, for all that needs it.
-    set(library "${FARHEAP_PASSES_FOLDER}/libfarheap-translate.so")
+    set(library "${FARHEAP_PASSES_FOLDER}/libfarheap-${runtime}.so")
     target_link_options(${target} ${scope}
       "SHELL:-Wl,--push-state,--no-as-needed \"${library}\" -Wl,--pop-state -Wl,-rpath,\"${FARHEAP_PASSES_FOLDER}\"")
   endif()
 endfunction()
 
-# Whether a target's options go with the translate levels, as far as they are known here.
-function(_farheap_can_translate target)
-  if(NOT EXISTS "${FARHEAP_PASSES_FOLDER}/libfarheap-translate.so")
-    message(FATAL_ERROR "farheap_enable(${target}): the runtime of translated programs is not in ${FARHEAP_PASSES_FOLDER}; "
+# Whether a target's options go with a level that links a runtime, as far as they are known here.
+function(_farheap_has_runtime target level runtime)
+  if(NOT EXISTS "${FARHEAP_PASSES_FOLDER}/libfarheap-${runtime}.so")
+    message(FATAL_ERROR "farheap_enable(${target}): the runtime of LEVEL ${level} is not in ${FARHEAP_PASSES_FOLDER}; "
       "install Farheap whole")
   endif()
   get_target_property(compiling ${target} COMPILE_OPTIONS)
@@ -128,10 +133,10 @@ function(_farheap_can_translate target)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" build)
   set(all "${compiling};${linking};${CMAKE_C_FLAGS};${CMAKE_CXX_FLAGS};${CMAKE_C_FLAGS_${build}};${CMAKE_CXX_FLAGS_${build}};${CMAKE_EXE_LINKER_FLAGS}")
   if(all MATCHES "(^|[; ])(--?static|-static-pie)($|[; ])")
-    message(FATAL_ERROR "farheap_enable(${target}): the translate levels do not go with -static: their runtime is a shared "
+    message(FATAL_ERROR "farheap_enable(${target}): LEVEL ${level} does not go with -static: its runtime is a shared "
       "library, one for the program and all of its libraries; link dynamically")
   elseif(all MATCHES "-fsanitize=")
-    message(FATAL_ERROR "farheap_enable(${target}): the translate levels do not go with -fsanitize: what the sanitizer adds "
-      "looks at far addresses, behind which there is no memory; use LEVEL hint or none with it")
+    message(FATAL_ERROR "farheap_enable(${target}): LEVEL ${level} does not go with -fsanitize: sanitizers have an "
+      "allocator of their own, and look at memory that may be far; use LEVEL hint or none with it")
   endif()
 endfunction()

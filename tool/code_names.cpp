@@ -154,6 +154,16 @@ struct CodeNames::Module {
     return false;
   }
 
+  // The compilation unit whose code lies there. clang writes no table of them by address: then all are asked.
+  Dwarf_Die* unit_of(Dwarf_Addr address, Dwarf_Addr& unit_bias) const {
+    if (Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &unit_bias)) return unit;
+    Dwarf_Die* unit = nullptr;
+    while ((unit = dwfl_module_nextcu(module, unit, &unit_bias)) != nullptr) {
+      if (dwarf_haspc(unit, address - unit_bias) > 0) return unit;
+    }
+    return nullptr;
+  }
+
   Dwfl* session = nullptr;
   Dwfl_Module* module = nullptr;
   Elf* elf = nullptr;
@@ -169,13 +179,14 @@ std::vector<CodeName> CodeNames::names(const profile::CodePlace& place, std::uin
   const Module& in = module_of(place.file);
   Dwarf_Addr address = 0;
   if (place.offset < before || !in.address_of(place.offset - before, address)) return {found};
-  if (Dwfl_Line* const line = dwfl_module_getsrc(in.module, address)) {
-    const char* const source = dwfl_lineinfo(line, nullptr, &found.line, nullptr, nullptr, nullptr);
-    if (source != nullptr) found.source = source;
-  }
   std::vector<CodeName> names;
   Dwarf_Addr unit_bias = 0;
-  if (Dwarf_Die* const unit = dwfl_module_addrdie(in.module, address, &unit_bias)) {
+  if (Dwarf_Die* const unit = in.unit_of(address, unit_bias)) {
+    if (Dwarf_Line* const line = dwarf_getsrc_die(unit, address - unit_bias)) {
+      const char* const source = dwarf_linesrc(line, nullptr, nullptr);
+      if (source != nullptr) found.source = source;
+      (void)dwarf_lineno(line, &found.line);
+    }
     add_functions(unit, address - unit_bias, found, names);
   }
   if (!names.empty()) return names;

@@ -12,6 +12,7 @@
 
 #include "base/environment.hpp"
 #include "base/units.hpp"
+#include "context_forms.hpp"
 #include "output_file.hpp"
 #include "profile_forms.hpp"
 #include "recording_folder.hpp"
@@ -63,6 +64,21 @@ Result<Weight> weight_of(const std::string& word) {
   return fail(ErrorCode::kInvalidArgument, "unknown weight", word, "", "there are waits, peak and allocated");
 }
 
+// Of a program that counted for itself: nothing else is known.
+int report_contexts(const profile::Profile& profile, CodeNames& names, const ReportArguments& arguments) {
+  if (arguments.folded || arguments.speedscope || !arguments.html.empty()) {
+    return wrong_usage(
+        Error{ErrorCode::kInvalidArgument, "the profile has contexts alone", arguments.file, "",
+              "text and --json show them; `farheap record` makes a profile that has stacks and a trace"});
+  }
+  if (arguments.json) {
+    print_out("{}\n", json_text({{"format", kJsonFormat}, {"contexts", contexts_json(profile, names)}}));
+  } else {
+    print_out("{}", contexts_text(profile, names));
+  }
+  return kDone;
+}
+
 // The trace inside is that of the same run; a recording that was killed at once may have none.
 int report_profile(const ReportArguments& arguments) {
   const auto weight = weight_of(arguments.weight);
@@ -73,6 +89,7 @@ int report_profile(const ReportArguments& arguments) {
     return kFailed;
   }
   CodeNames names(profile->files);
+  if (has_only_contexts(*profile)) return report_contexts(*profile, names, arguments);
   const ProfileFigures figures = figures_of(*profile, names);
   if (arguments.folded) return print_out("{}", profile_folded(figures, *weight)), kDone;
   if (arguments.speedscope) return print_out("{}", profile_speedscope(figures, arguments.file)), kDone;
@@ -85,10 +102,12 @@ int report_profile(const ReportArguments& arguments) {
     return kFailed;
   }
   if (arguments.json) {
-    print_out("{}\n", json_text(profile_report_json(run, figures, advice)));
+    auto report = profile_report_json(run, figures, advice);
+    if (has_contexts(*profile)) report["contexts"] = contexts_json(*profile, names);
+    print_out("{}\n", json_text(report));
   } else if (arguments.html.empty()) {
     if (run != nullptr) print_out("{}\n", report_text(*run, terminal_is_utf8()));
-    print_out("{}{}", profile_text(figures), advice_text(advice));
+    print_out("{}{}{}", profile_text(figures), advice_text(advice), contexts_text(*profile, names));
   }
   return kDone;
 }

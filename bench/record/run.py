@@ -5,10 +5,11 @@
   ./dev bench record                                      # the programs of bench/paging; a quarter of an hour
   ./dev bench record --programs lbm --rounds 5 --json record.json
   ./dev bench record --curves none                        # what it costs alone
+  ./dev bench record --recorders instrumented             # programs of farcc -ffar=record alone
 
 Slower: `farheap record` beside `farheap run`, with more memory than the program needs, and with 70 % of it. Curve: LRU's
 misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which `record_pages` records
-one page a fault (minutes)."""
+one page a fault (minutes). Instrumented: programs of `farcc -ffar=record` beside those of the same clang."""
 import argparse
 import json
 import os
@@ -19,6 +20,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "common")]
+sys.path.insert(0, HERE)
+import instrumented  # noqa: E402
 import measured_run  # noqa: E402
 import report  # noqa: E402
 
@@ -109,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("FARHEAP_BUILD", "build/release"))
     parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--recorders", default="sampled,instrumented")
     parser.add_argument("--curves", default=",".join(CURVES), help="programs, or none")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--timeout", type=int, default=300, help="seconds a run may take")
@@ -120,7 +124,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         print(report.machine(folder))
         bench = Bench(os.path.abspath(arguments.build), folder, arguments.timeout)
-        for program in filter(None, arguments.programs.split(",")):
+        recorders = arguments.recorders.split(",")
+        counted = []
+        if "instrumented" in recorders:
+            try:
+                counted, more = instrumented.measure(os.path.abspath(arguments.build), folder,
+                                                     arguments.programs.split(","), arguments.rounds, arguments.timeout)
+            except ValueError as error:
+                sys.exit(str(error))
+            results += more
+        for program in filter(None, arguments.programs.split(",") if "sampled" in recorders else ()):
             row = [program]
             for level, memory in (("enough", ENOUGH), ("70", bench.peak(program) * 7 // 10)):
                 ratios = bench.slowdowns(program, memory, arguments.rounds)
@@ -129,7 +142,7 @@ def main():
                 row.append(f"{middle:.2f} ({low:.2f}-{high:.2f})")
                 results.append(report.result(program, f"record_sampled_slowdown_{level}", middle, "", low, high))
             costs.append(row)
-        for program in () if arguments.curves == "none" else arguments.curves.split(","):
+        for program in () if arguments.curves == "none" or "sampled" not in recorders else arguments.curves.split(","):
             found, why = curve_error(bench, program)
             if found is None:
                 curves.append([program, why, "-", "-", "-"])
@@ -145,7 +158,10 @@ def main():
                                       for ratios in all_ratios.values()]])
     table = (lambda head, rows: print(report.markdown_table(head, rows) + "\n")) if arguments.markdown else \
         report.print_table
-    table(["program", "enough memory", "70 % of it"], costs)
+    if "sampled" in recorders:
+        table(["program", "enough memory", "70 % of it"], costs)
+    if counted:
+        table(["program", "counted by -ffar=record"], counted)
     if curves:
         table(["program", "mean error of the miss ratio", "largest", "sample", "uses, exact"], curves)
     if arguments.json:

@@ -16,7 +16,7 @@ COMMON = [os.path.join(BENCH, "common", name) for name in ("program.cpp", "lock_
 FLAGS = ["-std=c++20", "-O2", "-ffp-contract=off", "-pthread", "-I", BENCH]
 LEVELS = {"clang": None, "none": ["-ffar=none"], "hint": ["-ffar=hint"], "count": ["-ffar=count"],
           "count_executed": ["-ffar=count", "-ffar-count=executed"], "guard_all": ["-ffar=guard"],
-          "guard_record": ["-ffar=guard", "-ffar-guard=record"], "guard_profiled": ["-ffar=guard"],
+          "record": ["-ffar=record"], "guard_record": ["-ffar=guard", "-ffar-guard=record"], "guard_profiled": ["-ffar=guard"],
           "translate_heap_cached": ["-ffar=translate-heap"]}
 PROFILED = "guard_profiled"  # each program by a profile of its own, what all share included
 # Their time goes to libraries that nobody compiles here.

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kCounts = "libfarheap-counts.a";
 constexpr std::string_view kGuards = "libfarheap-guards.a";
 constexpr std::string_view kTranslate = "libfarheap-translate.so";
+constexpr std::string_view kContexts = "libfarheap-contexts.so";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -205,23 +206,24 @@ Status add_counts(std::vector<std::string>& words, const std::vector<fs::path>& 
               fmt::format("install Farheap whole, or leave {} out", option));
 }
 
-// Shared, so that a program and its libraries have one far heap between them.
-Status add_translation(std::vector<std::string>& words, const std::vector<fs::path>& folders) {
+// Shared, so that a program and its libraries have one far heap, or one context tree, between them.
+Status add_runtime(std::vector<std::string>& words, const std::vector<fs::path>& folders, const Wishes& wishes) {
+  const std::string_view name = wishes.translates() ? kTranslate : kContexts;
   for (const fs::path& folder : folders) {
     std::error_code error;
-    const fs::path library = folder / kTranslate;
+    const fs::path library = folder / name;
     if (!fs::exists(library, error)) continue;
     // Before all objects, which some linkers are told to leave unneeded libraries out for.
     add(words, {"-Wl,--push-state,--no-as-needed", "-Xlinker", library, "-Wl,--pop-state", "-Xlinker", "-rpath",
                 "-Xlinker", folder});
     return {};
   }
-  return fail(ErrorCode::kNotFound, "farcc: cannot link the runtime of translated programs", std::string(kTranslate),
+  return fail(ErrorCode::kNotFound, "farcc: cannot link the runtime of -ffar=" + wishes.level, std::string(name),
               "it is not in " + joined(folders, [](const fs::path& folder) { return folder.string(); }),
               "install Farheap whole, or choose another level");
 }
 
-Status check_translation(const CommandLine& line) {
+Status check_runtime(const CommandLine& line) {
   const auto refused = [&line](const char* option, const char* why, const char* remedy) {
     return fail(ErrorCode::kInvalidArgument, "farcc: -ffar=" + line.wishes.level + " does not go with", option, why,
                 remedy);
@@ -231,7 +233,10 @@ Status check_translation(const CommandLine& line) {
                    "link dynamically");
   }
   if (line.sanitizes) {
-    return refused("-fsanitize", "what the sanitizer adds looks at far addresses, behind which there is no memory",
+    return refused("-fsanitize",
+                   line.wishes.translates()
+                       ? "what the sanitizer adds looks at far addresses, behind which there is no memory"
+                       : "the sanitizer has an allocator of its own",
                    "use -ffar=hint or none with it");
   }
   return {};
@@ -313,10 +318,10 @@ Result<std::vector<std::string>> command(const CommandLine& line, bool cxx) {
     if (line.links && line.wishes.guards == kRecord) {
       if (auto added = add_counts(words, folders, kGuards, "-ffar-guard=record"); !added) return fail(added.error());
     }
-    if (line.wishes.translates()) {
-      if (auto able = check_translation(line); !able) return fail(able.error());
+    if (line.wishes.has_runtime()) {
+      if (auto able = check_runtime(line); !able) return fail(able.error());
       if (line.links) {
-        if (auto added = add_translation(words, folders); !added) return fail(added.error());
+        if (auto added = add_runtime(words, folders, line.wishes); !added) return fail(added.error());
       }
     }
     words.emplace_back("--end-no-unused-arguments");

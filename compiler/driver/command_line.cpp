@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kDeepestResponse = 32;  // files that name each other would never end
 
-constexpr std::array<std::string_view, 6> kLevels = {"none",  "count",          "hint",
-                                                     "guard", "translate-heap", "translate-all"};
-constexpr const char kChoice[] = "choose none, count, hint, guard, translate-heap or translate-all";
+constexpr std::array<std::string_view, 7> kLevels = {"none",   "count",          "hint",         "guard",
+                                                     "record", "translate-heap", "translate-all"};
+constexpr const char kChoice[] = "choose none, count, hint, guard, record, translate-heap or translate-all";
 
 // Options of clang whose value is the next word, which is then no input.
 constexpr std::array<std::string_view, 40> kWithValue = {"-o",
@@ -162,7 +162,7 @@ Status take_own(Wishes& wishes, const std::string& word) {
     wishes.print = true;
   } else if (word == "-ffar") {
     return wrong(word, "the level is missing",
-                 "write -ffar=hint, or none, count, guard, translate-heap or translate-all");
+                 "write -ffar=hint, or none, count, guard, record, translate-heap or translate-all");
   } else if (word == "-ffar-only" || word == "-ffar-leave" || word == "-ffar-borrow") {
     return wrong(word, "the list of functions is missing", "write it as " + word + "=NAME,... (or with * in names)");
   } else if (word == "-ffar-threshold") {
@@ -277,6 +277,8 @@ Status take_environment(Wishes& wishes) {
 }  // namespace
 
 bool Wishes::translates() const { return level == "translate-heap" || level == "translate-all"; }
+
+bool Wishes::has_runtime() const { return translates() || level == "record"; }
 
 bool Wishes::is_plain_hint() const {
   return level == "hint" && report.empty() && only.empty() && leave.empty() && borrow.empty() && threshold == 0;

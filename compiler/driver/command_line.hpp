@@ -17,7 +17,7 @@ inline constexpr std::string_view kRecord = "record";
 
 // What farcc was asked for, by option or environment.
 struct Wishes {
-  std::string level = "hint";  // none, count, hint, guard, translate-heap, translate-all
+  std::string level = "hint";  // none, count, hint, guard, record, translate-heap, translate-all
   std::string report;          // a file, "-" for standard error, "" for none
   std::vector<std::string> only, leave, borrow;
   std::uint64_t threshold = 0;          // bytes; 0: what the passes think
@@ -29,6 +29,8 @@ struct Wishes {
 
   // A level whose programs have their memory in a store.
   [[nodiscard]] bool translates() const;
+  // One whose programs are linked to a shared library of ours.
+  [[nodiscard]] bool has_runtime() const;
   // Nothing but the level is chosen.
   [[nodiscard]] bool is_plain_hint() const;
 };

@@ -36,6 +36,7 @@ constexpr std::string_view kOurs = "__farheap_";
 constexpr std::array<std::string_view, 15> kTranslated = {"far", "get",    "put",     "copy",   "fill",
                                                           "new", "malloc", "calloc",  "free",   "delete",
                                                           "mem", "borrow", "realloc", "strdup", "move"};
+constexpr std::string_view kRecords = "__farheap_context_enter";
 constexpr std::string_view kCounts = "__farheap_link_with_ffar_guard_record";
 
 std::string content_of(const std::string& path) {
@@ -68,13 +69,18 @@ std::string sentence(const std::string& file, const char* was, const char* lacks
 std::string explanation(const CommandLine& line) {
   std::string said;
   bool looks_for_translated = !line.wishes.translates(), looks_for_counts = line.wishes.guards != kRecord;
+  bool looks_for_contexts = line.wishes.level != "record";
   for (const std::string& file : line.inputs) {
-    if (!looks_for_translated && !looks_for_counts) break;
+    if (!looks_for_translated && !looks_for_counts && !looks_for_contexts) break;
     const std::string content = content_of(file);
     if (looks_for_translated && is_translated(content)) {
       looks_for_translated = false;
       said += sentence(file, "-ffar=translate-heap or translate-all", "the runtime of translated programs",
                        "give the same -ffar= when linking, too");
+    }
+    if (looks_for_contexts && content.find(kRecords) != content.npos) {
+      looks_for_contexts = false;
+      said += sentence(file, "-ffar=record", "what writes the profile", "give -ffar=record when linking, too");
     }
     if (looks_for_counts && content.find(kCounts) != content.npos) {
       looks_for_counts = false;

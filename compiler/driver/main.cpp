@@ -28,6 +28,8 @@ translate levels it is linked to Farheap's runtime. Farheap {version}; docs/comp
   -ffar=LEVEL             one of
       hint                what loops will touch is told to the pager (if no level is said)
       guard               the same, and accesses that may miss look first, and bring their pages themselves
+      record              the program counts time and accesses by context and allocation site, and writes a profile when
+                          it ends, for `farheap report`; when linking, too
       translate-heap      loads and stores in the heap are gets and puts in a store; when linking, too
       translate-all       those on the stack and in global variables, too; when linking, too
       count               nothing is changed: counts of instructions, for -ffar-report
@@ -55,11 +57,13 @@ translate levels it is linked to Farheap's runtime. Farheap {version}; docs/comp
   FARHEAP_FAR_STORE=URI   where a translated program has its heap (mem:); `farheap store kinds` lists stores
   FARHEAP_FAR_MODE=MODE   direct: each access reaches the store (if nothing is said); cached: through memory, of
   FARHEAP_FAR_CACHE=SIZE  so much (64M)
+  FARCC_PROFILE=FILE      where a program of -ffar=record writes its profile (PROGRAM.profile in its folder)
   FARCC_GUARDS=FILE       where a program of -ffar-guard=record adds its profile to (farheap-guards.txt)
   FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
 
   In the source, for `#if`: __FARCC__ is defined at every level but none, and __FARCC_HINT__, __FARCC_GUARD__,
-  __FARCC_COUNT__, __FARCC_TRANSLATE_HEAP__ or __FARCC_TRANSLATE_ALL__ (with the one before) says which it is.
+  __FARCC_COUNT__, __FARCC_RECORD__, __FARCC_TRANSLATE_HEAP__ or __FARCC_TRANSLATE_ALL__ (with the one before) says
+  which it is.
 
 {clang} --help lists clang's options.
 )";

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "contexts.hpp"
 #include "guard_profile.hpp"
 #include "guards.hpp"
 #include "loop_hints.hpp"
@@ -25,12 +26,22 @@
 namespace farheap::passes {
 namespace {
 
+// It runs before the program and its libraries are put together.
+bool chooses_function(const llvm::Function& function) {
+  return llvm::any_of(function.getParent()->ifuncs(), [&](const llvm::GlobalIFunc& one) {
+    return one.getResolver()->stripPointerCasts() == &function;
+  });
+}
+
 // Why nothing is to be done in this function; empty if something is.
 llvm::StringRef reason_to_leave(const llvm::Function& function, const Settings& settings,
                                 const llvm::StringSet<>& annotated) {
   if (function.hasFnAttribute(llvm::Attribute::Naked)) return "a naked function";
   if (annotated.contains(function.getName())) return "it says farheap_leave";
   if (!settings.wants(function)) return "by -ffar-only or -ffar-leave";
+  if (settings.level == Level::kRecord && chooses_function(function)) {
+    return "it chooses a function while the program is loaded (ifunc)";
+  }
   if (settings.level == Level::kHint && function.hasOptNone()) {
     return "compiled without optimisation (-O0, optnone): its loops keep their counters in memory";
   }
@@ -152,12 +163,13 @@ bool FarheapPass::run_on(llvm::Function& function, llvm::ModuleAnalysisManager& 
     if (settings.executed) count_executions(function);
     return changed;
   }
+  auto& of_functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
   if (settings.level == Level::kTranslateHeap) {
     translate_heap(function, settings, report);
     changed = true;
+  } else if (settings.level == Level::kRecord) {
+    changed = record_contexts(function, of_functions, report);
   } else {
-    auto& of_functions =
-        analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(*function.getParent()).getManager();
     changed = settings.level == Level::kGuard ? guard(function, of_functions, settings, profile, report)
                                               : hint_loops(function, of_functions, settings, report);
   }

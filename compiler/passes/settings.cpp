@@ -20,6 +20,7 @@ cl::opt<Level> g_level(
         clEnumValN(Level::kCount, "count", "counts of instructions, loads and stores"),
         clEnumValN(Level::kHint, "hint", "what loops will touch, told to the pager"),
         clEnumValN(Level::kGuard, "guard", "the same, and looks whether a page is away before accesses that may miss"),
+        clEnumValN(Level::kRecord, "record", "counts of accesses and time, by context and allocation site"),
         clEnumValN(Level::kTranslateHeap, "translate-heap",
                    "gets and puts in a store for loads and stores in the heap"),
         clEnumValN(Level::kTranslateAll, "translate-all", "for those on the stack and in global variables, too")));

@@ -17,7 +17,7 @@
 namespace farheap::passes {
 
 // kTranslateAll is kTranslateHeap with `stack` and `globals`; settings() says it so.
-enum class Level { kNone, kCount, kHint, kGuard, kTranslateHeap, kTranslateAll };
+enum class Level { kNone, kCount, kHint, kGuard, kRecord, kTranslateHeap, kTranslateAll };
 
 // A function with this attribute has been seen to: a second run of the pass, at link time, leaves it alone.
 inline constexpr const char kDone[] = "farheap-done";

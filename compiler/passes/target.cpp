@@ -23,6 +23,7 @@ std::string what_is_linked(const Settings& settings) {
   if (settings.level == Level::kTranslateHeap) {
     return settings.stack && settings.globals ? "-ffar=translate-all" : "-ffar=translate-heap";
   }
+  if (settings.level == Level::kRecord) return "-ffar=record";
   if (settings.level == Level::kCount && settings.executed) return "-ffar-count=executed";
   return settings.level == Level::kGuard && settings.guards == kRecord ? "-ffar-guard=record" : "";
 }

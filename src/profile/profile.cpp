@@ -26,7 +26,8 @@ enum class Section : std::uint64_t {
   kTouches = 5,
   kStore = 6,
   kObjects = 7,
-  kDetailed = 8
+  kDetailed = 8,
+  kContexts = 32
 };
 
 constexpr std::uint32_t kMostDepth = 256;                  // of a stack
@@ -113,6 +114,11 @@ bool take_objects(std::string_view bytes, Profile& into) {
   return is_read && in.is_whole() && std::ranges::all_of(process.objects, [&](const LargeObject& one) {
            return one.site < process.frames.size() && one.first + one.bytes >= one.first;
          });
+}
+
+// Of the process in the section before.
+bool take_its_contexts(std::string_view bytes, Profile& into) {
+  return !into.processes.empty() && take_contexts(bytes, into.files.size(), into.processes.back().contexts);
 }
 
 std::string encode_store(const std::vector<StoreSpeed>& store) {
@@ -296,6 +302,7 @@ std::string encode(const Profile& profile) {
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
     if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
+    if (!one.contexts.contexts.empty()) put_section(out, Section::kContexts, encode_contexts(one.contexts));
   }
   if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
   put_section(out, Section::kTrace, profile.trace);
@@ -332,6 +339,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
                                                                  : profile.processes.back().detailed);
     }
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
+    if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
     if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");

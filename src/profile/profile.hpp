@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/access_counts.hpp"
+#include "profile/contexts.hpp"
 
 namespace farheap::profile {
 
@@ -92,6 +93,7 @@ struct ProcessProfile {
   std::vector<LargeObject> objects;  // in the order of allocation
   Touches touches;
   Touches detailed;  // those of the beginning, of a larger sample; no words: touches are all that is known
+  Contexts contexts;  // of the instrumented recorder
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };
 

@@ -38,6 +38,7 @@ COUNT = ["-ffar=count", "-ffar-count=executed"]
 # Everything is away, always, and bringing it ruins the registers: guard_runtime.c.
 GUARD = ["-ffar=guard", "-ffar-threshold=1", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
 RECORD = [*GUARD, "-ffar-guard=record"]
+CONTEXTS = ["-ffar=record"]
 # csmith's programs have no heap. Here the stack and global variables are far, too, and the runtime is one that has all
 # addresses for far ones. translate_test.py has programs with a heap.
 TRANSLATE = ["-ffar=translate-heap", "-Xclang", "-mllvm", "-Xclang", "-farheap-anywhere"]
@@ -72,7 +73,8 @@ def run(command, patience, folder=None, **variables):
 def ways_of(seed, all_levels):
     """(name, options) of the ways to compile the program of this seed."""
     if all_levels:
-        kinds = (("hint", HINT), ("guard", GUARD), ("record", RECORD), ("count", COUNT), ("translate", TRANSLATE),
+        kinds = (("hint", HINT), ("guard", GUARD), ("record", RECORD), ("count", COUNT), ("contexts", CONTEXTS),
+                 ("translate", TRANSLATE),
                  *((" ".join(far), far) for far in FAR))
         for level, (name, options) in itertools.product("0123", kinds):
             yield f"{name} -O{level}", [*options, f"-O{level}"]
@@ -83,6 +85,7 @@ def ways_of(seed, all_levels):
     guards = RECORD if seed % 3 == 0 else GUARD
     yield f"{'record' if seed % 3 == 0 else 'guard'} -O{'01'[seed % 2]}", [*guards, f"-O{'01'[seed % 2]}"]
     yield f"count -O{seed % 4}", [*COUNT, f"-O{seed % 4}"]
+    yield f"contexts -O{(seed + 2) % 4}", [*CONTEXTS, f"-O{(seed + 2) % 4}"]
     yield f"translate -O{(seed + 1) % 4}", [*TRANSLATE, f"-O{(seed + 1) % 4}"]
     far = FAR[seed // 4 % 3]
     yield f"{' '.join(far)} -O{seed % 4}", [*far, f"-O{seed % 4}"]

@@ -59,7 +59,7 @@ class Case(unittest.TestCase):
         # All tests are about the clang that was given, unless they say otherwise.
         environment = {"FARCC_CLANG": str(GIVEN.clang), **environment}
         everything = {key: value for key, value in {**os.environ, **environment}.items() if value is not None}
-        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARCC_COUNTS"):
+        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARCC_COUNTS", "FARCC_PROFILE"):
             if key not in environment:
                 everything.pop(key, None)
         return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,
@@ -102,6 +102,7 @@ def main(about):
     for name in ("farcc", "clang", "cc"):
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     parser.add_argument("--major", required=True)
+    parser.add_argument("--tool", type=pathlib.Path)  # farheap, where it is asked for
     _, rest = parser.parse_known_args(namespace=GIVEN)
     GIVEN.farcc = GIVEN.farcc.absolute()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -28,7 +28,7 @@ class Levels(Case):
         self.assertIn("-ffar-guard", said)
 
     def test_levels_that_are_not_there(self):
-        self.assertIn("there is no such level; choose none, count, hint, guard, translate-heap or translate-all",
+        self.assertIn("there is no such level; choose none, count, hint, guard, record, translate-heap or translate-all",
                       self.fails(self.farcc, "-ffar=guards", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-ffar=all", "-c", "program.c", status=2))
         self.assertIn("there is no such level", self.fails(self.farcc, "-c", "program.c", status=2, FARCC_LEVEL="all"))
@@ -196,11 +196,11 @@ class Front(Case):
 
     def test_help_names_all_that_there_is(self):
         said = self.compile("--help")
-        for name in ("hint", "guard", "translate-heap", "translate-all", "count", "none"):
+        for name in ("hint", "guard", "record", "translate-heap", "translate-all", "count", "none"):
             self.assertRegex(said, rf"(?m)^      {name} ")
         for name in ("report", "only", "leave", "borrow", "stack", "globals", "threshold", "count", "guard", "print"):
             self.assertIn(f"  -ffar-{name}", said)
-        for name in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_CLANG", "FARCC_LAUNCHER", "FARCC_GUARDS", "FARCC_COUNTS",
+        for name in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_CLANG", "FARCC_LAUNCHER", "FARCC_GUARDS", "FARCC_COUNTS", "FARCC_PROFILE",
                      "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE", "FARHEAP_FAR_CACHE"):
             self.assertIn(name, said)
         self.assertLessEqual(max(map(len, said.splitlines())), 120)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Packages of the distribution, built from source with farcc by their own build systems, pass their own tests.
 
-  packages_test.py --farcc FILE --clang FILE --tool FILE --folder DIR [--level hint|guard|cached|direct] PACKAGE
+  packages_test.py --farcc FILE --clang FILE --tool FILE --folder DIR [--level hint|guard|record|cached|direct] PACKAGE
 
 `cached` and `direct` are the modes of level translate-heap. But for `direct`, which has no pages, the tests run a second time
 in the least memory that a run may have, beside restless.c, because most need less; and a program that needs more runs
@@ -511,7 +511,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("farcc", "clang", "tool", "folder"):
         parser.add_argument(f"--{name}", required=True, type=lambda path: pathlib.Path(path).absolute())
-    parser.add_argument("--level", default="hint", choices=("hint", "guard", *TRANSLATED))
+    parser.add_argument("--level", default="hint", choices=("hint", "guard", "record", *TRANSLATED))
     parser.add_argument("package", choices=sorted(PACKAGES))
     options = parser.parse_args()
     try:

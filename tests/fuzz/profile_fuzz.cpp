@@ -40,6 +40,16 @@ void must_be_sound(const Profile& profile) {
     for (const LargeObject& object : one.objects) {
       must(object.site < one.frames.size() && object.first + object.bytes >= object.first);
     }
+    const Contexts& contexts = one.contexts;
+    for (std::uint32_t i = 0; i < contexts.contexts.size(); ++i) {
+      must(contexts.contexts[i].local_id <= i && (i == 0 || contexts.parent(i) < i));
+      must(i == 0 || contexts.contexts[i].place < contexts.places.size());
+    }
+    for (const CountedSite& site : contexts.sites) must(site.file < files && site.context < contexts.contexts.size());
+    for (const ContextAccesses& accesses : contexts.accesses) {
+      must(accesses.context < contexts.contexts.size() && accesses.site < contexts.sites.size());
+    }
+    must(contexts.contexts.empty() || tree_of(contexts).size() == contexts.contexts.size());
   }
 }
 

@@ -59,36 +59,60 @@ TEST(ObjectUses, WhatIsInNoLifeIsPassedBy) {
 
 // ---- what is foreseen
 
+double told(const ObjectUses::Foreseen& foreseen) { return foreseen.uses > 0 ? foreseen.told / foreseen.uses : 0; }
+
+TEST(ObjectUses, WhatIsUsedAllTheTimeIsToldByChance) {
+  // Each of ten pages every ten moments, in an order of chance: told within ten, and worth nothing.
+  std::mt19937 random(3);
+  ObjectUses object = object_of(10);
+  std::vector<std::uint64_t> order(10);
+  std::iota(order.begin(), order.end(), 0);
+  for (std::uint32_t now = 0; now < 1000; ++now) {
+    if (now % 10 == 0) std::ranges::shuffle(order, random);
+    object.use(middle(order[now % 10]), now);
+  }
+  const ObjectUses::Foreseen foreseen = object.foreseen({.once = 1000, .round = 0}, 10, {});
+  EXPECT_GT(told(foreseen), 0.9);
+  EXPECT_GT(foreseen.by_chance, 0.8 * foreseen.uses);
+}
+
+TEST(ObjectUses, OfASweepChanceTellsLittle) {
+  const ObjectUses::Foreseen foreseen = swept(100).foreseen({.once = 1000, .round = 0}, 10, {});
+  EXPECT_LT(foreseen.by_chance, 0.03 * foreseen.uses);
+  EXPECT_DOUBLE_EQ(foreseen.share(), 1);
+  EXPECT_DOUBLE_EQ(ObjectUses::Foreseen{}.share(), 0);
+}
+
 TEST(ObjectUses, OfASweepAllIsForeseen) {
-  EXPECT_DOUBLE_EQ(swept(10).foreseen({.once = 100, .round = 0}, 1, {}), 1);
-  EXPECT_DOUBLE_EQ(object_of(10).foreseen({.once = 100, .round = 0}, 0, {}), 0);
+  EXPECT_DOUBLE_EQ(told(swept(10).foreseen({.once = 100, .round = 0}, 1, {})), 1);
+  EXPECT_DOUBLE_EQ(told(object_of(10).foreseen({.once = 100, .round = 0}, 0, {})), 0);
 }
 
 TEST(ObjectUses, OfTwoPagesOneTellsTheOther) {
   ObjectUses object = object_of(2);
   object.use(middle(0), 10);
   object.use(middle(1), 30);
-  EXPECT_DOUBLE_EQ(object.foreseen({.once = 100, .round = 0}, 19, {}), 0);
-  EXPECT_DOUBLE_EQ(object.foreseen({.once = 100, .round = 0}, 20, {}), 1);
+  EXPECT_DOUBLE_EQ(told(object.foreseen({.once = 100, .round = 0}, 19, {})), 0);
+  EXPECT_DOUBLE_EQ(told(object.foreseen({.once = 100, .round = 0}, 20, {})), 1);
 }
 
 TEST(ObjectUses, APageAloneIsNotToldByItself) {
   ObjectUses object = object_of(1);
   object.use(middle(0), 10);
-  EXPECT_DOUBLE_EQ(object.foreseen({.once = 100, .round = 0}, 50, {}), 0);
+  EXPECT_DOUBLE_EQ(told(object.foreseen({.once = 100, .round = 0}, 50, {})), 0);
 }
 
 TEST(ObjectUses, WhatIsUsedOneMoreTimeThanItsNeighboursIsNotForeseen) {
   ObjectUses object = swept(10);
   object.use(middle(4), 95);
-  EXPECT_DOUBLE_EQ(object.foreseen({.once = 100, .round = 0}, 1, {}), 10.0 / 11);
+  EXPECT_DOUBLE_EQ(told(object.foreseen({.once = 100, .round = 0}, 1, {})), 10.0 / 11);
 }
 
 TEST(ObjectUses, OfRandomUseLittleIsForeseen) {
   std::mt19937 random(1);
   ObjectUses object = object_of(1000);
   for (std::uint32_t now = 0; now < 4000; ++now) object.use(middle(random() % 1000), now);
-  EXPECT_LT(object.foreseen({.once = 4000, .round = 0}, 60, {}), 0.3);
+  EXPECT_LT(told(object.foreseen({.once = 4000, .round = 0}, 60, {})), 0.3);
 }
 
 TEST(ObjectUses, WhatTheRoundBeforeTellsIsForeseen) {
@@ -102,9 +126,9 @@ TEST(ObjectUses, WhatTheRoundBeforeTellsIsForeseen) {
     for (const std::uint64_t page : order) object.use(middle(page), now), now += 100;
   }
   const PlanTimes all{.once = static_cast<double>(now), .round = 0};
-  EXPECT_LT(object.foreseen(all, 1, {}), 0.1);
-  EXPECT_DOUBLE_EQ(object.foreseen(all, 1, {.begin = 1000, .length = 1000, .end = 4000}), 0.75);
-  EXPECT_DOUBLE_EQ(object.foreseen(all, 1, {.begin = 1000, .length = 1000, .end = 3000}), 0.5)
+  EXPECT_LT(told(object.foreseen(all, 1, {})), 0.1);
+  EXPECT_DOUBLE_EQ(told(object.foreseen(all, 1, {.begin = 1000, .length = 1000, .end = 4000})), 0.75);
+  EXPECT_DOUBLE_EQ(told(object.foreseen(all, 1, {.begin = 1000, .length = 1000, .end = 3000})), 0.5)
       << "the last is not of it";
 }
 

@@ -124,13 +124,20 @@ def the_compiler(arguments, prefix, work):
         profile.unlink()
         expect("so does a program with a static library that counts, each of them told so",
                run(work / name / "far") == "0 0 55\n" and profile.read_text(encoding="utf-8").count("end\n") == 1)
+    for name, compiler in (("recorded", clang), ("recorded-by-farcc", toolchain)):
+        profile = pathlib.Path(f"{work}-{name}.profile")
+        os.environ["FARCC_PROFILE"] = str(profile)
+        built(arguments, work / name, compiler, *enable, "-DLEVEL=LEVEL;record")
+        expect(f"farheap_enable(LEVEL record) makes a program that leaves a profile ({name})",
+               profile.exists() and profile.read_bytes().startswith(b"FHPROFIL"))
+        del os.environ["FARCC_PROFILE"]
     for name, compiler in (("translated", clang), ("translated-by-farcc", toolchain)):
         translated(arguments, work / name, compiler, *enable)
     for level, words in (("translate", "there is no level translate; there are none, count"),
                          ("hint;STACK", "STACK is for LEVEL translate-heap"),
                          ("translate-all;BORROWS;f", "it takes LEVEL, GUARD")):
         refuses(arguments, work / "refused", words, clang, *enable, f"-DLEVEL=LEVEL;{level}")
-    refuses(arguments, work / "refused", "do not go with -static", clang, *enable, "-DLEVEL=LEVEL;translate-heap",
+    refuses(arguments, work / "refused", "does not go with -static", clang, *enable, "-DLEVEL=LEVEL;translate-heap",
             "-DCMAKE_EXE_LINKER_FLAGS=-static")
     refused = subprocess.run([arguments.cmake, "-G", arguments.generator, "-S", CONSUMER / "compiled", "-B",
                               work / "other", f"-DCMAKE_C_COMPILER={arguments.cc}", *enable],
