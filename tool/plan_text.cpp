@@ -44,8 +44,9 @@ WayOfUse way_of(const plan::PlannedObject& object, double from, double to, bool 
       if (!these.empty() && these.size() == those.size()) {
         double step = static_cast<double>(these.front().time) - static_cast<double>(those.front().time);
         if (is_round) step -= (to - from) * std::round(step / (to - from));
-        pairs += 1;
-        forwards += step >= 0 ? 1 : 0;
+        // Times are whole numbers: one and the same for neighbours that are used one behind the other.
+        pairs += step != 0 ? 1 : 0;
+        forwards += step > 0 ? 1 : 0;
       }
     }
     before = &all;

@@ -87,7 +87,7 @@ TEST(PlanFile, NoFlippedBitIsTaken) {
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
     const auto plan = read_plan(changed, "a plan");
     ASSERT_FALSE(plan) << "bit " << bit;
-    const bool in_format = bit / 64 == 1;
+    const bool in_format = bit / 64 == 1 && bit != 64;  // that one makes it older
     EXPECT_EQ(plan.error().code, in_format ? ErrorCode::kUnavailable : ErrorCode::kCorrupt) << "bit " << bit;
   }
 }

@@ -87,7 +87,7 @@ class WhatIsFollowed(Planning):
         self.assertEqual((self.folder / "farheap.plan").read_bytes(), self.plan_file.read_bytes(), "the same again")
 
     def test_larger_runs_with_little_memory_follow_it(self):
-        for mebibytes, memory in ((SMALL_MIB, "24M"), (LARGE_MIB, "48M"), (LARGE_MIB, "96M")):
+        for mebibytes, memory in ((SMALL_MIB, "32M"), (LARGE_MIB, "48M"), (LARGE_MIB, "96M")):
             with self.subTest(mebibytes=mebibytes, memory=memory):
                 words = (mebibytes, ROUNDS, "sweeps")
                 printed, report, said = self.run_planned(self.plan_file, *words, memory=memory)
@@ -101,7 +101,7 @@ class WhatIsFollowed(Planning):
 
     def test_without_a_plan_nothing_is_expected(self):
         words = (SMALL_MIB, ROUNDS, "sweeps")
-        printed, report, _ = self.run_planned(None, *words, memory="24M")
+        printed, report, _ = self.run_planned(None, *words, memory="32M")
         self.assertEqual(printed, plain(*words))
         self.assertEqual((report["touches_expected"], report["touches_unexpected"]), (0, 0))
 
@@ -110,7 +110,7 @@ class WhatIsFollowed(Planning):
         self.assertEqual(self.run_planned(self.plan_file, *words, memory="512M")[0], plain(*words))
 
     def test_the_text_report_says_how_much_came_as_expected(self):
-        done = tool("run", "--memory", "24M", "--plan", self.plan_file, "--", PROGRAM, SMALL_MIB, ROUNDS, "sweeps")
+        done = tool("run", "--memory", "32M", "--plan", self.plan_file, "--", PROGRAM, SMALL_MIB, ROUNDS, "sweeps")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"of \d+ touches that could be foreseen \d+ % came as expected")
 
@@ -124,7 +124,7 @@ class WhatIsFollowed(Planning):
         moved = self.folder / "elsewhere" / pathlib.Path(PROGRAM).name
         moved.parent.mkdir()
         shutil.copy(PROGRAM, moved)
-        _, report, _ = self.run_planned(self.plan_file, SMALL_MIB, ROUNDS, "sweeps", memory="24M", program=moved)
+        _, report, _ = self.run_planned(self.plan_file, SMALL_MIB, ROUNDS, "sweeps", memory="32M", program=moved)
         self.assertGreater(report["touches_expected"], report["touches_unexpected"])
 
     def test_another_program_runs_as_without(self):
@@ -159,7 +159,7 @@ class WhatIsRefused(Planning):
         self.assertEqual(tool("plan", profile, "-o", plan).returncode, 0)
         changed_build(program)
         words = (SMALL_MIB, 1, "sweeps")
-        printed, report, said = self.run_planned(plan, *words, memory="24M", program=program)
+        printed, report, said = self.run_planned(plan, *words, memory="32M", program=program)
         self.assertEqual(printed, plain(*words))
         self.assertIn("WARNING", said)
         self.assertIn(f"another build of {program}", said)
@@ -219,6 +219,6 @@ if __name__ == "__main__":
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, OTHER = options.tool, options.program, options.other
+    TOOL, PROGRAM, OTHER = map(os.path.abspath, (options.tool, options.program, options.other))
     NAMES = not options.no_names
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)

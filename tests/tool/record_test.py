@@ -161,8 +161,9 @@ class WhatIsRecorded(Recording):
         files, sites = innermost_files(pathlib.Path(self.profile).read_bytes())
         of_program = os.path.realpath(INLINED)
         self.assertIn(of_program, files)
-        of_runtime = {path: peak for path, peak in sites.items() if "farheap" in os.path.basename(path)}
-        self.assertEqual(of_runtime, {})
+        # The runtime's own C++ library has a pool of 72 KiB, for exceptions where there is no memory.
+        of_runtime = sum(peak for path, peak in sites.items() if "libfarheap" in path)
+        self.assertLess(of_runtime, MIB // 4)
         self.near(sites[of_program], 48 * MIB, 0.2, "a vector of 32 MiB, 16 MiB of malloc(), and the map")
 
     def test_memory_that_is_enough_is_told(self):
