@@ -32,6 +32,12 @@ ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& 
   }
 }
 
+bool ExpectedOrder::goes_backward(PageNumber page) const {
+  const auto found = places_.find(PageOrder::block_of(page));
+  if (found == places_.end() || found->second.visit == PageOrder::kNone) return false;
+  return order_->visit(found->second.visit).first_page > PageOrder::kBlockPages / 2;
+}
+
 void ExpectedOrder::skip_to_round() {
   if (order_->has_round()) go_to(order_->visit(order_->round()).first);
 }
@@ -103,6 +109,10 @@ void ExpectedOrder::go_to(Moment moment) {
     if (place.visit != number) continue;
     if (place.ranked) ranked_.erase({visit.first, visit.block});
     place.visit = visit.next;
+    // One that began later may have ended before it.
+    while (place.visit != PageOrder::kNone && order_->visit(place.visit).last + order_->gap() < now_) {
+      place.visit = order_->visit(place.visit).next;
+    }
     if (place.ranked) ranked_.emplace(needed(place), visit.block);
   }
 }

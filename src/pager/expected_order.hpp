@@ -48,12 +48,14 @@ class ExpectedOrder {
   [[nodiscard]] bool is_followed() const { return followed_; }
   [[nodiscard]] Moment now() const { return now_; }
   // It has come to the order's round.
-  [[nodiscard]] bool is_in_round() const {
-    return followed_ && order_->has_round() && now_ >= order_->visit(order_->round()).first;
-  }
+  [[nodiscard]] bool is_in_round() const { return order_->has_round() && now_ >= order_->visit(order_->round()).first; }
   // What comes before the round is over, if there is one.
   void skip_to_round();
 
+  // Its block is used from its end on.
+  [[nodiscard]] bool goes_backward(PageNumber page) const;
+  [[nodiscard]] bool is_given_up() const { return is_given_up_; }
+  [[nodiscard]] const PageOrder* order() const { return order_.get(); }
   // Whether the page is in the order.
   [[nodiscard]] bool knows(PageNumber page) const { return places_.contains(PageOrder::block_of(page)); }
   // Of its blocks, about.

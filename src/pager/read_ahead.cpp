@@ -40,11 +40,15 @@ std::uint64_t ReadAhead::stream_window() const {
 }
 
 void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
-  const bool in_round = order_ && order_->is_in_round();
+  if (order_) {
+    if (order_->order() == order.get()) return;
+    in_round_ |= order_->is_in_round();
+    is_given_up_ |= order_->is_given_up();
+  }
   order_.reset();
-  if (order) {
+  if (order && !is_given_up_) {
     order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
-    if (in_round) order_->skip_to_round();
+    if (in_round_) order_->skip_to_round();
   }
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
@@ -182,7 +186,9 @@ void ReadAhead::request(const Request& wanted) {
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
-  if (order_ && touched_in_order(page)) return {.sequential = true, .pages = PageOrder::kBlockPages};
+  if (order_ && touched_in_order(page)) {
+    return {.sequential = true, .pages = PageOrder::kBlockPages, .backward = order_->goes_backward(page)};
+  }
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);
   for (PageNumber at = loop.passed; at < loop.to; at = (at / kExtentPages + 1) * kExtentPages) {

@@ -46,7 +46,8 @@ class ReadAhead {
             base::RunCounters& counters, ReadAheadOptions options);
 
   // From now on the program is followed along this order, as long as it keeps to it. If that replaces another one, the
-  // program is taken to be in the round if it was before. nullptr: nobody knows the order any more.
+  // program is taken to be in the round if it was before. nullptr: nobody knows the order any more. After one that was
+  // given up no other is followed.
   void expect(std::shared_ptr<const PageOrder> order);
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
@@ -113,7 +114,8 @@ class ReadAhead {
   Loops loops_;
   std::deque<Request> requests_;
   std::unique_ptr<ExpectedOrder> order_;
-  std::uint64_t announced_for_order_ = 0;  // pages
+  bool in_round_ = false, is_given_up_ = false;  // of orders before it
+  std::uint64_t announced_for_order_ = 0;        // pages
   base::Condition there_;
   std::uint32_t reading_ = 0;                     // readers that are at work
   std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page, lately

@@ -99,6 +99,16 @@ class Passings {
 
 }  // namespace
 
+std::uint64_t most_visits(const Plan& plan, std::span<const LiveObject> objects) {
+  std::uint64_t sum = 0;
+  for (const LiveObject& live : objects) {
+    std::size_t most = 0;
+    for (const auto& uses : plan.objects[live.object].parts) most = std::max(most, uses.size());
+    sum += (live.bytes / kBlockBytes + 2) * most;
+  }
+  return sum;
+}
+
 // A moment is a page that is passed: the times of a plan only say what comes before what.
 PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects) {
   const PlanTimes times = plan.times();

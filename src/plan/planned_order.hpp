@@ -16,7 +16,11 @@ namespace farheap::plan {
 struct LiveObject {
   std::uint32_t object = 0;            // of Plan::objects
   std::uint64_t first = 0, bytes = 0;  // counted from page 0's first byte
+  friend bool operator==(const LiveObject&, const LiveObject&) = default;
 };
+
+// How many visits it would have, at the most. Each takes some 200 bytes while it is made.
+[[nodiscard]] std::uint64_t most_visits(const Plan& plan, std::span<const LiveObject> objects);
 
 [[nodiscard]] pager::PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
+#include "base/log.hpp"
 #include "profile/code_ranges.hpp"
 #include "profile/harvest.hpp"
 #include "profile/recording.hpp"
@@ -20,6 +21,8 @@ namespace {
 
 // Objects come in groups: who is told of each of them would be told of the last one late.
 constexpr std::chrono::milliseconds kGroup{2};
+constexpr int kRest = 10;  // times what making an order took, before the next one
+constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
 constexpr unsigned kMostReads = 64;  // of what is mapped: code that a program makes itself is in no file
 constexpr std::uint8_t kMany = 255;  // objects begin in a piece; so many are never counted off again
 
@@ -61,14 +64,18 @@ Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const 
 
 PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
                        os::ReservedArray<std::atomic<std::uint8_t>> begins)
-    : plan_(std::move(plan)), heap_(heap), sites_(std::move(sites)), begins_(std::move(begins)) {}
+    : plan_(std::move(plan)), heap_(heap), sites_(std::move(sites)), begins_(std::move(begins)) {
+  for (std::uint32_t i = 0; i < plan_.objects.size(); ++i) {
+    objects_.try_emplace({plan_.objects[i].site, plan_.objects[i].number}, i);
+  }
+}
 
 void PlannedRun::wait_for_change() {
   {
     base::LockGuard lock(mutex_);
     while (is_told_) changed_.wait(mutex_);
   }
-  base::sleep_for(kGroup);
+  base::sleep_for(std::max<base::Clock::duration>(kGroup, kRest * took_));
 }
 
 std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
@@ -76,17 +83,21 @@ std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
   {
     base::LockGuard lock(mutex_);
     is_told_ = true;
-    for (const Living& living : living_) {
-      const auto is_it = [&](const PlannedObject& one) {
-        return one.site == living.site && one.number == living.number;
-      };
-      const auto found = std::ranges::find_if(plan_.objects, is_it);
-      if (found == plan_.objects.end()) continue;
-      objects.push_back({static_cast<std::uint32_t>(found - plan_.objects.begin()), living.first, living.bytes});
+    for (const auto& [first, living] : living_) {
+      if (living.object != kNotPlanned) objects.push_back({living.object, first, living.bytes});
     }
   }
-  if (objects.empty()) return nullptr;
-  return std::make_shared<const pager::PageOrder>(order_of(plan_, objects));
+  if (objects == told_) return order_;
+  const auto since = base::Clock::now();
+  told_ = std::move(objects);
+  order_ = nullptr;
+  if (most_visits(plan_, told_) <= kMostVisits) {
+    if (!told_.empty()) order_ = std::make_shared<const pager::PageOrder>(order_of(plan_, told_));
+  } else if (!std::exchange(has_warned_, true)) {
+    base::log(base::LogLevel::kWarn, "the plan is not followed: its order would be too long for what is allocated");
+  }
+  took_ = base::Clock::now() - since;
+  return order_;
 }
 
 void PlannedRun::allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) {
@@ -99,11 +110,14 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   base::LockGuard lock(mutex_);
   const std::uint32_t planned = planned_site(site);
   if (planned == kNotPlanned) return;
-  living_.push_back({planned, numbers_.born(planned), offset, std::min<std::uint64_t>(bytes, heap_.size() - offset)});
+  const std::uint32_t number = numbers_.born(planned);
+  const auto found = objects_.find({planned, number});
+  const bool is_planned = found != objects_.end();
+  living_.insert_or_assign(offset, Living{planned, number, is_planned ? found->second : kNotPlanned,
+                                          std::min<std::uint64_t>(bytes, heap_.size() - offset)});
   std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
   if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
-  is_told_ = false;
-  changed_.notify_one();
+  if (is_planned) tell_change();
 }
 
 std::uint32_t PlannedRun::planned_site(SiteId site) {
@@ -148,14 +162,21 @@ void PlannedRun::end_objects(std::uint64_t offset, std::uint64_t bytes) {
   if (base::t_inside_runtime) return;
   const segment::AtTheTables working;
   base::LockGuard lock(mutex_);
-  const auto ended = [&](const Living& living) {
-    if (living.first - offset >= bytes) return false;
+  const std::uint64_t end = offset + std::min<std::uint64_t>(bytes, heap_.size() - offset);
+  const auto from = living_.lower_bound(offset), to = living_.lower_bound(end);
+  bool was_planned = false;
+  for (auto one = from; one != to; ++one) {
+    const Living& living = one->second;
     numbers_.died(living.site, living.number);
-    std::atomic<std::uint8_t>& begins = begins_[living.first / kLargeObjectBytes];
+    was_planned |= living.object != kNotPlanned;
+    std::atomic<std::uint8_t>& begins = begins_[one->first / kLargeObjectBytes];
     if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_sub(1, std::memory_order_relaxed);
-    return true;
-  };
-  if (std::erase_if(living_, ended) == 0) return;
+  }
+  living_.erase(from, to);
+  if (was_planned) tell_change();
+}
+
+void PlannedRun::tell_change() {
   is_told_ = false;
   changed_.notify_one();
 }

@@ -13,11 +13,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/condition.hpp"
 #include "base/mutex.hpp"
 #include "os/mapping.hpp"
@@ -47,22 +50,31 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
   struct Living {
     std::uint32_t site = 0, number = 0;
-    std::uint64_t first = 0, bytes = 0;
+    std::uint32_t object = kNotPlanned;  // of Plan::objects; those that are not planned count for the numbers
+    std::uint64_t bytes = 0;
   };
   PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
              os::ReservedArray<std::atomic<std::uint8_t>> begins);
   [[nodiscard]] std::uint32_t planned_site(profile::SiteId site) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool look_up(profile::SiteId site, SiteName& name) FARHEAP_REQUIRES(mutex_);
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
+  void tell_change() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t offset_of(const void* at) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - heap_.data());
   }
 
   const Plan plan_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> objects_;  // of the plan, by site and number
   const std::span<const std::byte> heap_;
   profile::CallSites sites_;
   // By pieces of kLargeObjectBytes: a planned object begins there. So most that is freed is passed by without a lock.
   os::ReservedArray<std::atomic<std::uint8_t>> begins_;
+
+  // Of who asks for the order: what the last one was made of, and how long that took.
+  std::vector<LiveObject> told_;
+  std::shared_ptr<const pager::PageOrder> order_;
+  base::Clock::duration took_{};
+  bool has_warned_ = false;
 
   base::Mutex mutex_;
   base::Condition changed_;
@@ -71,7 +83,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   unsigned code_reads_ FARHEAP_GUARDED_BY(mutex_) = 0;
   std::unordered_map<profile::SiteId, std::uint32_t> planned_ FARHEAP_GUARDED_BY(mutex_);
   ObjectNumbers numbers_ FARHEAP_GUARDED_BY(mutex_);
-  std::vector<Living> living_ FARHEAP_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Living> living_ FARHEAP_GUARDED_BY(mutex_);  // by first byte
 };
 
 }  // namespace farheap::plan

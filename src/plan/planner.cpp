@@ -159,7 +159,7 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
   std::vector<ObjectUses> objects = number_objects(process, plan, of_object);
   const PageOwners owners(process.objects);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
-  std::uint32_t now = 0;
+  std::uint32_t now = 0, fresh_elsewhere = 0;
   std::vector<PageUse> planned;
   for (const std::uint32_t word : touches.words) {
     const auto entry = pager::unpack_entry(word);
@@ -169,6 +169,8 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
     if (const auto object = owners.at(byte, process.objects)) {
       of_object[*object]->use(byte, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
+    } else if (entry->event == pager::PageEvent::kCameFresh) {
+      ++fresh_elsewhere;
     }
     ++now;
   }
@@ -183,7 +185,8 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
 
   const double soon = static_cast<double>(seen.size()) / kSoon;
   const Joining joining{soon, kLongest * soon, std::exp2(touches.one_in_log2)};
-  double told = 0, to_tell = now;  // uses that chance does not tell
+  // Uses that chance does not tell. Of what is not planned a first use needs nothing to be read.
+  double told = 0, to_tell = now - fresh_elsewhere;
   std::vector<double> errors;
   for (const ObjectUses& object : objects) {
     const std::uint64_t uses = object.uses();

@@ -5,11 +5,12 @@
 #include "profile/harvest.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "pager/page_sampler.hpp"
@@ -117,26 +118,34 @@ std::string find_build_id(std::string_view notes) {
 
 }  // namespace
 
+// Nothing of the C library that allocates: a program's own malloc() may have led here, and wait for itself.
 std::string build_id_of_file(const std::string& path) {
   constexpr std::uint64_t kMostNotes = 1u << 16;
   constexpr unsigned kMostParts = 256;
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) return {};  // to open a device may do things
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr head;
-  if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) return {};
-  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) return {};
-  for (unsigned i = 0; i < std::min<unsigned>(head.e_phnum, kMostParts); ++i) {
-    Elf64_Phdr part;
-    file.seekg(static_cast<std::streamoff>(head.e_phoff + i * sizeof part));
-    if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return {};
-    if (part.p_type != PT_NOTE) continue;
-    std::string notes(std::min<std::uint64_t>(part.p_filesz, kMostNotes), '\0');
-    file.seekg(static_cast<std::streamoff>(part.p_offset));
-    if (!file.read(notes.data(), static_cast<std::streamsize>(notes.size()))) return {};
-    if (std::string found = find_build_id(notes); !found.empty()) return found;
-  }
-  return {};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return {};
+  const auto read_at = [file](void* into, std::size_t bytes, std::uint64_t offset) {
+    return pread(file, into, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  };
+  const auto find = [&]() -> std::string {
+    struct stat about{};
+    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return {};  // to read a device may do things
+    Elf64_Ehdr head;
+    if (!read_at(&head, sizeof head, 0)) return {};
+    if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) return {};
+    for (unsigned i = 0; i < std::min<unsigned>(head.e_phnum, kMostParts); ++i) {
+      Elf64_Phdr part;
+      if (!read_at(&part, sizeof part, head.e_phoff + i * sizeof part)) return {};
+      if (part.p_type != PT_NOTE) continue;
+      std::string notes(std::min<std::uint64_t>(part.p_filesz, kMostNotes), '\0');
+      if (!read_at(notes.data(), notes.size(), part.p_offset)) return {};
+      if (std::string found = find_build_id(notes); !found.empty()) return found;
+    }
+    return {};
+  };
+  std::string found = find();
+  close(file);
+  return found;
 }
 
 Status add_recording(std::span<const std::byte> bytes, const std::string& name, const BuildIdOf& build_id_of,

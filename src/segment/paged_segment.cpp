@@ -279,7 +279,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
     wanted.recorder = std::move(*recorder);
   }
   wanted.pager.expected_order = expected_order();
-  if (!records_pages()) wanted.order_source = order_source_;
+  if (!records_pages() && !wanted.pager.expected_order) wanted.order_source = order_source_;
   make_tier(range_.size() / kPageBytes);
   pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
   pager::Budget& budget = tier_ ? tier_->budget() : budget_;
@@ -430,6 +430,7 @@ void PagedSegment::unlock_in_parent() {
 
 void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
+  order_source_ = nullptr;  // it is of the parent's objects
   budget_.renew_in_child();
   if (is_paging()) {
     map_->unlock_in_child();

@@ -228,7 +228,7 @@ TEST(ObjectUses, AnyUsesGivePartsThatAPlanMayHave) {
       EXPECT_TRUE(std::ranges::is_sorted(uses));
       EXPECT_TRUE(uses.empty() || uses.back() <= end) << uses.back() << " of " << end;
     }
-    const double share = object.foreseen(times, random() % 10, {});
+    const double share = object.foreseen(times, random() % 10, {}).share();
     EXPECT_TRUE(share >= 0 && share <= 1);
   }
 }
