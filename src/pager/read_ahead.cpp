@@ -187,7 +187,7 @@ void ReadAhead::request(const Request& wanted) {
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
   if (order_ && touched_in_order(page)) {
-    return {.sequential = true, .pages = PageOrder::kBlockPages, .backward = order_->goes_backward(page)};
+    return {.sequential = true, .backward = order_->goes_backward(page), .pages = PageOrder::kBlockPages};
   }
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);

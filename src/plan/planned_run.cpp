@@ -110,11 +110,12 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   base::LockGuard lock(mutex_);
   const std::uint32_t planned = planned_site(site);
   if (planned == kNotPlanned) return;
+  const std::uint64_t end = offset + std::min<std::uint64_t>(bytes, heap_.size() - offset);
+  forget(offset, end);  // given back unseen
   const std::uint32_t number = numbers_.born(planned);
   const auto found = objects_.find({planned, number});
   const bool is_planned = found != objects_.end();
-  living_.insert_or_assign(offset, Living{planned, number, is_planned ? found->second : kNotPlanned,
-                                          std::min<std::uint64_t>(bytes, heap_.size() - offset)});
+  living_.insert_or_assign(offset, Living{planned, number, is_planned ? found->second : kNotPlanned, end - offset});
   std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
   if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
   if (is_planned) tell_change();
@@ -162,8 +163,12 @@ void PlannedRun::end_objects(std::uint64_t offset, std::uint64_t bytes) {
   if (base::t_inside_runtime) return;
   const segment::AtTheTables working;
   base::LockGuard lock(mutex_);
-  const std::uint64_t end = offset + std::min<std::uint64_t>(bytes, heap_.size() - offset);
-  const auto from = living_.lower_bound(offset), to = living_.lower_bound(end);
+  forget(offset, offset + std::min<std::uint64_t>(bytes, heap_.size() - offset));
+}
+
+// What begins there.
+void PlannedRun::forget(std::uint64_t first, std::uint64_t end) {
+  const auto from = living_.lower_bound(first), to = living_.lower_bound(end);
   bool was_planned = false;
   for (auto one = from; one != to; ++one) {
     const Living& living = one->second;

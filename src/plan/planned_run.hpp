@@ -58,6 +58,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   [[nodiscard]] std::uint32_t planned_site(profile::SiteId site) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] bool look_up(profile::SiteId site, SiteName& name) FARHEAP_REQUIRES(mutex_);
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
+  void forget(std::uint64_t first, std::uint64_t end) FARHEAP_REQUIRES(mutex_);
   void tell_change() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t offset_of(const void* at) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - heap_.data());
