@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kWhat[] = "cannot make a plan";
 constexpr std::uint64_t kLeastUses = 64;      // fewer tell nothing
-constexpr std::uint32_t kLeastForeseen = 70;  // of 100: below it a program gets no plan
+constexpr std::uint32_t kLeastForeseen = 75;  // of 100: below it a program gets no plan
 constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out of it
 constexpr std::uint64_t kMostWindow = 1 << 20;
 constexpr std::size_t kMostParts = 1024;  // of an object
