@@ -248,6 +248,79 @@ TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
   EXPECT_EQ(order_->next().run.count, 0u);
 }
 
+// A visit that ended before an earlier one of its block was never over, and the block never left.
+TEST_F(ExpectedOrderTest, AVisitWithinAnotherOneEndsWithIt) {
+  auto order = std::make_shared<PageOrder>(16);
+  order->add_visit({.block = 0, .first = 0, .last = 400});
+  order->add_visit({.block = 0, .first = 100, .last = 200});
+  for (std::uint32_t block = 1; block < 100; ++block) {
+    order->add_visit({.block = block, .first = block * kBlock + 400, .last = block * kBlock + 463});
+  }
+  order->finish();
+  follow(order);
+  show(0);
+  for (const std::uint32_t block : {20, 21, 22}) touch_block(block);
+  EXPECT_EQ(victim(), 0u);
+}
+
+TEST_F(ExpectedOrderTest, IsGivenUpWhereWhatWasReadAheadIsNotUsed) {
+  follow(sweeps(2, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  for (int i = 0; i < 20; ++i) {
+    order_->note_marker(false);
+    order_->note_marker(true);
+    order_->note_marker(true);
+    order_->note_marker(true);
+  }
+  EXPECT_TRUE(order_->is_followed()) << "a quarter is not used: that may be";
+  for (int i = 0; i < 50; ++i) order_->note_marker(false);
+  EXPECT_TRUE(order_->is_given_up());
+  for (const std::uint32_t block : {13, 14, 15, 16}) EXPECT_FALSE(touch_block(block));
+  EXPECT_FALSE(order_->is_followed());
+  EXPECT_EQ(order_->next().run.count, 0u);
+}
+
+TEST_F(ExpectedOrderTest, WhereTouchesComeInNoOrderItIsNotFollowed) {
+  follow(sweeps(2, 2000));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  ASSERT_TRUE(order_->is_followed());
+  unsigned followed = 0;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    touch_block(i * 977 % 2000);
+    followed += order_->is_followed() ? 1 : 0;
+  }
+  EXPECT_LT(followed, 1000u);
+}
+
+// What the order says to be in use has left again and again: by who makes room for what else it says.
+TEST_F(ExpectedOrderTest, IsGivenUpWhereWhatIsInUseHasLeft) {
+  constexpr std::uint32_t kInUse = 50, kFirst = 100, kSwept = 2000;
+  auto order = std::make_shared<PageOrder>(16);
+  for (std::uint32_t block = 0; block < kInUse; ++block) order->add_visit({.block = block, .last = kSwept * kBlock});
+  for (std::uint32_t i = 0; i < kSwept; ++i) {
+    order->add_visit({.block = kFirst + i, .first = i * kBlock, .last = i * kBlock + 63});
+  }
+  order->finish();
+  follow(order);
+  for (const std::uint32_t i : {1500, 1501, 1502}) touch_block(kFirst + i);
+  ASSERT_TRUE(order_->is_followed());
+  for (std::uint32_t i = 0; i < 100; ++i) touch_block(i % kInUse);
+  EXPECT_FALSE(order_->is_given_up()) << "now and then that may be";
+  for (std::uint32_t i = 0; i < 400; ++i) touch_block(i % kInUse);
+  EXPECT_TRUE(order_->is_given_up());
+}
+
+TEST_F(ExpectedOrderTest, ABlockThatIsUsedFromItsEndOnIsReadSo) {
+  auto order = std::make_shared<PageOrder>(16);
+  order->add_visit({.block = 3, .first = 0, .last = 63, .first_page = kBlock - 1});
+  order->add_visit({.block = 2, .first = 64, .last = 127, .first_page = 0});
+  order->finish();
+  follow(order);
+  EXPECT_TRUE(order_->goes_backward(3 * kBlock + 63));
+  EXPECT_FALSE(order_->goes_backward(2 * kBlock));
+  EXPECT_FALSE(order_->goes_backward(77 * kBlock)) << "nobody knows it";
+}
+
 TEST_F(ExpectedOrderTest, AMarkerIsHeldUntilTheProgramIsPast) {
   follow(sweeps(2, 200));
   for (const std::uint32_t block : {10, 11, 12}) touch_block(block);

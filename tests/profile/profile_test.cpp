@@ -130,6 +130,20 @@ void expect_sound(const Profile& profile) {
   }
 }
 
+TEST(ProfileFile, TheBeginningInDetailComesBack) {
+  Profile profile;
+  profile.processes.resize(2);
+  for (ProcessProfile& one : profile.processes) {
+    one.frames.resize(1);
+    one.places.resize(1);
+  }
+  profile.processes[1].touches = {.one_in_log2 = 9, .window = 8, .pages = 900, .words = {1, 2}};
+  profile.processes[1].detailed = {.one_in_log2 = 6, .window = 8, .pages = 0, .words = {1, 3, 2}};
+  const auto read = read_profile(encode(profile), "p");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(*read, profile);
+}
+
 // What is there is right; what is not is told of.
 void expect_a_beginning_of(const Profile& whole, const Profile& seen) {
   expect_sound(seen);
