@@ -95,6 +95,7 @@ std::string plan_text(const plan::Plan& plan, CodeNames& names) {
   std::vector<std::vector<std::string>> rows{
       {"object", times.round == 0 ? "how it is used" : "how a round uses it", "foreseen", "allocated at"}};
   std::vector<const plan::PlannedObject*> objects;
+  objects.reserve(plan.objects.size());
   for (const auto& object : plan.objects) objects.push_back(&object);
   std::ranges::stable_sort(objects, std::greater{}, [](const auto* object) { return object->bytes; });
   for (const auto* object : objects) {

@@ -2,6 +2,7 @@
 #include "plan/round.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace farheap::plan {
@@ -57,7 +58,7 @@ std::uint32_t refined(const Times& times, std::uint32_t length, std::uint32_t ne
       }
     }
   }
-  return count == 0 ? length : static_cast<std::uint32_t>(sum / static_cast<double>(count) + 0.5);
+  return count == 0 ? length : static_cast<std::uint32_t>(std::lround(sum / static_cast<double>(count)));
 }
 
 struct Zone {
