@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What allocates, of the program and of all of its libraries: done by the C library, and told to the table of objects.
+// The functions that allocate, for the program and all of its libraries: the C library does the work, and the table of
+// objects hears of it.
 // Under `farheap run`, whose library comes before this one, nobody calls these, and no site is known.
 #include <errno.h>
 #include <malloc.h>

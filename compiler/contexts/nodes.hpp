@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What programs of `-ffar=record` and their runtime share: places, which the compiler writes down, and nodes, which are
-// a thread's contexts. compiler/passes/contexts.cpp knows these layouts, too.
+// Programs of `-ffar=record` and their runtime share places, which the compiler writes down, and nodes, which are a
+// thread's contexts. compiler/passes/contexts.cpp knows these layouts, too.
 //
 // A function's node, those of its loops, and its slots are one block: node 0, nodes 1 to `loops`, slots.
 //

@@ -18,7 +18,7 @@ namespace farheap::contexts {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-// Of one tree. What is entered when it is full is counted below the root, once for each function.
+// A tree is full then: later contexts are counted below the root, one for each function.
 constexpr std::size_t kMostTreeBytes = std::size_t{64} << 20;
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;  // as large as a block can be
 constexpr std::uint32_t kMostRows = 64;                       // sites of a context that are told apart
@@ -390,7 +390,7 @@ void __farheap_context_end(Node* node, std::uint64_t start) {
   std::uint64_t took = __rdtsc() - start;
   took = took > g_clock_cost ? took - g_clock_cost : 0;
   const std::uint64_t usual = node->stood_for == 0 ? took : node->ticks / node->stood_for;
-  // What kept the thread waiting once did not do so at all visits that this one stands for.
+  // A visit that waited stands for itself alone, and not for the others of its weight.
   node->ticks += took > kUnusualTimes * usual + kUnusualTicks ? took + usual * (node->weight - 1) : took * node->weight;
   node->stood_for += node->weight;
 }

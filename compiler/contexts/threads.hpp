@@ -13,7 +13,7 @@
 
 #include "nodes.hpp"
 
-// What instrumented code knows by these names.
+// Instrumented code knows these names.
 extern "C" {
 extern __thread farheap::contexts::Current __farheap_context __attribute__((tls_model("initial-exec")));
 farheap::contexts::Node* __farheap_context_enter(const farheap::contexts::Place* place);

@@ -58,7 +58,7 @@ class ExpectedOrder {
   [[nodiscard]] const PageOrder* order() const { return order_.get(); }
   // Whether the page is in the order.
   [[nodiscard]] bool knows(PageNumber page) const { return places_.contains(PageOrder::block_of(page)); }
-  // Of its blocks, about.
+  // Pages in view of the blocks that the order has, about.
   [[nodiscard]] std::uint64_t pages_in_view() const { return ranked_.size() * PageOrder::kBlockPages; }
 
   // Pages have come into view. Fresh ones make more memory needed, and something leave.

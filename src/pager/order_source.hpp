@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who knows in which order pages will be used, and learns more of it while the program runs: a plan.
+// An order source knows in which order pages will be used, and learns more of it while the program runs, as a plan
+// does.
 //
 // Thread-safety: one thread of the runtime calls it.
 #pragma once

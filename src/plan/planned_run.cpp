@@ -166,7 +166,7 @@ void PlannedRun::end_objects(std::uint64_t offset, std::uint64_t bytes) {
   forget(offset, offset + std::min<std::uint64_t>(bytes, heap_.size() - offset));
 }
 
-// What begins there.
+// Takes away the objects that begin there.
 void PlannedRun::forget(std::uint64_t first, std::uint64_t end) {
   const auto from = living_.lower_bound(first), to = living_.lower_bound(end);
   bool was_planned = false;

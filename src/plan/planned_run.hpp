@@ -42,7 +42,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   void freed(const void* object) override;
   void unmapped(const void* at, std::size_t bytes) override;
 
-  // Of what lives now.
+  // The order of all planned objects that live now.
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
   void wait_for_change() override;
 
@@ -71,7 +71,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   // By pieces of kLargeObjectBytes: a planned object begins there. So most that is freed is passed by without a lock.
   os::ReservedArray<std::atomic<std::uint8_t>> begins_;
 
-  // Of who asks for the order: what the last one was made of, and how long that took.
+  // The thread that asks for the order keeps here what the last one was made of, and how long that took.
   std::vector<LiveObject> told_;
   std::shared_ptr<const pager::PageOrder> order_;
   base::Clock::duration took_{};

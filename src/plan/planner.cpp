@@ -100,8 +100,8 @@ double time_in_use(const PlannedObject& object, const Plan& plan, const Joining&
   return to > from ? sum / (to - from) / static_cast<double>(object.parts.size()) : 0;
 }
 
-// What is small and used all the time is in the sampler's window most of the time, and looks as if it was not used at
-// all. It stays with the pager's own policy.
+// A small object that is used all the time is in the sampler's window most of the time, and looks as if it was not used
+// at all. It stays with the pager's own policy.
 void leave_out_small_unused(Plan& plan) {
   if (plan.round == 0) return;
   std::uint64_t all = 0;
@@ -115,7 +115,7 @@ void leave_out_small_unused(Plan& plan) {
   });
 }
 
-// What nine of ten are below, but not less than the least.
+// Nine of ten errors are below it; it is not less than `least`.
 std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
   if (errors.empty()) return least;
   const auto high = errors.begin() + std::ssize(errors) * 9 / 10;
