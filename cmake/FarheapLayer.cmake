@@ -9,10 +9,27 @@ function(farheap_add_layer name)
   target_link_libraries(farheap_${name} PUBLIC ${LAYER_LINK})
 endfunction()
 
-# farheap_add_test(NAME SOURCES a.cpp ... LINK target ...): one GoogleTest program, its cases known to ctest.
+# farheap_add_test(NAME [PLAIN] SOURCES a.cpp ... ONE_THREAD b.cpp ... LINK target ...): one GoogleTest program, its cases
+# known to ctest. What is tested behind ONE_THREAD has one thread: nothing for the thread sanitizer, which leaves it out.
+# Where units are not tested (FARHEAP_TEST_UNITS) only those programs are made that are PLAIN: no build with a sanitizer
+# has them, or some of their cases.
 function(farheap_add_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${TEST_SOURCES})
+  cmake_parse_arguments(TEST "PLAIN" "" "SOURCES;ONE_THREAD;LINK" ${ARGN})
+  set(tested ON)
+  if(FARHEAP_SANITIZE MATCHES "thread")
+    if(NOT TEST_SOURCES)
+      set(tested OFF)
+    else()
+      set(TEST_ONE_THREAD)
+    endif()
+  elseif(NOT FARHEAP_TEST_UNITS AND NOT TEST_PLAIN)
+    set(tested OFF)
+  endif()
+  add_executable(${name} ${TEST_SOURCES} ${TEST_ONE_THREAD})
   target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gtest_main GTest::gmock)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  if(tested)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
+  else()
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()

@@ -22,6 +22,7 @@ option(FARHEAP_WITH_LIBQUANTUM "The benchmark program qft, which links libquantu
 option(FARHEAP_WITH_METALL "Metall's interface, compat/metall" ON)
 option(FARHEAP_WITH_MPI "Test Metall's MPI adaptor" ON)
 option(FARHEAP_WITH_COMPILER "The compiler farcc, where LLVM's headers are" ON)
+option(FARHEAP_TEST_UNITS "Test units here, too; not where a build with ASan does" ON)
 set(FARHEAP_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
