@@ -74,7 +74,7 @@ void warn_without_limit(std::uint64_t memory) {
                true));
 }
 
-Result<plan::HintPlan> load_hints(const std::string& path) {
+Result<plan::HintPlan> read_hints(const std::string& path) {
   if (is_profile(path)) {
     const auto profile = load_profile(path);
     if (!profile) return fail(profile.error());
@@ -90,6 +90,13 @@ Result<plan::HintPlan> load_hints(const std::string& path) {
   auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(plan.error());
   return plan::hints_of(std::move(*plan));
+}
+
+Result<plan::HintPlan> load_hints(const std::string& path) {
+  auto hints = read_hints(path);
+  if (!hints || !hints->plan.objects.empty()) return hints;
+  return fail(ErrorCode::kUnavailable, kWhat, path, "it tells of no large object (256 KiB or more) that was used",
+              "run it without hints");
 }
 
 struct HintedEnd {

@@ -227,6 +227,12 @@ class WhatIsRefused(Hints):
         for file in (profile, plan):
             self.refused(f"another build of {program}", "--hints=kernel", "--plan", file, "--memory", "64M")
 
+    def test_a_profile_that_tells_too_little(self):
+        profile = self.folder / "little.profile"
+        done = tool("record", "-o", profile, "--memory", "512M", "--", PROGRAM, 1, 1, "little")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused("record a run", "--hints=kernel", "--plan", profile, "--memory", "64M")
+
     def test_what_is_no_plan(self):
         nothing = self.folder / "nothing"
         nothing.write_bytes(b"hello\n")
