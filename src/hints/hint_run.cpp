@@ -175,13 +175,13 @@ void HintRun::lock_chosen() {
   for (std::size_t i = 0; i < objects.size(); ++i) this->lock(living_.at(objects[i].first), chosen[i]);
 }
 
+// `ranges` may be living.locked itself.
 void HintRun::unlock(Living& living, const std::vector<PageRange>& ranges) {
-  const std::vector<PageRange> gone = ranges;
-  for (const PageRange& range : gone) {
+  for (const PageRange& range : ranges) {
     munlock(at(range.first), range.bytes);
     count_locked(-static_cast<std::int64_t>(range.bytes));
   }
-  living.locked = plan::without(living.locked, gone);
+  living.locked = plan::without(living.locked, ranges);
 }
 
 void HintRun::lock(Living& living, const std::vector<PageRange>& chosen) {
