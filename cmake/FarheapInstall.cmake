@@ -7,7 +7,7 @@ set(FARHEAP_PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/farheap)
 
 install(TARGETS farheap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET farheap_preload)
-  install(TARGETS farheap_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/farheap)
+  install(TARGETS farheap_preload farheap_hints LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/farheap)
 endif()
 if(TARGET farheap-engines)
   install(TARGETS farheap-engines RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/farheap)

@@ -64,6 +64,47 @@ Result<base::LoadedOptions> load_tool_options(const std::vector<std::string>& se
   return loaded;
 }
 
+Variables own_environment() {
+  Variables variables;
+  for (auto at = base::environment_lines(); *at != nullptr; ++at) variables.emplace_back(*at);
+  return variables;
+}
+
+void remove_variable(Variables& variables, std::string_view name) {
+  const std::string start = std::string(name) + "=";
+  std::erase_if(variables, [&](const std::string& line) { return line.starts_with(start); });
+}
+
+void set_variable(Variables& variables, std::string_view name, std::string_view value) {
+  remove_variable(variables, name);
+  variables.push_back(std::string(name) + "=" + std::string(value));
+}
+
+void load_before_others(Variables& variables, const std::string& library) {
+  const char* const others = base::environment("LD_PRELOAD");
+  const bool is_alone = others == nullptr || *others == '\0';
+  set_variable(variables, "LD_PRELOAD", is_alone ? library : library + ":" + others);
+}
+
+// The loader splits LD_PRELOAD at some characters, and has no way to quote them.
+static Status check_loadable(const std::string& found) {
+  if (found.find_first_of(" :") != std::string::npos) {
+    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
+                "its path has a blank or a colon in it", "install Farheap in a folder without them");
+  }
+  // And it puts something else in the place of these (ld.so(8)).
+  for (const std::string_view token : {"ORIGIN", "LIB", "PLATFORM"}) {
+    if (found.find(fmt::format("${}", token)) == std::string::npos &&
+        found.find(fmt::format("${{{}}}", token)) == std::string::npos) {
+      continue;
+    }
+    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
+                fmt::format("the loader would replace the ${} in its path", token),
+                "install Farheap in a folder without it");
+  }
+  return {};
+}
+
 Result<std::string> find_preload_library(const base::Options& options) {
   std::string found;
   std::string tried = options.preload;
@@ -83,22 +124,21 @@ Result<std::string> find_preload_library(const base::Options& options) {
     return fail(ErrorCode::kNotFound, "cannot find the preload library", tried, "it is not there",
                 "install Farheap whole, or name it with FARHEAP_PRELOAD=" + std::string(kLibraryName));
   }
-  // The loader splits LD_PRELOAD at these and has no way to quote them.
-  if (found.find_first_of(" :") != std::string::npos) {
-    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
-                "its path has a blank or a colon in it", "install Farheap in a folder without them");
-  }
-  // And it puts something else in the place of these (ld.so(8)).
-  for (const std::string_view token : {"ORIGIN", "LIB", "PLATFORM"}) {
-    if (found.find(fmt::format("${}", token)) == std::string::npos &&
-        found.find(fmt::format("${{{}}}", token)) == std::string::npos) {
-      continue;
-    }
-    return fail(ErrorCode::kInvalidArgument, "cannot load the preload library", found,
-                fmt::format("the loader would replace the ${} in its path", token),
-                "install Farheap in a folder without it");
-  }
+  if (const Status loadable = check_loadable(found); !loadable) return fail(loadable.error());
   return found;
+}
+
+Result<std::string> find_hints_library(const base::Options& options) {
+  constexpr char kName[] = "libfarheap-hints.so";
+  const auto preload = find_preload_library(options);
+  if (!preload) return preload;
+  const auto folder = std::filesystem::path(*preload).parent_path();
+  const std::filesystem::path places[] = {folder / kName, folder / ".." / "hints" / kName};
+  for (const auto& place : places) {
+    if (auto found = readable(place); !found.empty()) return found;
+  }
+  return fail(ErrorCode::kNotFound, "cannot find the library of kernel hints", (folder / kName).string(),
+              "it is not there", "install Farheap whole");
 }
 
 std::vector<Grant> userfault_grants() {

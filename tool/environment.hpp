@@ -25,8 +25,18 @@ void hide_passwords_in_environment();
 // The same of this variable, which is unset.
 void take_from_environment(const std::string& name);
 
+// An environment for a program: "NAME=value".
+using Variables = std::vector<std::string>;
+[[nodiscard]] Variables own_environment();
+void remove_variable(Variables& variables, std::string_view name);
+void set_variable(Variables& variables, std::string_view name, std::string_view value);
+// Programs that have these variables load this library, and those that were to be loaded already behind it.
+void load_before_others(Variables& variables, const std::string& library);
+
 // The preload library: where the option says, else beside the installed tool, else in the build tree.
 [[nodiscard]] Result<std::string> find_preload_library(const base::Options& options);
+// The library of kernel hints: beside the preload library.
+[[nodiscard]] Result<std::string> find_hints_library(const base::Options& options);
 
 // The ways to let this user have a userfaultfd that serves system calls, each a command and what it means.
 struct Grant {

@@ -191,6 +191,13 @@ class CommandLine {
             "--trace-interval", run_.trace_interval,
             "Time between two samples; otherwise 0.1, or a thousandth of the run's time so far if that is more")
         ->type_name("SECONDS");
+    verb->add_option(
+            "--hints", run_.hints,
+            "Kernel swap instead of Farheap, with what --plan (a profile, too) says of its objects told to the "
+            "kernel: the hottest locked, or what comes next asked for")
+        ->type_name("kernel[:mlock|:madvise]");
+    verb->add_option("--hints-share", run_.hints_share, "Of --memory, what such hints may lock: 80")
+        ->type_name("PERCENT");
     verb->footer(
         "\nThe exit status is the program's own. If it was not started: 1, 2 (command line), 126 or 127 (no program).");
   }

@@ -102,9 +102,10 @@ _farheap() {{
   for (const auto& row : base::option_table()) {
     if (!row.hidden && !row.choices.empty()) print_out("    {}) choices='{}';;\n", row.key, joined(row.choices));
   }
+  print_out("    hints) choices='kernel kernel:mlock kernel:madvise';;\n");
   print_out("    set) choices='{}'; compopt -o nospace 2>/dev/null;;\n", listed_keys());
   print_out(R"(    *) case "${{COMP_WORDS[1]}}" in
-         run) choices='--memory --store --set --trace --trace-interval --quiet --stats --plain --';;
+         run) choices='--memory --store --set --plan --hints --hints-share --trace --trace-interval --quiet --stats --plain --';;
          heap) choices='ls show stats diff export check copy snapshot compact rm rollback --json --object --data --repair --newest --own-bytes';;
          top) choices='--once --interval --json';;
          report) choices='--html --json'; compopt -o default 2>/dev/null;;

@@ -16,6 +16,8 @@
 
 namespace farheap::tool {
 
+static constexpr char kCannotFollow[] = "cannot follow the plan";
+
 int plan(const PlanArguments& arguments) {
   const auto profile = load_profile(arguments.file);
   if (!profile) {
@@ -42,27 +44,30 @@ int plan(const PlanArguments& arguments) {
   return kDone;
 }
 
-Status check_plan(const std::string& path) {
-  constexpr char kWhat[] = "cannot follow the plan";
-  const auto bytes = whole_file(path, kWhat, "`farheap plan PROFILE -o FILE` makes one");
-  if (!bytes) return fail(bytes.error());
-  const auto plan = plan::read_plan(*bytes, path);
-  if (!plan) return fail(plan.error());
+Status check_build(const plan::Plan& plan, const std::string& path) {
   // Those that a planned object was allocated from.
-  std::vector<bool> named(plan->files.size());
-  for (const auto& object : plan->objects) {
-    for (const auto& place : plan->sites[object.site]) named[place.file] = true;
+  std::vector<bool> named(plan.files.size());
+  for (const auto& object : plan.objects) {
+    for (const auto& place : plan.sites[object.site]) named[place.file] = true;
   }
-  for (std::size_t i = 1; i < plan->files.size(); ++i) {
-    const profile::CodeFile& file = plan->files[i];
+  for (std::size_t i = 1; i < plan.files.size(); ++i) {
+    const profile::CodeFile& file = plan.files[i];
     if (!named[i] || file.build_id.empty()) continue;
     const std::string now = profile::build_id_of_file(file.path);
     if (now.empty() || now == file.build_id) continue;
-    return fail(ErrorCode::kInvalidArgument, kWhat, path,
+    return fail(ErrorCode::kInvalidArgument, kCannotFollow, path,
                 fmt::format("it was made with another build of {}", file.path),
                 "record that program and plan it again");
   }
   return {};
+}
+
+Status check_plan(const std::string& path) {
+  const auto bytes = whole_file(path, kCannotFollow, "`farheap plan PROFILE -o FILE` makes one");
+  if (!bytes) return fail(bytes.error());
+  const auto plan = plan::read_plan(*bytes, path);
+  if (!plan) return fail(plan.error());
+  return check_build(*plan, path);
 }
 
 }  // namespace farheap::tool

@@ -27,6 +27,7 @@
 #include "base/units.hpp"
 #include "child.hpp"
 #include "environment.hpp"
+#include "hinted_run.hpp"
 #include "idle_watch.hpp"
 #include "interval.hpp"
 #include "keep_awake.hpp"
@@ -50,24 +51,6 @@
 
 namespace farheap::tool {
 namespace {
-
-using Variables = std::vector<std::string>;
-
-Variables own_environment() {
-  Variables variables;
-  for (auto at = base::environment_lines(); *at != nullptr; ++at) variables.emplace_back(*at);
-  return variables;
-}
-
-void remove_variable(Variables& variables, std::string_view name) {
-  const std::string start = std::string(name) + "=";
-  std::erase_if(variables, [&](const std::string& line) { return line.starts_with(start); });
-}
-
-void set_variable(Variables& variables, std::string_view name, std::string_view value) {
-  remove_variable(variables, name);
-  variables.push_back(std::string(name) + "=" + std::string(value));
-}
 
 std::string variable_or_empty(const char* name) {
   const char* const value = base::environment(name);
@@ -215,8 +198,7 @@ Variables program_environment(const base::Options& options, const std::string& l
   if (const auto engines = store::beside::find_engines()) set_variable(variables, "FARHEAP_ENGINES", *engines);
   // Not a secret for the program, or for what it starts. A run's store does without: its key is drawn at random.
   remove_variable(variables, store::kEncryptKeyVariable);
-  const std::string others = variable_or_empty("LD_PRELOAD");
-  set_variable(variables, "LD_PRELOAD", others.empty() ? library : library + ":" + others);
+  load_before_others(variables, library);
   return variables;
 }
 
@@ -349,12 +331,14 @@ int run(const RunArguments& arguments) {
                              "write it after --, for example farheap run --memory 256M -- python3 index.py"});
   }
   if (const auto trace = check_trace(arguments); !trace) return wrong_usage(trace.error());
+  if (const auto hints = check_hints(arguments); !hints) return wrong_usage(hints.error());
   const auto path = find_program(arguments.command.front(), variable_or_empty("PATH"));
   if (!path) {
     complain(path.error());
     return shell_status(path.error());
   }
   if (arguments.plain) return start_plainly(*path, arguments);
+  if (!arguments.hints.empty()) return run_hinted(*path, arguments, options);
 
   if (options.memory == 0) options.memory = os::automatic_budget();
   std::error_code ignored;

@@ -11,7 +11,7 @@ std::span<const Verb> verbs() {
        "Run a program with its heap in a store and at most so much of it in memory",
        "run [--memory SIZE] [--store URI] [--plan FILE] [--set KEY=VALUE]... [--trace FILE [--trace-interval "
        "SECONDS]] [--quiet] "
-       "[--stats text|json] [--plain] -- PROGRAM ARGS",
+       "[--stats text|json] [--plain] [--hints kernel[:mlock|:madvise] [--hints-share PERCENT]] -- PROGRAM ARGS",
        {"farheap run --memory 300M -- python3 index.py", "farheap run --memory 1G --store file:/mnt/nvme -- sqlite3",
         "farheap run --memory 512M --set read_ahead=8M --stats=json -- sort big.txt",
         "farheap run --memory 300M --trace index.trace -- python3 index.py"}},

@@ -38,6 +38,8 @@ struct RunArguments {
   std::string trace;                  // the file to record to; empty: no recording
   double trace_interval = 0;          // seconds between two samples; 0: chosen by the length of the run
   std::string profile;                // `farheap record`: the profile to write
+  std::string hints;                  // the seeds' hints on kernel swap instead of Farheap; empty: Farheap
+  unsigned hints_share = 80;          // of the budget, to lock, in per cent
 };
 int run(const RunArguments& arguments);
 

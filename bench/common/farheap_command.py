@@ -39,6 +39,13 @@ def run_command(tool, budget_bytes, command, *, store=None, mask=False, settings
     return words + ["--", *command]
 
 
+def hints_command(tool, budget_bytes, command, hints, profile, share=None):
+    """Kernel swap with the seeds' hints. `hints`: kernel:mlock or kernel:madvise; `share`: per cent that is locked."""
+    words = [tool, "run", "--memory", str(budget_bytes), f"--hints={hints}", "--plan", profile, "--stats=json",
+             "--quiet"]
+    return words + (["--hints-share", str(share)] if share else []) + ["--", *command]
+
+
 def parse_stats(stderr):
     """The last JSON object with a format number on stderr, whatever the program itself wrote there; or None."""
     text = stderr.decode("utf-8", "replace")

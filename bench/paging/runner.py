@@ -120,8 +120,9 @@ class Runner:
         whole = self.measured.programs[subject.name]["whole_seconds"]
         return max(self.options.give_up * whole, LEAST_GIVE_UP)
 
-    def limited(self, subject, level, way, turn, setting, command, budget):
-        """Under kernel swap, with one setting. In the first turn it may be seen soon that it is not the best."""
+    def limited(self, subject, level, way, turn, setting, command, budget, once=None):
+        """Under kernel swap, with one setting. In the first turn it may be seen soon that it is not the best. `once`
+        runs the command in the place of run_once()."""
         record = self.record(subject, level, way, turn, setting)
         if not record:
             return
@@ -133,7 +134,7 @@ class Runner:
         beside = self.measured.programs[subject.name]["beside_bytes"]
         read, written = swap_area.moved_bytes()
         with awake_processors.awake_processors(self.options.swap_awake):
-            run = self.run_once(subject, command, budget + beside, hopeless)
+            run = (once or self.run_once)(subject, command, budget + beside, hopeless)
         read_now, written_now = swap_area.moved_bytes()
         record.bytes_read, record.bytes_written = read_now - read, written_now - written
         record.budget_bytes = budget

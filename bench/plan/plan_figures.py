@@ -8,14 +8,14 @@ import disk
 import metrics
 import report
 from measurements import FULL
-from planned_runner import ORACLE, PLAN
+from planned_runner import HINTS, ORACLE, PLAN
 from report import MIB
 
 # By how they use memory here: qft's gates are sweeps, and a walk along the lists of objects cannot be foreseen.
 SWEEPING = ("lbm", "cg", "fft3d", "multigrid", "sweep", "qft", "bucketsort")
 RANDOM = ("pagerank_1", "objects", "hashjoin_1", "lookup_1")
-WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("farheap", "farheap"), (PLAN, "plan"),
-        (ORACLE, "exact future"))
+WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap with the seeds' hints: mlock"),
+        ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"), (ORACLE, "exact future"))
 MOVED = (("bytes_read", "read"), ("bytes_written", "written"))
 SUMMED = ("speedup_over", "recovered_over", "plan_over", "read_over", "written_over", "swap_written_over", "oracle_",
           "hint_bytes")
@@ -84,6 +84,12 @@ def moved_results(measured, name, level, cells):
     return lines
 
 
+def seed_hints(cells):
+    """The better of the two kinds of hints; None where neither was measured."""
+    found = [cells[way] for way in HINTS if cells[way]]
+    return min(found, key=lambda one: (one.bounded, one.middle), default=None)
+
+
 def time_results(measured, name, level, cells):
     plan, oracle = cells[PLAN], cells[ORACLE]
     lines = [metrics.line(name, f"seconds_{way}_{level}", one.seconds, "s", "lower" if one.bounded else None)
@@ -96,6 +102,9 @@ def time_results(measured, name, level, cells):
             lines.append(metrics.ratio(name, f"speedup_over_{word}_{level}", cells[way], plan))
         if cells[way] and oracle:
             lines.append(metrics.ratio(name, f"oracle_speedup_over_{word}_{level}", cells[way], oracle))
+    hints = seed_hints(cells)
+    if hints and plan:
+        lines.append(metrics.ratio(name, f"speedup_over_seed_hints_{level}", hints, plan))
     if plan and oracle:
         lines.append(metrics.ratio(name, f"plan_over_oracle_{level}", plan, oracle))
     if plan and least:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the programs in bench/paging's ways and in two more: under Farheap that follows a plan, and under Farheap that
-knows the exact future."""
+"""Runs the programs in bench/paging's ways and in four more: under Farheap that follows a plan, under Farheap that
+knows the exact future, and under kernel swap with the seeds' hints of either kind."""
 
 import os
 import re
@@ -8,20 +8,32 @@ import shutil
 import sys
 import tempfile
 
+import farheap_command
+import measured_run
+import memory_group
 import optimum
 import runner as ways
 import training
 from farheap_command import complain
 from measurements import FULL
+from metrics import best_setting
 
 PLAN = "plan"  # the way: Farheap with a plan of a smaller run with another seed
 ORACLE = "oracle"  # the way: Farheap that knows a recording of the same run
+HINTS = {"hints_mlock": "kernel:mlock", "hints_madvise": "kernel:madvise"}  # ways: kernel swap with the seeds' hints
+HINTED = ("recognised_objects", "most_locked_bytes", "advised_bytes", "refusals")  # kept of each such run
+# What `farheap run --hints` says of a profile without large objects.
+NO_HINTS = re.compile(rb"[^\n]*(cannot make a plan|tells of no large object)[^\n]*")
 ENOUGH_BYTES = 1 << 30
 NOT_FOLLOWED = re.compile(rb"[^\n]*(has no plan|the plan is not followed|cannot follow the plan)[^\n]*")
 
 
+class NoHints(Exception):
+    """There is nothing in the profile to give hints of."""
+
+
 class Runner(ways.Runner):
-    """Beside the options of bench/paging: `train_part`, and `oracle` in `columns`."""
+    """Beside the options of bench/paging: `train_part`, and `oracle` and `hints` in `columns`."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -87,11 +99,62 @@ class Runner(ways.Runner):
             return
         self.farheap_run(subject, level, ORACLE, turn, budget, settings=[f"expect_pages={trace}"])
 
+    # ---- kernel swap with the seeds' hints
+
+    def profile(self, subject):
+        """The path of the last training's profile; of another training where those are of an earlier call."""
+        path = os.path.join(self._folder, training.PROFILE)
+        if not os.path.exists(path):
+            training.record(self.tool, subject, self.options.train_part, self._folder, self.options.timeout)
+        return path
+
+    def hinted_once(self, subject, command, limit, timeout):
+        """The program alone is in the control group: the tool that waits for it takes nothing from it."""
+        with memory_group.MemoryGroup(limit) as group:
+            at = command.index("--") + 1
+            words = [*command[:at], *group.joining(command[at:])]
+            run = measured_run.measured_run(words, stdin=subject.stdin, env=subject.env, cwd=subject.cwd,
+                                            timeout=min(timeout, self.options.timeout), interval=ways.SELDOM)
+            run.kills = group.kills()
+        if said := NO_HINTS.search(run.stderr):
+            raise NoHints(said.group().decode("utf-8", "replace"))
+        stats = farheap_command.parse_stats(run.stderr)
+        if stats is not None and farheap_command.counter(stats, "recognised_objects") == 0:
+            raise NoHints("none of the objects of its profile was allocated")
+        return run
+
+    def enter(self, subject, run, record, hopeless=False):
+        if record.way in HINTS and (stats := farheap_command.parse_stats(run.stderr)) is not None:
+            record.counts = {name: farheap_command.counter(stats, name) for name in HINTED}
+        super().enter(subject, run, record, hopeless)
+
+    def hint_settings(self, subject, level, way, turn):
+        """All in the first turn, then the best; page-cluster is the best of kernel swap alone."""
+        if turn != 0:
+            best = best_setting(self.measured.of(subject.name, level, way))
+            return [best] if best is not None else []
+        best = best_setting(self.measured.of(subject.name, level, "swap"))
+        cluster = {"page_cluster": best["page_cluster"] if best else self.options.page_clusters[0]}
+        shares = self.options.hint_shares if way == "hints_mlock" else [None]
+        return [{**cluster, "share": share} if share else cluster for share in shares]
+
+    def hinted(self, subject, level, way, turn, budget):
+        for setting in self.hint_settings(subject, level, way, turn):
+            command = farheap_command.hints_command(self.tool, budget, subject.command, HINTS[way],
+                                                    self.profile(subject), setting.get("share"))
+            try:
+                self.limited(subject, level, way, turn, setting, command, budget, self.hinted_once)
+            except NoHints as why:
+                complain(f"LEFT OUT: {subject.name} under kernel swap with hints ({HINTS[way]}): {why}")
+                return
+
     def short_ways(self, subject, level):
         budget = self.budget(subject, level)
         found = [lambda turn: self.plain(subject, level, turn)]
         if "swap" in self.columns:
             found.append(lambda turn: self.swap(subject, level, turn, budget))
+        if "hints" in self.columns:
+            found += [lambda turn, way=way: self.hinted(subject, level, way, turn, budget) for way in HINTS]
         found.append(lambda turn: self.farheap_run(subject, level, "farheap", turn, budget))
         found.append(lambda turn: self.planned(subject, level, turn, budget))
         if "oracle" in self.columns:

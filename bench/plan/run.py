@@ -8,7 +8,8 @@
   bench/plan/run.py --from-json plan.json --markdown --plot docs/benchmarks/plan.svg    # the tables, no run
 
 Each program is recorded with a quarter of its data (`farheap record`) and planned (`farheap plan`). Then it runs in
-turns with no limit, under kernel swap, under Farheap, under Farheap with the plan, and with --oracle under Farheap that
+turns with no limit, under kernel swap, under kernel swap with the seeds' hints from the same profile (mlock of 50 and
+of 80 % of the budget in the first turn, and madvise), under Farheap, under Farheap with the plan, and with --oracle under Farheap that
 is told of a recording of the same run (--set expect_pages). Kernel swap's page-cluster is the best of --page-clusters,
 tried in the first turn. A program whose plan would not help runs without one, and why is told."""
 import argparse
@@ -54,6 +55,9 @@ def make_parser():
     parser.add_argument("--train-part", type=int, default=4, metavar="N",
                         help="the recorded run has an N-th of the data (default: 4)")
     parser.add_argument("--no-swap", action="store_true", help="leave kernel swap out")
+    parser.add_argument("--no-hints", action="store_true", help="leave kernel swap with the seeds' hints out")
+    parser.add_argument("--hint-shares", type=numbers, default=[50, 80],
+                        help="what such hints lock, in percent of the budget (default: 50,80)")
     parser.add_argument("--page-clusters", type=numbers, default=[3, 5], help="of kernel swap (default: 3,5)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds after which any run is given up")
     parser.add_argument("--folder", default="/var/tmp", help="where swap file and store are (default: /var/tmp)")
@@ -73,6 +77,8 @@ def parse_options(arguments):
     options = parser.parse_args(arguments)
     if not all(1 <= level <= 99 for level in options.levels):
         parser.error("--levels: each from 1 to 99")
+    if not all(1 <= share <= 95 for share in options.hint_shares):
+        parser.error("--hint-shares: each from 1 to 95")
     if options.train_part < 1:
         parser.error("--train-part: 1 or more")
     options.runs = options.runs or (1 if options.quick else 3)
@@ -99,7 +105,9 @@ def columns(options, why_no_swap):
     found = ["farheap", "optimum", "enough"] + (["oracle"] if options.oracle else [])
     if why_no_swap and not options.no_swap:
         complain(f"LEFT OUT: kernel swap, and so every speed-up over it: {why_no_swap}")
-    return found + ([] if why_no_swap or options.no_swap else ["swap"])
+    if why_no_swap or options.no_swap:
+        return found
+    return found + ["swap"] + ([] if options.no_hints else ["hints"])
 
 
 def sizes_of(options):

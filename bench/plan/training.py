@@ -8,6 +8,7 @@ import os
 import subprocess
 
 SEED = 2  # measured are the programs with seed 1
+PROFILE = "profile"  # in the folder that is given
 MEMORY = "1G"  # more than any of the recorded programs needs
 NOT_FORESEEN = "could have been foreseen"  # what `farheap plan` says where it made no plan because none would help
 
@@ -36,7 +37,7 @@ def _done(command, timeout):
 
 def record(tool, subject, part, folder, timeout):
     """The path of the profile of a run with a `part`-th of the data. Raises ValueError where the program failed."""
-    profile = os.path.join(folder, "profile")
+    profile = os.path.join(folder, PROFILE)
     command = [tool, "record", "-o", profile, "--memory", MEMORY, "--store", f"file:{folder}", "--quiet", "--",
                *subject.command, "--size", str(subject.size // part), "--seed", str(SEED)]
     done = _done(command, timeout)

@@ -20,7 +20,8 @@ constexpr std::string_view kPrefix = "FARHEAP_";
 
 // Variables of this family that are no options; they are not reported as unknown.
 constexpr std::string_view kOtherVariables[] = {"FARHEAP_BUILD",     "FARHEAP_CLOUD_SDK", "FARHEAP_ENCRYPT_KEY",
-                                                "FARHEAP_FAR_CACHE", "FARHEAP_FAR_MODE",  "FARHEAP_FAR_STORE"};
+                                                "FARHEAP_FAR_CACHE", "FARHEAP_FAR_MODE",  "FARHEAP_FAR_STORE",
+                                                "FARHEAP_HINTS"};
 
 template <class T>
 struct Word {

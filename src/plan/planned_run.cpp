@@ -7,8 +7,6 @@
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
-#include "profile/code_ranges.hpp"
-#include "profile/harvest.hpp"
 #include "profile/recording.hpp"
 #include "segment/at_the_tables.hpp"
 
@@ -23,39 +21,12 @@ namespace {
 constexpr std::chrono::milliseconds kGroup{2};
 constexpr int kRest = 10;  // times what making an order took, before the next one
 constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
-constexpr unsigned kMostReads = 64;  // of what is mapped: code that a program makes itself is in no file
 constexpr std::uint8_t kMany = 255;  // objects begin in a piece; so many are never counted off again
-
-std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// The number in the plan: by path and build-id, or by build-id alone where the file was moved. 0: it is not there.
-std::uint32_t number_in_plan(const Plan& plan, const std::string& path) {
-  const auto has_name = [&](const profile::CodeFile& file) { return name_in(file.path) == name_in(path); };
-  if (std::none_of(plan.files.begin() + 1, plan.files.end(), has_name)) return 0;
-  const std::string build_id = profile::build_id_of_file(path);
-  for (std::size_t i = 1; i < plan.files.size(); ++i) {
-    const profile::CodeFile& file = plan.files[i];
-    if (has_name(file) && file.build_id == build_id && (!build_id.empty() || file.path == path)) {
-      return static_cast<std::uint32_t>(i);
-    }
-  }
-  return 0;
-}
-
-profile::CodePlaces read_code(const Plan& plan) {
-  std::string lines;
-  profile::read_maps([&](std::string_view line) {
-    profile::MapsLine one;
-    if (profile::read_maps_line(line, one) && one.is_code) lines.append(line).push_back('\n');
-    return true;
-  });
-  return {lines, [&](const std::string& path) { return number_in_plan(plan, path); }};
-}
 
 }  // namespace
 
 Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const std::byte> heap) {
-  auto sites = profile::CallSites::make({.tree_frames = 1u << 16, .frames = kNameFrames});
+  auto sites = profile::CallSites::make(kPlannedStacks);
   if (!sites) return fail(std::move(sites.error()));
   auto begins = os::ReservedArray<std::atomic<std::uint8_t>>::make(heap.size() / kLargeObjectBytes + 1);
   if (!begins) return fail(std::move(begins.error()));
@@ -108,8 +79,8 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   const SiteId site = sites_.site_of(caller, frame);
   if (site == profile::CallSites::kNoSite) return;
   base::LockGuard lock(mutex_);
-  const std::uint32_t planned = planned_site(site);
-  if (planned == kNotPlanned) return;
+  const std::uint32_t planned = planned_.of(site, sites_, plan_);
+  if (planned == PlannedSites::kNotPlanned) return;
   const std::uint64_t end = offset + std::min<std::uint64_t>(bytes, heap_.size() - offset);
   forget(offset, end);  // given back unseen
   const std::uint32_t number = numbers_.born(planned);
@@ -119,29 +90,6 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
   if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
   if (is_planned) tell_change();
-}
-
-std::uint32_t PlannedRun::planned_site(SiteId site) {
-  const auto [found, is_new] = planned_.try_emplace(site, kNotPlanned);
-  if (!is_new) return found->second;
-  SiteName name;
-  if (!look_up(site, name)) return kNotPlanned;
-  const auto planned = std::ranges::find(plan_.sites, name);
-  if (planned != plan_.sites.end()) found->second = static_cast<std::uint32_t>(planned - plan_.sites.begin());
-  return found->second;
-}
-
-// False: code that is in no file of the plan.
-bool PlannedRun::look_up(SiteId site, SiteName& name) {
-  for (const std::uintptr_t address : sites_.stack(site)) {
-    if (!code_.knows(address) && code_reads_ < kMostReads) {
-      ++code_reads_;
-      code_ = read_code(plan_);
-    }
-    name.push_back(code_.at(address));
-    if (name.back().file == 0) return false;
-  }
-  return true;
 }
 
 void PlannedRun::freed(const void* object) {

@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,9 +26,9 @@
 #include "pager/order_source.hpp"
 #include "plan/plan.hpp"
 #include "plan/planned_order.hpp"
+#include "plan/planned_sites.hpp"
 #include "profile/allocation_observer.hpp"
 #include "profile/call_sites.hpp"
-#include "profile/code_places.hpp"
 
 namespace farheap::plan {
 
@@ -55,8 +54,6 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   };
   PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
              os::ReservedArray<std::atomic<std::uint8_t>> begins);
-  [[nodiscard]] std::uint32_t planned_site(profile::SiteId site) FARHEAP_REQUIRES(mutex_);
-  [[nodiscard]] bool look_up(profile::SiteId site, SiteName& name) FARHEAP_REQUIRES(mutex_);
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
   void forget(std::uint64_t first, std::uint64_t end) FARHEAP_REQUIRES(mutex_);
   void tell_change() FARHEAP_REQUIRES(mutex_);
@@ -80,9 +77,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   base::Mutex mutex_;
   base::Condition changed_;
   bool is_told_ FARHEAP_GUARDED_BY(mutex_) = true;
-  profile::CodePlaces code_ FARHEAP_GUARDED_BY(mutex_);
-  unsigned code_reads_ FARHEAP_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<profile::SiteId, std::uint32_t> planned_ FARHEAP_GUARDED_BY(mutex_);
+  PlannedSites planned_ FARHEAP_GUARDED_BY(mutex_);
   ObjectNumbers numbers_ FARHEAP_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Living> living_ FARHEAP_GUARDED_BY(mutex_);  // by first byte
 };

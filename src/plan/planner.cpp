@@ -146,9 +146,25 @@ class PageOwners {
   std::uint64_t widest_ = 0;
 };
 
-Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
-                     const profile::Touches& touches, const std::string& name) {
-  Plan plan;
+// What a profile says of all objects.
+struct SeenUses {
+  Plan plan;  // without objects
+  std::vector<ObjectUses> objects;
+  std::size_t pages = 0;                        // of the sample, that were used
+  std::uint32_t uses = 0, fresh_elsewhere = 0;  // first uses of what is in no large object
+  std::uint32_t near = 0;
+  Round round;
+
+  [[nodiscard]] Joining joining(const profile::Touches& touches) const {
+    const double soon = static_cast<double>(pages) / kSoon;
+    return {soon, kLongest * soon, std::exp2(touches.one_in_log2)};
+  }
+};
+
+Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::ProcessProfile& process,
+                           const profile::Touches& touches, const std::string& name) {
+  SeenUses found;
+  Plan& plan = found.plan;
   plan.program = process.name;
   plan.files = profile.files;
   plan.window = std::max<std::uint32_t>(touches.window, 1);
@@ -156,10 +172,10 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
       std::min<std::uint64_t>(std::uint64_t{plan.window} << touches.one_in_log2, kMostWindow));
 
   std::vector<ObjectUses*> of_object;
-  std::vector<ObjectUses> objects = number_objects(process, plan, of_object);
+  found.objects = number_objects(process, plan, of_object);
   const PageOwners owners(process.objects);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
-  std::uint32_t now = 0, fresh_elsewhere = 0;
+  std::uint32_t now = 0;
   std::vector<PageUse> planned;
   for (const std::uint32_t word : touches.words) {
     const auto entry = pager::unpack_entry(word);
@@ -170,7 +186,7 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
       of_object[*object]->use(byte, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     } else if (entry->event == pager::PageEvent::kCameFresh) {
-      ++fresh_elsewhere;
+      ++found.fresh_elsewhere;
     }
     ++now;
   }
@@ -178,20 +194,29 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
     return fail(ErrorCode::kInvalidArgument, kWhat, name, fmt::format("only {} uses of its pages were seen", now),
                 "record a run that takes a second or more, and uses some ten megabytes");
   }
-  const auto near = std::max<std::uint32_t>(plan.window, static_cast<std::uint32_t>(seen.size() / kNear));
-  const Round round = find_round(planned, now, near);
-  plan.once = round.length == 0 ? now : round.begin;
-  plan.round = round.length;
+  found.uses = now;
+  found.pages = seen.size();
+  found.near = std::max<std::uint32_t>(plan.window, static_cast<std::uint32_t>(seen.size() / kNear));
+  found.round = find_round(planned, now, found.near);
+  plan.once = found.round.length == 0 ? now : found.round.begin;
+  plan.round = found.round.length;
+  return found;
+}
 
-  const double soon = static_cast<double>(seen.size()) / kSoon;
-  const Joining joining{soon, kLongest * soon, std::exp2(touches.one_in_log2)};
+Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
+                     const profile::Touches& touches, const std::string& name) {
+  auto seen = seen_uses(profile, process, touches, name);
+  if (!seen) return fail(std::move(seen.error()));
+  Plan plan = std::move(seen->plan);
+  const Joining joining = seen->joining(touches);
   // Uses that chance does not tell. Of what is not planned a first use needs nothing to be read.
-  double told = 0, to_tell = now - fresh_elsewhere;
+  double told = 0, to_tell = seen->uses - seen->fresh_elsewhere;
   std::vector<double> errors;
-  for (const ObjectUses& object : objects) {
+  for (const ObjectUses& object : seen->objects) {
     const std::uint64_t uses = object.uses();
     if (uses == 0) continue;
-    const auto foreseen = object.foreseen({.once = static_cast<double>(now), .round = 0}, near, round);
+    const auto foreseen =
+        object.foreseen({.once = static_cast<double>(seen->uses), .round = 0}, seen->near, seen->round);
     const double share = foreseen.share();
     to_tell -= foreseen.by_chance;
     PlannedObject one{.site = object.site,
@@ -228,18 +253,47 @@ const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) 
   return most == profile.processes.end() || most->touches.words.empty() ? nullptr : &*most;
 }
 
+namespace {
+
+Error no_order(const std::string& name) {
+  return {ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
+          "record a run that uses some ten megabytes or more"};
+}
+
+}  // namespace
+
 // The beginning in detail tells it best, if there are rounds in it already.
 Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
-  if (process == nullptr) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
-                "record a run that uses some ten megabytes or more");
-  }
+  if (process == nullptr) return fail(no_order(name));
   if (!process->detailed.words.empty()) {
     auto detailed = plan_of(profile, *process, process->detailed, name);
     if (detailed && detailed->round != 0) return detailed;
   }
   return plan_of(profile, *process, process->touches, name);
+}
+
+// How often objects are used the whole run tells; when, the beginning in detail, as for a plan.
+Result<HintPlan> plan_hints(const profile::Profile& profile, const std::string& name) {
+  const profile::ProcessProfile* const process = process_to_plan(profile);
+  if (process == nullptr) return fail(no_order(name));
+  const auto whole = seen_uses(profile, *process, process->touches, name);
+  if (!whole) return fail(whole.error());
+  const auto begin = seen_uses(profile, *process, process->detailed, name);
+  const bool is_in_detail = begin && begin->round.length != 0;
+  const SeenUses& timed = is_in_detail ? *begin : *whole;
+  const Joining joining = timed.joining(is_in_detail ? process->detailed : process->touches);
+  HintPlan hints{timed.plan, {}};
+  for (std::size_t i = 0; i < whole->objects.size(); ++i) {  // the same in both
+    const ObjectUses& object = timed.objects[i];
+    const std::uint64_t uses = whole->objects[i].uses();
+    if (uses == 0 && object.uses() == 0) continue;
+    PlannedObject one{.site = object.site, .number = object.number, .bytes = object.bytes(), .parts = {{}}};
+    if (object.uses() != 0) one.parts = object.parts(timed.plan.times(), joining, kMostParts);
+    hints.plan.objects.push_back(std::move(one));
+    hints.accesses.push_back(uses << process->touches.one_in_log2);
+  }
+  return hints;
 }
 
 }  // namespace farheap::plan

@@ -11,6 +11,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include "plan/kernel_hints.hpp"
 #include "plan/plan.hpp"
 #include "profile/profile.hpp"
 
@@ -22,5 +23,9 @@ namespace farheap::plan {
 // Of the process whose pages were seen to be used most. kInvalidArgument: the profile tells of no such process, or not
 // enough of it; kUnavailable: too little of what it does can be foreseen. Both say what there is.
 [[nodiscard]] Result<Plan> make_plan(const profile::Profile& profile, const std::string& name);
+
+// All large objects of that process that were seen to be used, whether or not their uses could be foreseen, as the
+// seeds' hints take them. kInvalidArgument as above.
+[[nodiscard]] Result<HintPlan> plan_hints(const profile::Profile& profile, const std::string& name);
 
 }  // namespace farheap::plan

@@ -17,6 +17,7 @@
 #include "base/run_page.hpp"
 #include "heap/heap.hpp"
 #include "plan/planned_run.hpp"
+#include "preload/caller.hpp"
 #include "profile/recorder.hpp"
 #include "segment/paged_segment.hpp"
 #include "segment/plain_space.hpp"
@@ -50,17 +51,6 @@ extern std::atomic<profile::AllocationObserver*> g_observer;
 }
 
 [[nodiscard]] inline profile::AllocationObserver* observer_now() { return g_observer.load(std::memory_order_relaxed); }
-
-// Who called the function that says FARHEAP_CALLER, as call sites want it. (__builtin_frame_address() would
-// make it keep a frame pointer.)
-struct Caller {
-  const void* address;
-  const void* frame;
-};
-#define FARHEAP_CALLER                                                                         \
-  ::farheap::preload::Caller {                                                                 \
-    __builtin_return_address(0), static_cast<char*>(__builtin_dwarf_cfa()) - 2 * sizeof(void*) \
-  }
 
 // What malloc() and memalign() do, for who is called in their place: `caller` is the program's.
 [[nodiscard]] void* allocate_for(const Caller& caller, std::size_t bytes);

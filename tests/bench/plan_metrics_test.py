@@ -101,11 +101,29 @@ class Figures(unittest.TestCase):
         self.assertEqual(planted.values()["sweep", "speedup_over_swap_70"]["bound"], "lower")
         self.assertEqual(planted.values()["sweeping", "speedup_over_swap_70"]["bound"], "lower")
 
+    def test_the_better_of_the_seeds_hints_is_compared(self):
+        planted = Planted("sweep").runs("sweep", "plain", [1]).runs("sweep", "plan", [2])
+        planted.runs("sweep", "hints_mlock", [16]).runs("sweep", "hints_madvise", [12])
+        self.assertAlmostEqual(planted.values()["sweep", "speedup_over_seed_hints_70"]["value"], 6)
+        self.assertAlmostEqual(planted.values()["sweeping", "speedup_over_seed_hints_70"]["value"], 6)
+        head, (row,) = planted.table("Seconds")
+        self.assertEqual(row[head.index("swap with the seeds' hints: mlock")], "16 s")
+        self.assertEqual(row[head.index("... madvise")], "12 s")
+        head, rows = planted.table("What a plan gains")
+        self.assertEqual(rows[0][head.index("over the seeds' hints")], "6.00x")
+
+    def test_hints_that_were_given_up_are_not_the_better_ones(self):
+        planted = Planted("sweep").runs("sweep", "plain", [1]).runs("sweep", "plan", [2])
+        planted.runs("sweep", "hints_mlock", [16]).runs("sweep", "hints_madvise", [12], ended=TIMED_OUT)
+        line = planted.values()["sweep", "speedup_over_seed_hints_70"]
+        self.assertAlmostEqual(line["value"], 8)
+        self.assertNotIn("bound", line)
+
     def test_what_was_not_measured_is_no_number(self):
         planted = Planted("sweep").runs("sweep", "plain", [1]).runs("sweep", "farheap", [4]).runs("sweep", "plan", [2])
         metrics = {metric for _, metric in planted.values()}
         self.assertIn("speedup_over_planless_70", metrics)
-        self.assertFalse({"speedup_over_swap_70", "plan_over_oracle_70", "swap_written_over_ours_70",
+        self.assertFalse({"speedup_over_swap_70", "speedup_over_seed_hints_70", "plan_over_oracle_70", "swap_written_over_ours_70",
                           "slowdown_full_memory", "expected_touches_70"} & metrics)
         head, (row,) = planted.table("Seconds")
         self.assertEqual(row[head.index("kernel swap")], "-")

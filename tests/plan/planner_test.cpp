@@ -301,6 +301,37 @@ TEST(Planner, AnObjectThatIsUsedAtRandomIsLeftOut) {
   EXPECT_GE(plan.objects[0].foreseen, 95u);
 }
 
+// Hints are of all objects: of the one that is swept six times each page has six uses, of the other one some 1.5.
+TEST(Planner, HintsAreAlsoOfWhatCannotBeForeseen) {
+  std::mt19937 random(2);
+  Seen seen(4);
+  const Object swept{0, 16'000}, hashed{20'000, 16'000};
+  (void)seen.born(seen.site({1}), swept);
+  (void)seen.born(seen.site({2}), hashed);
+  (void)seen.born(seen.site({3}), {40'000, 1'000});  // it is not used
+  for (int i = 0; i < 6; ++i) {
+    forwards(swept, [&](PageNumber page) {
+      seen.use(page);
+      if (page % 4 == 0) seen.use(hashed.first + random() % hashed.pages);
+    });
+  }
+  const auto hints = plan_hints(seen.profile(), "p");
+  ASSERT_TRUE(hints) << hints.error().message();
+  ASSERT_EQ(hints->plan.objects.size(), 2u);
+  ASSERT_EQ(hints->accesses.size(), 2u);
+  EXPECT_EQ(hints->plan.sites[hints->plan.objects[1].site], (SiteName{{1, 2}}));
+  EXPECT_NEAR(static_cast<double>(hints->accesses[0]), 6 * 16'000, 6 * 1'600);
+  EXPECT_NEAR(static_cast<double>(hints->accesses[1]), 6 * 4'000, 6 * 400);
+}
+
+TEST(Planner, WithoutAnOrderThereAreNoHints) {
+  profile::Profile profile;
+  profile.processes = {{}};
+  const auto none = plan_hints(profile, "p");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(Planner, NoiseLeavesThePlan) {
   std::mt19937 random(3);
   Seen seen(3);
