@@ -13,6 +13,7 @@
 #include "base/environment.hpp"
 #include "base/units.hpp"
 #include "context_forms.hpp"
+#include "context_page.hpp"
 #include "output_file.hpp"
 #include "pprof_form.hpp"
 #include "profile_forms.hpp"
@@ -45,7 +46,7 @@ Status write_page_of(const ReportArguments& arguments, const std::function<std::
   return {};
 }
 
-// The same.
+// Nothing for no profile for pprof.
 Status write_pprof_of(const ReportArguments& arguments, const std::function<std::string()>& pprof) {
   if (arguments.pprof.empty()) return {};
   if (Status written = write_output(arguments.pprof, pprof(), "cannot write the profile for pprof"); !written) {
@@ -80,16 +81,23 @@ bool has_stacks(const ReportArguments& arguments) {
   return arguments.folded || arguments.speedscope || !arguments.pprof.empty() || !arguments.weight.empty();
 }
 
-// Of a program that counted for itself: nothing else is known.
+// Of a program that counted for itself: nothing else is known, no stacks either.
 int report_contexts(const profile::Profile& profile, CodeNames& names, const ReportArguments& arguments) {
-  if (has_stacks(arguments) || !arguments.html.empty()) {
+  if (has_stacks(arguments)) {
     return wrong_usage(
         Error{ErrorCode::kInvalidArgument, "the profile has contexts alone", arguments.file, "",
-              "text and --json show them; `farheap record` makes a profile that has stacks and a trace"});
+              "text, --html and --json show them; `farheap record` makes a profile that has stacks and a trace"});
+  }
+  const auto page = [&] {
+    return contexts_page(arguments.file, contexts_summary(profile), contexts_page_json(profile, names));
+  };
+  if (const auto written = write_page_of(arguments, page); !written) {
+    complain(written.error());
+    return kFailed;
   }
   if (arguments.json) {
     print_out("{}\n", json_text({{"format", kJsonFormat}, {"contexts", contexts_json(profile, names)}}));
-  } else {
+  } else if (arguments.html.empty()) {
     print_out("{}", contexts_text(profile, names));
   }
   return kDone;
@@ -113,7 +121,9 @@ int report_profile(const ReportArguments& arguments) {
   const Trace* const run = trace ? &*trace : nullptr;
   const double seconds = run != nullptr ? run->last().seconds : 0;
   const MemoryAdvice advice = memory_advice(*profile, seconds);
-  Status written = write_page_of(arguments, [&] { return profile_page(run, figures, advice, arguments.file); });
+  Status written = write_page_of(arguments, [&] {
+    return profile_page(run, figures, advice, arguments.file, contexts_page_json(*profile, names));
+  });
   if (written) {
     written = write_pprof_of(arguments, [&] { return profile_pprof(*profile, names, figures, seconds); });
   }

@@ -64,6 +64,70 @@ function stacksView(place, {stacks}) {
     `“(smaller stacks)”: ${secondsText(seconds)} of waiting, ${sizeText(peak)} of peaks, ${sizeText(allocated)} of what was allocated.`);
 }
 
+const contextWeights = [{name: "time", text: durationText}, {name: "reads", text: countText}, {name: "writes", text: countText}];
+
+function contextsTable(place, {contexts, contexts_left_out: leftOut, names, stacks}, of) {
+  const [, , seconds, reads, writes] = stacks.frames[0];
+  const rows = contexts.map(([path, entries, own, whole, read, written]) => ({
+    stack: path.map((name) => names[name]), entries, own, whole, reads: read, writes: written}));
+  addTable(place, {name: `Where it spent its time, and what it accessed${of}`, rows, sortedBy: 0, text: (row) => row.stack.join(" "),
+    columns: [
+      {title: "With all below", of: (row) => row.whole, show: durationText, share: (row) => shareOf(seconds)(row.whole)},
+      {title: "Own", of: (row) => row.own, show: durationText, share: (row) => shareOf(seconds)(row.own)},
+      {title: "Entries", of: (row) => row.entries, show: countText},
+      {title: "Reads", of: (row) => row.reads, show: countText, share: (row) => shareOf(reads)(row.reads)},
+      {title: "Writes", of: (row) => row.writes, show: countText, share: (row) => shareOf(writes)(row.writes)},
+      {title: "Context", of: (row) => row.stack[row.stack.length - 1], show: stackOf, words: true}]});
+  if (leftOut.contexts === 0) return;
+  explain(place, `${countText(leftOut.contexts)} smaller contexts are not in this table: ${durationText(leftOut.own_seconds)} of their own, ` +
+    `${countText(leftOut.reads)} reads and ${countText(leftOut.writes)} writes together.`);
+}
+
+function accessesTable(place, {sites, sites_left_out: leftOut, names}, of) {
+  const accesses = (row) => row.reads + row.writes;
+  const all = sites.reduce((sum, row) => sum + accesses(row), leftOut.reads + leftOut.writes);
+  addTable(place, {name: `What they access, by where it was allocated${of}`, rows: sites, sortedBy: 0,
+    text: (row) => `${row.site} ${names[row.in]} ${names[row.most_by]}`,
+    columns: [
+      {title: "Accesses", of: accesses, show: countText, share: (row) => shareOf(all)(accesses(row))},
+      {title: "Reads", of: (row) => row.reads, show: countText},
+      {title: "Writes", of: (row) => row.writes, show: countText},
+      {title: "Peak", of: (row) => row.peak_bytes, show: sizeText},
+      {title: "At the end", of: (row) => row.live_bytes, show: sizeText},
+      {title: "Allocated", of: (row) => row.allocated_bytes, show: sizeText},
+      {title: "Objects", of: (row) => row.objects, show: countText},
+      {title: "Allocated at", of: (row) => row.site, show: codeText, words: true},
+      {title: "In", of: (row) => names[row.in], show: codeText, words: true},
+      {title: "Most accesses by", of: (row) => names[row.most_by], show: codeText, words: true}]});
+  if (leftOut.sites === 0) return;
+  explain(place, `${countText(leftOut.sites)} sites that are accessed less are not in this table: ${countText(leftOut.reads)} reads and ` +
+    `${countText(leftOut.writes)} writes together.`);
+}
+
+// `of`: which process it is, where there are several.
+function fillContexts(place, process, id, of) {
+  addFlameGraph(place, process.stacks, contextWeights, id);
+  contextsTable(place, process, of);
+  accessesTable(place, process, of);
+  if (process.folded > 0) {
+    explain(place, `${countText(process.folded)} contexts took so little time that they were made part of those above them.`);
+  }
+}
+
+// The first process is shown; the others when they are opened.
+function contextsView(place, {contexts}) {
+  explain(place, "Functions and loops by the path of calls that led to them, as the program counted them (farcc -ffar=record). " +
+    "A frame of the graph is as wide as its own time, reads or writes with all below it; reads and writes in the tables are a context's own.");
+  contexts.forEach((process, number) => {
+    const name = printable(`${process.name} (process ${process.process})`);
+    const fill = (into) => fillContexts(into, process, `contexts-${number}`, contexts.length > 1 ? `: ${name}` : "");
+    if (number === 0) return fill(place);
+    const more = element("details", {}, element("summary", {}, name));
+    more.addEventListener("toggle", () => fill(more), {once: true});
+    place.append(more);
+  });
+}
+
 // The knee of a falling curve: its point farthest below the straight line between its ends. None where it is flat.
 function kneeOf(points, secondsOf) {
   const [first, last] = [points[0], points[points.length - 1]];
