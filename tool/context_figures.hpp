@@ -13,7 +13,7 @@
 
 namespace farheap::tool {
 
-// Of a context with all below it.
+// The figures of a context and of all below it.
 struct WholeContext {
   std::uint64_t ns = 0, reads = 0, writes = 0;
   [[nodiscard]] std::uint64_t accesses() const { return reads + writes; }
@@ -26,14 +26,14 @@ struct WholeContext {
 // The line that allocates.
 [[nodiscard]] std::string counted_site_text(const profile::CountedSite& site, CodeNames& names);
 
-// What all contexts access of a site.
+// The accesses of all contexts to a site.
 struct SiteAccesses {
   std::uint32_t site = 0;  // of Contexts::sites
   std::uint64_t reads = 0, writes = 0;
   std::uint32_t most_by = 0;  // the context with most accesses
   std::uint64_t most = 0;
 };
-// Of all sites, the most accessed first.
+// All sites, the most accessed first.
 [[nodiscard]] std::vector<SiteAccesses> accesses_by_site(const profile::Contexts& contexts);
 
 }  // namespace farheap::tool

@@ -8,9 +8,8 @@
 
 namespace farheap::tool {
 
-// The bytes as a gzip file (RFC 1952) without a name or a time, so that equal bytes make equal files. In a build
-// without zlib, and for want of memory, the bytes themselves: who reads gzip of others tells the two apart by its
-// magic.
+// The bytes as a gzip file (RFC 1952) without a name or a time, so that equal bytes make equal files. A build without
+// zlib answers the bytes themselves, as a lack of memory does: readers tell the two apart by gzip's magic.
 [[nodiscard]] std::string gzipped(std::string_view bytes);
 
 }  // namespace farheap::tool

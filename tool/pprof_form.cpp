@@ -66,7 +66,7 @@ class Message {
     tag(field, kVarint);
     varint(value);
   }
-  // What occurs several times has no default.
+  // A repeated field has no default.
   void bytes(unsigned field, std::string_view content) {
     tag(field, kLengthDelimited);
     varint(content.size());
@@ -126,7 +126,7 @@ struct Label {
 // A damaged profile may say more than there is.
 std::uint64_t rounded(double value) {
   constexpr double kMost = 9e18;
-  return static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, kMost)));
+  return value > 0 ? static_cast<std::uint64_t>(std::llround(std::min(value, kMost))) : 0;  // NaN is 0, too
 }
 
 std::uint64_t page_floor(std::uint64_t offset) { return offset / base::kPageBytes * base::kPageBytes; }
@@ -149,10 +149,10 @@ class PprofWriter {
         locations_.try_emplace({place.file, place.offset, std::move(lines)}, locations_.size() + 1);
     return found->second;
   }
-  // Of what lies at no place that is known.
+  // A location without a place, whose name is all.
   std::uint64_t named(const char* name) { return location({}, {CodeName{.function = name}}); }
 
-  // The leaf first. What has the same stack and labels is one sample.
+  // The leaf first. Samples with the same stack and labels become one.
   void sample(const std::vector<std::uint64_t>& stack, const std::vector<Label>& labels, const Values& values) {
     Values& into = samples_.try_emplace({stack, labels}).first->second;
     for (std::size_t i = 0; i < values.size(); ++i) into[i] += values[i];
@@ -185,7 +185,7 @@ class PprofWriter {
     int number = 0;
     friend auto operator<=>(const Line&, const Line&) = default;
   };
-  // What of a file is in the profile.
+  // The part of a file that the profile names.
   struct Range {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max(), last = 0, start = 0;
     bool has_functions = false, has_sources = false, has_inlined = false;
@@ -244,7 +244,7 @@ class PprofWriter {
     }
   }
 
-  // At `start`, which becomes its end.
+  // Puts it at `start`, and moves that to its end.
   void add_mapping(std::uint32_t file, std::uint64_t& start) {
     Range& range = ranges_[file];
     const std::uint64_t offset = page_floor(range.first), bytes = page_floor(range.last) - offset + base::kPageBytes;

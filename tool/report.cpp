@@ -46,7 +46,7 @@ Status write_page_of(const ReportArguments& arguments, const std::function<std::
   return {};
 }
 
-// Nothing for no profile for pprof.
+// Does nothing where none is asked for.
 Status write_pprof_of(const ReportArguments& arguments, const std::function<std::string()>& pprof) {
   if (arguments.pprof.empty()) return {};
   if (Status written = write_output(arguments.pprof, pprof(), "cannot write the profile for pprof"); !written) {
@@ -76,7 +76,7 @@ Result<Weight> weight_of(const std::string& word) {
   return fail(ErrorCode::kInvalidArgument, "unknown weight", word, "", "there are waits, peak and allocated");
 }
 
-// What is asked for is made of the stacks of a profile.
+// The user asks for something that is made of stacks.
 bool has_stacks(const ReportArguments& arguments) {
   return arguments.folded || arguments.speedscope || !arguments.pprof.empty() || !arguments.weight.empty();
 }

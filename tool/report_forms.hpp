@@ -37,7 +37,7 @@ namespace farheap::tool {
 // `name`: of the file. `contexts`: contexts_page_json(); null where none were counted.
 [[nodiscard]] std::string profile_page(const Trace* trace, ProfileFigures figures, const MemoryAdvice& advice,
                                        const std::string& name, const nlohmann::ordered_json& contexts);
-// Of a program that counted for itself. `lead`: contexts_summary().
+// The page of a program that counted for itself. `lead`: contexts_summary().
 [[nodiscard]] std::string contexts_page(const std::string& name, const std::string& lead,
                                         const nlohmann::ordered_json& contexts);
 [[nodiscard]] std::string compared_page(const Comparison& comparison);

@@ -19,7 +19,7 @@ struct SiteFrame {
   std::vector<CodeName> functions;  // the innermost first: the compiler may have put several into one; at least one
 };
 
-// Not the program's own.
+// Of the C++ library, the runtime or allocation, and not the program's own.
 [[nodiscard]] bool is_of_library(const CodeName& name);
 
 class SiteStacks {
@@ -27,7 +27,7 @@ class SiteStacks {
   // Both outlive the object.
   SiteStacks(const profile::ProcessProfile& process, CodeNames& names) : process_(process), names_(names) {}
 
-  // The innermost frame first; empty for no site. What is of the library alone stays whole.
+  // The innermost frame first; empty for no site. A stack of the library alone stays whole.
   [[nodiscard]] std::vector<SiteFrame> stack(profile::SiteId site);
 
  private:

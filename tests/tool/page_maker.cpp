@@ -2,12 +2,14 @@
 //
 // page_maker huge|hostile FILE: writes the page of a profile that no test can record: of a million stacks, or of names
 // that were chosen to break out of the page. page_maker counted FILE: writes a profile of two processes that counted
-// their contexts: few, some with such names, and more than a page shows.
+// their contexts: few, some with such names, and more than a page shows. page_maker extreme FILE: one with the largest
+// numbers and oddest names that a profile can have.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -127,18 +129,36 @@ profile::Profile counted() {
   return counted;
 }
 
+profile::Profile extreme() {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  profile::Profile extreme;
+  const auto odd = extreme.file({"/\xff\xfe", "00"});
+  profile::ProcessProfile process;
+  process.process = process.parent = 1;
+  process.name = "\xff";
+  process.faults = process.stalled_ns = process.pages_read = kMost;
+  process.frames = {{}, {0, {odd, kMost}}, {1, {odd, 0}}, {2, {0, kMost}}};
+  process.sites = {{3, std::numeric_limits<double>::infinity(), kMost, kMost, kMost},
+                   {2, std::numeric_limits<double>::quiet_NaN(), 1, 2, 3},
+                   {0, -1, kMost, 0, kMost}};
+  process.places = {{}, {{odd, kMost}, true, {odd, 0}}, {{0, kMost}, false, {}}};
+  process.stalls = {{1, 3, kMost, kMost, kMost}, {2, 0, 1, 1, 1}, {0, 2, kMost, 1, 0}};
+  extreme.processes = {process};
+  return extreme;
+}
+
 void write(const std::string& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
 
 }  // namespace
 
 int main(int count, char** words) {
   const std::string kind = count == 3 ? words[1] : "";
-  if (kind == "counted") {
-    write(words[2], profile::encode(counted()));
+  if (kind == "counted" || kind == "extreme") {
+    write(words[2], profile::encode(kind == "counted" ? counted() : extreme()));
     return 0;
   }
   if (kind != "huge" && kind != "hostile") {
-    std::cerr << "page_maker huge|hostile|counted FILE\n";
+    std::cerr << "page_maker huge|hostile|counted|extreme FILE\n";
     return 2;
   }
   MemoryAdvice advice;

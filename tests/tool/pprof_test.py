@@ -15,7 +15,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = PROGRAM = SOURCE = ""
+TOOL = PROGRAM = SOURCE = MAKER = ""
 NAMES = GZIP = True  # built with libdw, with zlib
 MEMORY, LARGE_MIB = "48M", 48
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
@@ -295,6 +295,28 @@ class OwnReader(Pprof):
         self.assertEqual(tool("report", trace, "--pprof", other).returncode, 2)
 
 
+class Extreme(unittest.TestCase):
+    """Of a profile that nothing but damage or malice makes."""
+
+    def test_the_largest_numbers_and_oddest_names_make_a_sound_file(self):
+        with tempfile.TemporaryDirectory(prefix="farheap-pprof-") as folder:
+            profile, file = os.path.join(folder, "extreme.profile"), pathlib.Path(folder, "extreme.pb.gz")
+            subprocess.run([MAKER, "extreme", profile], check=True, timeout=60)
+            done = tool("report", profile, "--pprof", str(file))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            content = file.read_bytes()
+            pprof = Profile(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
+            self.assertEqual([mapping["path"] for mapping in pprof.mappings.values()], ["/\ufffd\ufffd"])
+            values = [value for _, values, _ in pprof.samples for value in values.values()]
+            self.assertTrue(all(value < 1 << 63 for value in values), values)
+            self.assertTrue(any(value > 1 << 62 for value in values), values)
+            self.assertIn("memory of no known site", pprof.strings)
+            if shutil.which("go"):
+                read = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-raw", str(file)], capture_output=True,
+                                      text=True, check=False, timeout=240, cwd=folder)
+                self.assertEqual(read.returncode, 0, read.stderr)
+
+
 class GoReader(Pprof):
     @classmethod
     def setUpClass(cls):
@@ -340,10 +362,11 @@ if __name__ == "__main__":
     parser.add_argument("--tool", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--source", required=True)
+    parser.add_argument("--maker", required=True)
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("--no-gzip", action="store_true")
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, SOURCE = options.tool, options.program, options.source
+    TOOL, PROGRAM, SOURCE, MAKER = options.tool, options.program, options.source, options.maker
     NAMES, GZIP = not options.no_names, not options.no_gzip
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)

@@ -140,7 +140,7 @@ function kneeOf(points, secondsOf) {
 const curves = [
   {name: "LRU, page by page", of: (point) => point.alone_seconds},
   {name: "LRU, reading ahead", of: (point) => point.ahead_seconds},
-  {name: "optimum, reading ahead", of: (point) => point.best_seconds},
+  {name: "oracle, reading ahead", of: (point) => point.best_seconds},
 ];
 
 function budgetMarks({report}, knees) {
@@ -155,13 +155,28 @@ function budgetMarks({report}, knees) {
   return marks;
 }
 
+// null: nobody has measured it.
+function errorText(error) {
+  if (!error) return "not measured";
+  return `${(error.mean * 100).toFixed(1)} % of uses, ${(error.most * 100).toFixed(1)} at most, of ${error.programs} programs`;
+}
+
+function policiesTable(place, policies) {
+  addTable(place, {name: "Policies of the predictions, and how far these are known to be wrong", rows: policies, columns: [
+    {title: "Policy", of: (row) => row.name, words: true},
+    {title: "What leaves first", of: (row) => row.leaves, words: true},
+    {title: "Error of its misses", of: (row) => errorText(row.misses_error), words: true},
+    {title: "Error of its seconds", of: (row) => errorText(row.seconds_error), words: true}]});
+  explain(place, "The pager's own policy, and plans, are not among them.");
+}
+
 function budgetView(place, data) {
   const {memory} = data.report;
   if (memory.missing) return explain(place, `Not known: ${memory.missing}.`);
   place.append(element("p", {class: "answer"}, memory.enough_bytes > 0
     ? `Enough, even page by page: ${sizeText(memory.enough_bytes)}.` : `No budget is recommended: ${memory.caution || "none is sure"}.`));
   explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
-    "the store is as it was in this run. LRU: what was used least recently leaves first; optimum: what is needed last does. " +
+    "the store is as it was in this run. LRU: what was used least recently leaves first; oracle: what is needed last does. " +
     "Page by page: each missing page is waited for; reading ahead: they come in large pieces and before they are wanted. " +
     "At a knee more memory begins to gain less.");
   const knees = curves.map((curve) => kneeOf(memory.points, curve.of));
@@ -175,8 +190,9 @@ function budgetView(place, data) {
     {title: "LRU misses", of: (point) => point.lru_misses, show: countText},
     {title: "page by page", of: curves[0].of, show: withKnee(0)},
     {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
-    {title: "Optimum misses", of: (point) => point.best_misses, show: countText},
+    {title: "Oracle misses", of: (point) => point.best_misses, show: countText},
     {title: "reading ahead", of: curves[2].of, show: withKnee(2)}]});
+  policiesTable(place, memory.policies);
 }
 
 const seriesNames = {
