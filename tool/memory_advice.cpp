@@ -52,8 +52,7 @@ double speed(const profile::Profile& profile, const std::string& name) {
 
 std::string error_text(const KnownError& error) {
   if (error.programs == 0) return "not measured";
-  return fmt::format("{:.1f} % of uses, {:.1f} at most, of {} programs", error.mean * 100, error.most * 100,
-                     error.programs);
+  return fmt::format("{:.1f} % of uses", error.mean * 100);
 }
 
 MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {

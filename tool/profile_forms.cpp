@@ -75,9 +75,14 @@ std::vector<std::string> whole_stack(const SiteFigures& site) {
 std::string policies_text() {
   std::string text;
   for (const PredictedPolicy& one : kPredictedPolicies) {
-    text += fmt::format("{}: {}. ", one.name, one.leaves);
+    text += fmt::format("{}: {}", one.name, one.leaves);
+    if (one.misses.programs != 0) {
+      text += fmt::format(" (misses were wrong by {:.1f} % of uses at the most, in {} programs)", one.misses.most * 100,
+                          one.misses.programs);
+    }
+    text += ".\n";
   }
-  return text + "Neither the pager's own policy\nnor plans are in it.\n";
+  return text + "Neither the pager's own policy nor plans are in it.\n";
 }
 
 nlohmann::ordered_json error_json(const KnownError& error) {

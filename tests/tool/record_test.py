@@ -232,7 +232,7 @@ class WhatIsRecorded(Recording):
             self.assertIn(heading, text.stdout)
         if "LRU misses" in text.stdout:
             self.assertRegex(text.stdout, r"(?m)^known error +\S.*(not measured|of uses)")
-            self.assertIn("LRU: what was used least recently leaves first. oracle: what is needed last", text.stdout)
+            self.assertIn("\nLRU: what was used least recently leaves first", text.stdout)
         page = self.folder / "page.html"
         self.assertEqual(tool("report", self.profile, "--html", str(page)).returncode, 0)
         self.assertIn("<html", page.read_text(encoding="utf-8"))
