@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "context_figures.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -22,49 +23,20 @@ constexpr std::size_t kContextsShown = 40, kSitesShown = 12, kTextWidth = 72;
 constexpr double kLeastShare = 0.001;  // of the program's time or accesses: below that a context is not shown
 constexpr double kNsPerSecond = 1e9;
 
-// With all below it.
-struct Whole {
-  std::uint64_t ns = 0, accesses = 0;
-};
-
-std::vector<Whole> whole_of(const Contexts& contexts) {
-  std::vector<Whole> whole(contexts.contexts.size());
-  for (std::size_t i = whole.size(); i-- > 0;) {
-    const CountedContext& one = contexts.contexts[i];
-    whole[i].ns += one.own_ns;
-    whole[i].accesses += one.reads + one.writes;
-    if (i == 0) continue;
-    Whole& above = whole[contexts.parent(static_cast<std::uint32_t>(i))];
-    above.ns += whole[i].ns;
-    above.accesses += whole[i].accesses;
-  }
-  return whole;
-}
-
-std::string place_text(const Contexts& contexts, std::uint32_t context) {
-  if (context == 0) return "the program";
-  const profile::ContextPlace& place = contexts.places[contexts.contexts[context].place];
-  const std::string source = place.source.substr(place.source.rfind('/') + 1);
-  const std::string where = place.line == 0  ? std::string()
-                            : source.empty() ? std::string()
-                                             : fmt::format(" ({}:{})", source, place.line);
-  return (place.is_loop ? "loop of " : "") + place.function + where;
-}
-
 std::string ms_text(std::uint64_t ns) {
   const double ms = static_cast<double>(ns) / 1e6;
   return ms < 10'000 ? fmt::format("{:.1f} ms", ms) : fmt::format("{:.1f} s", ms / 1000);
 }
 
-bool is_shown(const Whole& one, const Whole& all) {
+bool is_shown(const WholeContext& one, const WholeContext& all) {
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return static_cast<double>(part) >= kLeastShare * static_cast<double>(std::max<std::uint64_t>(whole, 1));
   };
-  return (one.ns > 0 && share(one.ns, all.ns)) || (one.accesses > 0 && share(one.accesses, all.accesses));
+  return (one.ns > 0 && share(one.ns, all.ns)) || (one.accesses() > 0 && share(one.accesses(), all.accesses()));
 }
 
 std::string tree_table(const Contexts& contexts) {
-  const std::vector<Whole> whole = whole_of(contexts);
+  const std::vector<WholeContext> whole = whole_contexts(contexts);
   std::vector<std::vector<std::string>> rows{{"with all below", "own", "entries", "reads", "writes", "context"}};
   std::vector<unsigned> depths(contexts.contexts.size(), 0);
   std::size_t left_out = 0;
@@ -78,7 +50,7 @@ std::string tree_table(const Contexts& contexts) {
     rows.push_back(
         {ms_text(whole[i].ns), ms_text(one.own_ns), std::to_string(one.entries), std::to_string(one.reads),
          std::to_string(one.writes),
-         std::string(std::size_t{2} * depths[i], ' ') + shortened(printable(place_text(contexts, i)), kTextWidth)});
+         std::string(std::size_t{2} * depths[i], ' ') + shortened(printable(context_text(contexts, i)), kTextWidth)});
   }
   std::string text = aligned(rows);
   if (left_out > 0) text += fmt::format("({} contexts are not shown; --json has all)\n", left_out);
@@ -89,42 +61,16 @@ std::string tree_table(const Contexts& contexts) {
   return text;
 }
 
-std::string site_text(const profile::CountedSite& site, CodeNames& names) {
-  const std::vector<CodeName> frames = names.call({site.file, site.offset});
-  return frames.empty() ? std::string("?") : frames.back().text();
-}
-
-struct SiteRow {
-  std::uint32_t site = 0;
-  std::uint64_t reads = 0, writes = 0;
-  std::uint32_t most_by = 0;
-  std::uint64_t most = 0;
-};
-
-std::vector<SiteRow> site_rows(const Contexts& contexts) {
-  std::vector<SiteRow> rows(contexts.sites.size());
-  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i].site = i;
-  for (const profile::ContextAccesses& one : contexts.accesses) {
-    SiteRow& row = rows[one.site];
-    row.reads += one.reads;
-    row.writes += one.writes;
-    if (one.reads + one.writes > row.most) row.most = one.reads + one.writes, row.most_by = one.context;
-  }
-  if (!rows.empty()) rows.erase(rows.begin());  // unused
-  std::ranges::stable_sort(rows, std::greater{}, [](const SiteRow& row) { return row.reads + row.writes; });
-  return rows;
-}
-
 std::string sites_table(const Contexts& contexts, CodeNames& names) {
   std::vector<std::vector<std::string>> rows{
       {"reads", "writes", "peak", "objects", "allocated at", "in", "most accesses by"}};
-  for (const SiteRow& row : site_rows(contexts)) {
+  for (const SiteAccesses& row : accesses_by_site(contexts)) {
     if (rows.size() > kSitesShown || row.reads + row.writes == 0) break;
     const profile::CountedSite& site = contexts.sites[row.site];
     rows.push_back({std::to_string(row.reads), std::to_string(row.writes), base::format_size(site.peak_bytes),
-                    std::to_string(site.objects), shortened(printable(site_text(site, names)), kTextWidth),
-                    shortened(printable(place_text(contexts, site.context)), kTextWidth),
-                    shortened(printable(place_text(contexts, row.most_by)), kTextWidth)});
+                    std::to_string(site.objects), shortened(printable(counted_site_text(site, names)), kTextWidth),
+                    shortened(printable(context_text(contexts, site.context)), kTextWidth),
+                    shortened(printable(context_text(contexts, row.most_by)), kTextWidth)});
   }
   return rows.size() == 1 ? std::string() : "\nWhat they access, by where it was allocated\n" + aligned(rows);
 }
@@ -157,7 +103,7 @@ nlohmann::ordered_json process_json(const profile::ProcessProfile& process, Code
     const profile::CountedSite& one = contexts.sites[i];
     sites.push_back({{"id", i},
                      {"context", one.context},
-                     {"site", site_text(one, names)},
+                     {"site", counted_site_text(one, names)},
                      {"objects", one.objects},
                      {"allocated_bytes", one.allocated_bytes},
                      {"live_bytes", one.live_bytes},
@@ -179,6 +125,23 @@ bool has_contexts(const profile::Profile& profile) {
 bool has_only_contexts(const profile::Profile& profile) {
   return has_contexts(profile) && profile.trace.empty() &&
          std::ranges::all_of(profile.processes, [](const auto& one) { return one.frames.empty(); });
+}
+
+std::string contexts_summary(const profile::Profile& profile) {
+  WholeContext all;
+  std::size_t count = 0, processes = 0;
+  for (const profile::ProcessProfile& process : profile.processes) {
+    if (process.contexts.contexts.empty()) continue;
+    const WholeContext whole = whole_contexts(process.contexts).front();
+    all.ns += whole.ns;
+    all.reads += whole.reads;
+    all.writes += whole.writes;
+    count += process.contexts.contexts.size() - 1;
+    ++processes;
+  }
+  return fmt::format("{} {} contexts took {}, and made {} reads and {} writes: all were counted.",
+                     processes > 1 ? fmt::format("The {} processes'", processes) : "Its", count, ms_text(all.ns),
+                     all.reads, all.writes);
 }
 
 std::string contexts_text(const profile::Profile& profile, CodeNames& names) {

@@ -17,6 +17,8 @@ namespace farheap::tool {
 // Nothing else is in it: the program counted for itself, outside of `farheap record`.
 [[nodiscard]] bool has_only_contexts(const profile::Profile& profile);
 
+// "Its 1204 contexts took 542.2 ms, and made 42 reads and 7 writes: all were counted."
+[[nodiscard]] std::string contexts_summary(const profile::Profile& profile);
 // For people: the tree, the longest-taking first, and which sites its contexts access most. Empty without contexts.
 [[nodiscard]] std::string contexts_text(const profile::Profile& profile, CodeNames& names);
 // docs/formats.md, "A profile": what `contexts` is.

@@ -232,6 +232,8 @@ class CommandLine {
         ->required();
     verb->add_option("--html", report_.html, "Write a page for browsers to this file: tables, call stacks, charts")
         ->type_name("OUT");
+    verb->add_option("--pprof", report_.pprof, "Write a profile for https://github.com/google/pprof to this file")
+        ->type_name("OUT");
     verb->add_flag("--json", report_.json, "For machines");
     verb->add_flag("--folded", report_.folded, "Stacks of allocations of a profile, a line each, for flame graphs");
     verb->add_option("--weight", report_.weight,

@@ -108,7 +108,7 @@ _farheap() {{
          run) choices='--memory --store --set --plan --hints --hints-share --trace --trace-interval --quiet --stats --plain --';;
          heap) choices='ls show stats diff export check copy snapshot compact rm rollback --json --object --data --repair --newest --own-bytes';;
          top) choices='--once --interval --json';;
-         report) choices='--html --json'; compopt -o default 2>/dev/null;;
+         report) choices='--html --pprof --json --folded --weight --speedscope --compare --tolerance'; compopt -o default 2>/dev/null;;
          core) compopt -o default 2>/dev/null; choices='--pid --out --set --json';;
          doctor | options) choices='--set --json';;
          store) choices='bench kinds --json';;

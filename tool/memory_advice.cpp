@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "memory_advice.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/units.hpp"
@@ -47,6 +49,11 @@ double speed(const profile::Profile& profile, const std::string& name) {
 }
 
 }  // namespace
+
+std::string error_text(const KnownError& error) {
+  if (error.programs == 0) return "not measured";
+  return fmt::format("{:.1f} % of uses", error.mean * 100);
+}
 
 MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
   MemoryAdvice advice;

@@ -14,12 +14,33 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profile/profile.hpp"
 
 namespace farheap::tool {
+
+// How far predictions were from what was counted, where that was measured (docs/benchmarks/record.md): the difference
+// of misses, in shares of all uses, over the sizes that are told.
+struct KnownError {
+  unsigned programs = 0;      // that it was measured of; 0: it was not
+  double mean = 0, most = 0;  // of these programs
+};
+
+// A policy says which page leaves when there is no room. Only these are predicted.
+struct PredictedPolicy {
+  std::string_view key, name, leaves;
+  KnownError misses;  // of seconds none is known
+};
+inline constexpr std::array<PredictedPolicy, 2> kPredictedPolicies = {{
+    {"lru", "LRU", "what was used least recently leaves first", {2, 0.085, 0.143}},
+    {"best", "oracle", "what is needed last leaves first, which nobody can know", {2, 0.045, 0.106}},
+}};
+// "not measured", or how far in the mean.
+[[nodiscard]] std::string error_text(const KnownError& error);
 
 struct MemoryPrediction {
   std::uint64_t memory_bytes = 0;

@@ -5,56 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "base/units.hpp"
+#include "site_stacks.hpp"
 
 namespace farheap::tool {
 
 namespace {
-
-// "char*& std::vector<char*>::emplace_back<char*>" is of std: a template's name begins with what it returns.
-bool is_of_std(const std::string& function) {
-  const std::string head = function.substr(0, function.find('<'));
-  const std::string qualified = head.substr(head.rfind(' ') + 1);
-  return qualified.starts_with("std::") || qualified.starts_with("__gnu_cxx::");
-}
-
-// What is not the program's own: from the innermost on, functions of the C++ library and of the allocation itself.
-bool is_of_library(const CodeName& name) {
-  return name.file.find("libfarheap-preload") != std::string::npos || is_of_std(name.function) ||
-         name.function.starts_with("operator new") || name.function == "xmalloc" || name.function == "xcalloc" ||
-         name.function == "xrealloc";
-}
-
-// The names of a process's sites, by SiteId.
-class SiteNames {
- public:
-  SiteNames(const profile::ProcessProfile& process, CodeNames& names) : process_(process), names_(names) {}
-
-  // The innermost frame first; empty for no site.
-  std::vector<CodeName> stack(profile::SiteId site) {
-    std::vector<CodeName> frames;
-    for (; site != 0; site = process_.frames[site].inner) {
-      const std::vector<CodeName>& functions = names_of(site);
-      frames.insert(frames.end(), functions.rbegin(), functions.rend());
-    }
-    std::ranges::reverse(frames);
-    const auto first = std::ranges::find_if_not(frames, is_of_library);
-    if (first != frames.end()) frames.erase(frames.begin(), first);
-    return frames;
-  }
-
- private:
-  const std::vector<CodeName>& names_of(profile::SiteId frame) {
-    const auto [found, is_new] = known_.try_emplace(frame);
-    if (is_new) found->second = names_.call(process_.frames[frame].returns_to);
-    return found->second;
-  }
-
-  const profile::ProcessProfile& process_;
-  CodeNames& names_;
-  std::map<profile::SiteId, std::vector<CodeName>> known_;
-};
 
 Waits waits_of(const profile::Stall& stall) {
   return {static_cast<double>(stall.faults), static_cast<double>(stall.stalled_ns) * 1e-9,
@@ -66,7 +24,7 @@ class Adder {
   explicit Adder(CodeNames& names) : names_(names) {}
 
   void add(const profile::ProcessProfile& process) {
-    SiteNames sites(process, names_);
+    SiteStacks sites(process, names_);
     std::map<profile::SiteId, SiteFigures*> of_site;
     const auto figures = [&](profile::SiteId site) -> SiteFigures& {
       SiteFigures*& found = of_site[site];
@@ -118,9 +76,11 @@ class Adder {
     std::map<std::string, double> by_site;  // seconds
   };
 
-  SiteFigures& site(const std::vector<CodeName>& stack) {
+  SiteFigures& site(const std::vector<SiteFrame>& stack) {
     std::vector<std::string> names;
-    for (auto one = stack.rbegin(); one != stack.rend(); ++one) names.push_back(one->text());
+    for (const SiteFrame& frame : stack | std::views::reverse) {
+      for (const CodeName& function : frame.functions | std::views::reverse) names.push_back(function.text());
+    }
     const auto [found, is_new] = sites_.try_emplace(names);
     if (is_new) {
       found->second.stack = names;

@@ -72,6 +72,36 @@ std::vector<std::string> whole_stack(const SiteFigures& site) {
   return site.stack.empty() ? std::vector<std::string>{site.site} : site.stack;
 }
 
+std::string policies_text() {
+  std::string text;
+  for (const PredictedPolicy& one : kPredictedPolicies) {
+    text += fmt::format("{}: {}", one.name, one.leaves);
+    if (one.misses.programs != 0) {
+      text += fmt::format(" (misses were wrong by {:.1f} % of uses at the most, in {} programs)", one.misses.most * 100,
+                          one.misses.programs);
+    }
+    text += ".\n";
+  }
+  return text + "Neither the pager's own policy nor plans are in it.\n";
+}
+
+nlohmann::ordered_json error_json(const KnownError& error) {
+  if (error.programs == 0) return nullptr;
+  return {{"programs", error.programs}, {"mean", error.mean}, {"most", error.most}};
+}
+
+nlohmann::ordered_json policies_json() {
+  auto policies = nlohmann::ordered_json::array();
+  for (const PredictedPolicy& one : kPredictedPolicies) {
+    policies.push_back({{"key", one.key},
+                        {"name", one.name},
+                        {"leaves", one.leaves},
+                        {"misses_error", error_json(one.misses)},
+                        {"seconds_error", error_json({})}});
+  }
+  return policies;
+}
+
 }  // namespace
 
 std::string waits_summary(const ProfileFigures& figures) {
@@ -150,7 +180,11 @@ std::string advice_text(const MemoryAdvice& advice) {
                     seconds_text(point.alone_seconds), fmt::format("{:.0f}", point.best_misses),
                     seconds_text(point.best_seconds)});
   }
+  const auto& [lru, best] = kPredictedPolicies;
+  const std::string none = error_text({});
+  rows.push_back({"known error", "", error_text(lru.misses), none, none, error_text(best.misses), none});
   text += aligned(rows);
+  text += policies_text();
   text += fmt::format(
       "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. Times "
       "are "
@@ -189,6 +223,7 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
           {"enough_bytes", advice.enough_bytes},
           {"caution", advice.caution},
           {"missing", advice.missing},
+          {"policies", policies_json()},
           {"points", std::move(points)}};
 }
 

@@ -13,7 +13,9 @@
 #include "base/environment.hpp"
 #include "base/units.hpp"
 #include "context_forms.hpp"
+#include "context_page.hpp"
 #include "output_file.hpp"
+#include "pprof_form.hpp"
 #include "profile_forms.hpp"
 #include "recording_folder.hpp"
 #include "report_compare.hpp"
@@ -44,6 +46,16 @@ Status write_page_of(const ReportArguments& arguments, const std::function<std::
   return {};
 }
 
+// Does nothing where none is asked for.
+Status write_pprof_of(const ReportArguments& arguments, const std::function<std::string()>& pprof) {
+  if (arguments.pprof.empty()) return {};
+  if (Status written = write_output(arguments.pprof, pprof(), "cannot write the profile for pprof"); !written) {
+    return written;
+  }
+  say(fmt::format("`go tool pprof -http : {}` shows it, or any other pprof", shell_word(arguments.pprof)));
+  return {};
+}
+
 int report_trace(const Trace& trace, const ReportArguments& arguments) {
   if (const auto written = write_page_of(arguments, [&] { return trace_page(trace); }); !written) {
     complain(written.error());
@@ -64,16 +76,28 @@ Result<Weight> weight_of(const std::string& word) {
   return fail(ErrorCode::kInvalidArgument, "unknown weight", word, "", "there are waits, peak and allocated");
 }
 
-// Of a program that counted for itself: nothing else is known.
+// The user asks for something that is made of stacks.
+bool has_stacks(const ReportArguments& arguments) {
+  return arguments.folded || arguments.speedscope || !arguments.pprof.empty() || !arguments.weight.empty();
+}
+
+// Of a program that counted for itself: nothing else is known, no stacks either.
 int report_contexts(const profile::Profile& profile, CodeNames& names, const ReportArguments& arguments) {
-  if (arguments.folded || arguments.speedscope || !arguments.html.empty()) {
+  if (has_stacks(arguments)) {
     return wrong_usage(
         Error{ErrorCode::kInvalidArgument, "the profile has contexts alone", arguments.file, "",
-              "text and --json show them; `farheap record` makes a profile that has stacks and a trace"});
+              "text, --html and --json show them; `farheap record` makes a profile that has stacks and a trace"});
+  }
+  const auto page = [&] {
+    return contexts_page(arguments.file, contexts_summary(profile), contexts_page_json(profile, names));
+  };
+  if (const auto written = write_page_of(arguments, page); !written) {
+    complain(written.error());
+    return kFailed;
   }
   if (arguments.json) {
     print_out("{}\n", json_text({{"format", kJsonFormat}, {"contexts", contexts_json(profile, names)}}));
-  } else {
+  } else if (arguments.html.empty()) {
     print_out("{}", contexts_text(profile, names));
   }
   return kDone;
@@ -95,8 +119,14 @@ int report_profile(const ReportArguments& arguments) {
   if (arguments.speedscope) return print_out("{}", profile_speedscope(figures, arguments.file)), kDone;
   const auto trace = parse_trace(profile->trace, arguments.file);
   const Trace* const run = trace ? &*trace : nullptr;
-  const MemoryAdvice advice = memory_advice(*profile, run != nullptr ? run->last().seconds : 0);
-  const auto written = write_page_of(arguments, [&] { return profile_page(run, figures, advice, arguments.file); });
+  const double seconds = run != nullptr ? run->last().seconds : 0;
+  const MemoryAdvice advice = memory_advice(*profile, seconds);
+  Status written = write_page_of(arguments, [&] {
+    return profile_page(run, figures, advice, arguments.file, contexts_page_json(*profile, names));
+  });
+  if (written) {
+    written = write_pprof_of(arguments, [&] { return profile_pprof(*profile, names, figures, seconds); });
+  }
   if (!written) {
     complain(written.error());
     return kFailed;
@@ -105,7 +135,7 @@ int report_profile(const ReportArguments& arguments) {
     auto report = profile_report_json(run, figures, advice);
     if (has_contexts(*profile)) report["contexts"] = contexts_json(*profile, names);
     print_out("{}\n", json_text(report));
-  } else if (arguments.html.empty()) {
+  } else if (arguments.html.empty() && arguments.pprof.empty()) {
     if (run != nullptr) print_out("{}\n", report_text(*run, terminal_is_utf8()));
     print_out("{}{}{}", profile_text(figures), advice_text(advice), contexts_text(*profile, names));
   }
@@ -163,8 +193,8 @@ int report_compared(const ReportArguments& arguments) {
 Status check_words(const ReportArguments& arguments) {
   const int forms = arguments.json + arguments.folded + arguments.speedscope;
   const bool is_wrong = forms > 1 || (!arguments.weight.empty() && !arguments.folded) ||
-                        (arguments.compare && (arguments.folded || arguments.speedscope)) ||
-                        !(arguments.tolerance >= 0);
+                        (!arguments.pprof.empty() && (arguments.folded || arguments.speedscope)) ||
+                        (arguments.compare && has_stacks(arguments)) || !(arguments.tolerance >= 0);
   if (is_wrong) {
     return fail(ErrorCode::kInvalidArgument, "words that do not go together", "farheap report", "",
                 "`farheap report --help` says what does");
@@ -181,7 +211,7 @@ int report(const ReportArguments& arguments) {
   if (const auto words = check_words(arguments); !words) return wrong_usage(words.error());
   if (arguments.compare) return report_compared(arguments);
   if (is_profile(arguments.file)) return report_profile(arguments);
-  if (arguments.folded || arguments.speedscope || !arguments.weight.empty()) {
+  if (has_stacks(arguments)) {
     return wrong_usage(Error{ErrorCode::kInvalidArgument, "a trace has no stacks", arguments.file, "",
                              "`farheap record -o FILE -- PROGRAM` makes a profile, which has"});
   }

@@ -34,9 +34,12 @@ namespace farheap::tool {
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
 
 [[nodiscard]] std::string trace_page(const Trace& trace);
-// `name`: of the file.
+// `name`: of the file. `contexts`: contexts_page_json(); null where none were counted.
 [[nodiscard]] std::string profile_page(const Trace* trace, ProfileFigures figures, const MemoryAdvice& advice,
-                                       const std::string& name);
+                                       const std::string& name, const nlohmann::ordered_json& contexts);
+// The page of a program that counted for itself. `lead`: contexts_summary().
+[[nodiscard]] std::string contexts_page(const std::string& name, const std::string& lead,
+                                        const nlohmann::ordered_json& contexts);
 [[nodiscard]] std::string compared_page(const Comparison& comparison);
 
 }  // namespace farheap::tool

@@ -12,6 +12,7 @@
 #include "profile_forms.hpp"
 #include "report_forms.hpp"
 #include "stack_tree.hpp"
+#include "verbs.hpp"
 
 namespace farheap::tool {
 namespace {
@@ -98,7 +99,7 @@ std::string trace_page(const Trace& trace) {
 }
 
 std::string profile_page(const Trace* trace, ProfileFigures figures, const MemoryAdvice& advice,
-                         const std::string& name) {
+                         const std::string& name, const ordered_json& contexts) {
   Page page;
   page.title = name;
   if (trace != nullptr) add_trace(*trace, page);
@@ -106,6 +107,16 @@ std::string profile_page(const Trace* trace, ProfileFigures figures, const Memor
   page.data["stacks"] = stack_tree_json(stack_tree(figures.sites));
   page.data["left_out"] = leave_largest(figures);
   page.data["report"] = profile_report_json(trace, figures, advice);
+  if (!contexts.is_null()) page.data["contexts"] = contexts;
+  return page_text(page);
+}
+
+std::string contexts_page(const std::string& name, const std::string& lead, const ordered_json& contexts) {
+  Page page;
+  page.title = name;
+  page.lead.push_back(lead);
+  page.data["report"] = ordered_json{{"format", kJsonFormat}};
+  page.data["contexts"] = contexts;
   return page_text(page);
 }
 

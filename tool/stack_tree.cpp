@@ -98,7 +98,9 @@ void renumber_names(StackTree& tree) {
   tree.names = std::move(names);
 }
 
-StackTree folded(StackTree whole, std::size_t most) {
+}  // namespace
+
+StackTree folded_tree(StackTree whole, std::size_t most) {
   const std::vector<bool> kept = kept_frames(whole, most);
   StackTree tree;
   tree.seen = whole.seen;
@@ -126,12 +128,10 @@ StackTree folded(StackTree whole, std::size_t most) {
   return tree;
 }
 
-}  // namespace
-
 StackTree stack_tree(const std::vector<SiteFigures>& sites, std::size_t most) {
   Grower grower;
   for (const SiteFigures& site : sites) grower.add_site(site);
-  return folded(std::move(grower).finish(), most);
+  return folded_tree(std::move(grower).finish(), most);
 }
 
 nlohmann::ordered_json stack_tree_json(const StackTree& tree) {

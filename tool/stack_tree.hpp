@@ -15,7 +15,8 @@
 
 namespace farheap::tool {
 
-// Seconds waited, bytes held at the most, bytes allocated; as flame graphs count: with what was called from there.
+// Seconds waited, bytes held at the most, bytes allocated (of sites), or seconds, reads, writes (of contexts). A frame
+// has those of all that it called, too, as in all flame graphs.
 using StackWeights = std::array<double, 3>;
 
 struct StackTree {
@@ -35,7 +36,10 @@ inline constexpr char kSmallerStacks[] = "(smaller stacks)";
 inline constexpr double kLeastShare = 1.0 / 20'000;  // of any weight's total
 inline constexpr std::size_t kMostFrames = 20'000;
 
-// Keeps the frames that have at least kLeastShare of the total of any weight, and of these the `most` largest.
+// Keeps the frames that have at least kLeastShare of the total of any weight, and of these the `most` largest. Any tree
+// will do whose callers come first.
+[[nodiscard]] StackTree folded_tree(StackTree whole, std::size_t most = kMostFrames);
+// The stacks of the sites, folded.
 [[nodiscard]] StackTree stack_tree(const std::vector<SiteFigures>& sites, std::size_t most = kMostFrames);
 [[nodiscard]] nlohmann::ordered_json stack_tree_json(const StackTree& tree);
 

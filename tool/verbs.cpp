@@ -27,9 +27,11 @@ std::span<const Verb> verbs() {
         "farheap record --memory 1G -- ./simulation input"}},
       {"report",
        "What a recorded run did over time, and which lines of it waited for memory that was allocated where",
-       "report FILE [--html OUT] [--json | --folded [--weight waits|peak|allocated] | --speedscope] | report --compare "
+       "report FILE [--html OUT] [--pprof OUT] [--json | --folded [--weight waits|peak|allocated] | --speedscope] | "
+       "report --compare "
        "BEFORE AFTER [--tolerance PERCENT] [--json] [--html OUT]",
        {"farheap report index.profile", "farheap report index.profile --html index.html",
+        "farheap report index.profile --pprof index.pb.gz",
         "farheap report index.profile --speedscope > index.speedscope.json",
         "farheap report --compare before.profile after.profile --tolerance 5"}},
       {"plan",

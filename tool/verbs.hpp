@@ -52,8 +52,9 @@ struct TopArguments {
 int top(const TopArguments& arguments);
 
 struct ReportArguments {
-  std::string file;  // a trace, a profile, or the parts of one
-  std::string html;  // the file to write; empty: none
+  std::string file;   // a trace, a profile, or the parts of one
+  std::string html;   // the file to write; empty: none
+  std::string pprof;  // the same, of a profile
   bool json = false;
   bool folded = false, speedscope = false;  // of a profile
   std::string weight;                       // of --folded; empty: waits

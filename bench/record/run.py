@@ -7,8 +7,8 @@
   ./dev bench record --curves none                        # what it costs alone
   ./dev bench record --recorders instrumented             # programs of farcc -ffar=record alone
 
-Slower: `farheap record` beside `farheap run`, with more memory than the program needs, and with 70 % of it. Curve: LRU's
-misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which `record_pages` records
+Slower: `farheap record` beside `farheap run`, with more memory than the program needs, and with 70 % of it. Curves: LRU's
+and an oracle's misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which `record_pages` records
 one page a fault (minutes). Instrumented: programs of `farcc -ffar=record` beside those of the same clang."""
 import argparse
 import json
@@ -78,7 +78,8 @@ class Bench:
         return json.loads(done.stdout)["memory"]
 
     def exact(self, program, sizes):
-        """LRU's misses in each of the sizes, and how many uses there were; None if that takes too long."""
+        """{misses of the report: its numbers in each of the sizes}, and how many uses there were; None if that takes too
+        long."""
         trace = os.path.join(self.folder, "pages")
         try:
             self.run("run", "--memory", str(ENOUGH), "--stats=json", "--set", f"record_pages={trace}", "--",
@@ -91,11 +92,12 @@ class Bench:
                               check=True)
         os.remove(path)
         found = json.loads(done.stdout)
-        return [one["lru_bytes_read"] / PAGE for one in found["optima"]], found["uses"]
+        return {misses: [one[read] / PAGE for one in found["optima"]]
+                for misses, read in (("lru_misses", "lru_bytes_read"), ("best_misses", "bytes_read"))}, found["uses"]
 
 
 def curve_error(bench, program):
-    """Mean and largest absolute difference of the miss ratio; the sample; None: not known, and why."""
+    """{misses: mean and largest absolute difference of the miss ratio}; the sample; None: not known, and why."""
     memory = bench.sampled(program)
     if memory["missing"]:
         return None, memory["missing"]
@@ -103,9 +105,12 @@ def curve_error(bench, program):
     exact = bench.exact(program, [point["memory_bytes"] for point in points])
     if exact is None:
         return None, f"not recorded in {bench.timeout} s"
-    misses, uses = exact
-    errors = [abs(point["lru_misses"] - there) / uses for point, there in zip(points, misses)]
-    return (statistics.mean(errors), max(errors), memory["sampled_pages"], memory["uses"], uses), ""
+    exact_misses, uses = exact
+    found = {}
+    for misses, there in exact_misses.items():
+        errors = [abs(point[misses] - one) / uses for point, one in zip(points, there)]
+        found[misses] = (statistics.mean(errors), max(errors))
+    return (found, memory["sampled_pages"], memory["uses"], uses), ""
 
 
 def main():
@@ -147,9 +152,11 @@ def main():
             if found is None:
                 curves.append([program, why, "-", "-", "-"])
                 continue
-            mean, most, pages, uses, all_uses = found
-            curves.append([program, f"{mean:.3f}", f"{most:.3f}", f"{pages} pages, {uses} uses", f"{all_uses:,}"])
-            results.append(report.result(program, "curve_mean_error", mean, ""))
+            errors, pages, uses, all_uses = found
+            curves.append([program, *[f"{mean:.3f}; {most:.3f}" for mean, most in errors.values()],
+                           f"{pages} pages, {uses} uses", f"{all_uses:,}"])
+            for name, misses in (("curve_mean_error", "lru_misses"), ("oracle_curve_mean_error", "best_misses")):
+                results.append(report.result(program, name, errors[misses][0], ""))
     for level, ratios in all_ratios.items():
         if ratios:
             results.append(report.result("all", f"record_sampled_slowdown_{level}", report.geometric_mean(ratios), "",
@@ -163,7 +170,7 @@ def main():
     if counted:
         table(["program", "counted by -ffar=record"], counted)
     if curves:
-        table(["program", "mean error of the miss ratio", "largest", "sample", "uses, exact"], curves)
+        table(["program", "LRU's miss ratio: mean error; largest", "an oracle's", "sample", "uses, exact"], curves)
     if arguments.json:
         report.write_json(arguments.json, "record", results)
 

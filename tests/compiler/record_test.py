@@ -498,6 +498,12 @@ int main(int argc, char **argv) {
         self.assertRegex(text, r"(?m)^\S+ ms +\S+ ms +1 +\d+ +\d+ +main \(ends.c:9\)$")
         self.assertRegex(text, r"(?m)^\S+ ms +\S+ ms +1 +\d+ +\d+ +  work \(ends.c:8\)$")
         self.assertRegex(text, r"(?m)^\S+ ms +\S+ ms +1 +\d+ +\d+ +    loop of work \(ends.c:8\)$")
+        self.run_well(GIVEN.tool, "report", "recorded.profile", "--html", "page.html")
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        data = json.loads(re.search(r'(?s)<script type="application/json" id="data">(.*?)</script>', page).group(1))
+        process, = data["contexts"]
+        self.assertEqual([process["names"][path[-1]] for path, *_ in process["contexts"]][:3],
+                         ["main (ends.c:9)", "work (ends.c:8)", "loop of work (ends.c:8)"])
         self.assertIn("contexts alone", self.fails(GIVEN.tool, "report", "recorded.profile", "--folded", status=2))
 
 

@@ -174,6 +174,10 @@ class WhatIsRecorded(Recording):
         whole = LARGE_MIB * MIB * (2 + 8 / 64)
         self.near(memory["whole_bytes"], whole, 0.1, "memory that holds everything")
         self.assertEqual(memory["points"][-1]["lru_misses"], 0)
+        self.assertEqual([policy["key"] for policy in memory["policies"]], ["lru", "best"])
+        for policy in memory["policies"]:
+            for error in (policy["misses_error"], policy["seconds_error"]):
+                self.assertTrue(error is None or 0 <= error["mean"] <= error["most"] <= 1, policy)
         misses = [point["lru_misses"] for point in memory["points"]]
         self.assertEqual(misses, sorted(misses, reverse=True), "more memory misses no more")
         for point in memory["points"]:
@@ -226,6 +230,9 @@ class WhatIsRecorded(Recording):
         self.assertEqual(text.returncode, 0, text.stderr)
         for heading in ("Where threads waited", "by where it was allocated", "How much memory is enough"):
             self.assertIn(heading, text.stdout)
+        if "LRU misses" in text.stdout:
+            self.assertRegex(text.stdout, r"(?m)^known error +\S.*(not measured|of uses)")
+            self.assertIn("\nLRU: what was used least recently leaves first", text.stdout)
         page = self.folder / "page.html"
         self.assertEqual(tool("report", self.profile, "--html", str(page)).returncode, 0)
         self.assertIn("<html", page.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ function sizeText(bytes) {
 }
 
 const secondsText = (seconds) => `${seconds.toFixed(2)} s`;
+const durationText = (seconds) => (seconds < 10 ? `${(seconds * 1000).toFixed(1)} ms` : `${seconds.toFixed(1)} s`);
 const shareText = (share) => `${Math.round(share * 100)} %`;
 const countText = (count) => Math.round(count).toLocaleString("en");
 const signed = (text, value) => (value > 0 ? `+${text}` : text);

@@ -47,19 +47,19 @@ function stepFrom(at, key, isDrawn) {
   }
 }
 
-// weights: {name, text(value)} in the order of a frame's numbers.
-function addFlameGraph(place, stacks, weights) {
+// weights: {name, text(value)} in the order of a frame's numbers. `id`: no other graph of the page has it.
+function addFlameGraph(place, stacks, weights, id = "flame") {
   let chart = null;
   let root = null;
   let current = null;
   let weight = 0;
-  const graph = element("div", {class: "flame", tabindex: "0", role: "application", "aria-describedby": "flame-keys",
+  const graph = element("div", {class: "flame", tabindex: "0", role: "application", "aria-describedby": `${id}-keys`,
     "aria-label": "Flame graph of stacks"});
   const said = element("p", {class: "frame-said", role: "status"});
   const search = element("input", {type: "search", placeholder: "part of a name", spellcheck: "false"});
   const back = element("button", {type: "button"}, "Show all");
   const choices = weights.map((one, number) => {
-    const radio = element("input", {type: "radio", name: "weight", value: String(number), checked: number === 0});
+    const radio = element("input", {type: "radio", name: `${id}-weight`, value: String(number), checked: number === 0});
     radio.addEventListener("change", () => build(number));
     return element("label", {}, radio, one.name);
   });
@@ -67,7 +67,7 @@ function addFlameGraph(place, stacks, weights) {
     element("div", {class: "bar"}, element("fieldset", {}, element("legend", {}, "Width"), ...choices),
       element("label", {}, "Find ", search), back),
     said, graph,
-    element("p", {class: "hint", id: "flame-keys"}, "A click or Enter on a frame makes it as wide as the page; Escape or " +
+    element("p", {class: "hint", id: `${id}-keys`}, "A click or Enter on a frame makes it as wide as the page; Escape or " +
       "“Show all” goes back. Arrow keys move from frame to frame. Colours only tell frames apart."));
 
   const describe = (node) => `${node.data.name}: ${weights[weight].text(node.data.value)}, ` +

@@ -5,12 +5,13 @@
 
 const pageData = JSON.parse(document.getElementById("data").textContent);
 
-function viewsOf({report, timeline, stacks, comparison}) {
+function viewsOf({report, timeline, stacks, contexts, comparison}) {
   if (comparison) return [["comparison", "Comparison", comparisonView]];
   return [
     report.lines && ["lines", "Lines that waited", linesView],
     report.sites && ["sites", "Allocations", sitesView],
     stacks && ["stacks", "Call stacks", stacksView],
+    contexts && ["contexts", "Contexts", contextsView],
     report.memory && ["budget", "Which budget", budgetView],
     timeline && ["timeline", "Timeline", timelineView],
     timeline && ["ranges", "Addresses", rangesView],

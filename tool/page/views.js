@@ -64,6 +64,70 @@ function stacksView(place, {stacks}) {
     `“(smaller stacks)”: ${secondsText(seconds)} of waiting, ${sizeText(peak)} of peaks, ${sizeText(allocated)} of what was allocated.`);
 }
 
+const contextWeights = [{name: "time", text: durationText}, {name: "reads", text: countText}, {name: "writes", text: countText}];
+
+function contextsTable(place, {contexts, contexts_left_out: leftOut, names, stacks}, of) {
+  const [, , seconds, reads, writes] = stacks.frames[0];
+  const rows = contexts.map(([path, entries, own, whole, read, written]) => ({
+    stack: path.map((name) => names[name]), entries, own, whole, reads: read, writes: written}));
+  addTable(place, {name: `Where it spent its time, and what it accessed${of}`, rows, sortedBy: 0, text: (row) => row.stack.join(" "),
+    columns: [
+      {title: "With all below", of: (row) => row.whole, show: durationText, share: (row) => shareOf(seconds)(row.whole)},
+      {title: "Own", of: (row) => row.own, show: durationText, share: (row) => shareOf(seconds)(row.own)},
+      {title: "Entries", of: (row) => row.entries, show: countText},
+      {title: "Reads", of: (row) => row.reads, show: countText, share: (row) => shareOf(reads)(row.reads)},
+      {title: "Writes", of: (row) => row.writes, show: countText, share: (row) => shareOf(writes)(row.writes)},
+      {title: "Context", of: (row) => row.stack[row.stack.length - 1], show: stackOf, words: true}]});
+  if (leftOut.contexts === 0) return;
+  explain(place, `${countText(leftOut.contexts)} smaller contexts are not in this table: ${durationText(leftOut.own_seconds)} of their own, ` +
+    `${countText(leftOut.reads)} reads and ${countText(leftOut.writes)} writes together.`);
+}
+
+function accessesTable(place, {sites, sites_left_out: leftOut, names}, of) {
+  const accesses = (row) => row.reads + row.writes;
+  const all = sites.reduce((sum, row) => sum + accesses(row), leftOut.reads + leftOut.writes);
+  addTable(place, {name: `What they access, by where it was allocated${of}`, rows: sites, sortedBy: 0,
+    text: (row) => `${row.site} ${names[row.in]} ${names[row.most_by]}`,
+    columns: [
+      {title: "Accesses", of: accesses, show: countText, share: (row) => shareOf(all)(accesses(row))},
+      {title: "Reads", of: (row) => row.reads, show: countText},
+      {title: "Writes", of: (row) => row.writes, show: countText},
+      {title: "Peak", of: (row) => row.peak_bytes, show: sizeText},
+      {title: "At the end", of: (row) => row.live_bytes, show: sizeText},
+      {title: "Allocated", of: (row) => row.allocated_bytes, show: sizeText},
+      {title: "Objects", of: (row) => row.objects, show: countText},
+      {title: "Allocated at", of: (row) => row.site, show: codeText, words: true},
+      {title: "In", of: (row) => names[row.in], show: codeText, words: true},
+      {title: "Most accesses by", of: (row) => names[row.most_by], show: codeText, words: true}]});
+  if (leftOut.sites === 0) return;
+  explain(place, `${countText(leftOut.sites)} sites that are accessed less are not in this table: ${countText(leftOut.reads)} reads and ` +
+    `${countText(leftOut.writes)} writes together.`);
+}
+
+// `of`: which process it is, where there are several.
+function fillContexts(place, process, id, of) {
+  addFlameGraph(place, process.stacks, contextWeights, id);
+  contextsTable(place, process, of);
+  accessesTable(place, process, of);
+  if (process.folded > 0) {
+    explain(place, `${countText(process.folded)} contexts took so little time that they were made part of those above them.`);
+  }
+}
+
+// The first process is shown; the others when they are opened.
+function contextsView(place, {contexts}) {
+  explain(place, "Functions and loops by the path of calls that led to them, as the program counted them (farcc -ffar=record). " +
+    "A frame of the graph is as wide as its own time, reads or writes with all below it; reads and writes in the tables are a context's own.");
+  contexts.forEach((process, number) => {
+    const name = printable(`${process.name} (process ${process.process})`);
+    const fill = (into) => fillContexts(into, process, `contexts-${number}`, contexts.length > 1 ? `: ${name}` : "");
+    if (number === 0) return fill(place);
+    const more = element("details", {}, element("summary", {}, name));
+    more.addEventListener("toggle", () => fill(more), {once: true});
+    place.append(more);
+  });
+}
+
 // The knee of a falling curve: its point farthest below the straight line between its ends. None where it is flat.
 function kneeOf(points, secondsOf) {
   const [first, last] = [points[0], points[points.length - 1]];
@@ -76,7 +140,7 @@ function kneeOf(points, secondsOf) {
 const curves = [
   {name: "LRU, page by page", of: (point) => point.alone_seconds},
   {name: "LRU, reading ahead", of: (point) => point.ahead_seconds},
-  {name: "optimum, reading ahead", of: (point) => point.best_seconds},
+  {name: "oracle, reading ahead", of: (point) => point.best_seconds},
 ];
 
 function budgetMarks({report}, knees) {
@@ -91,13 +155,28 @@ function budgetMarks({report}, knees) {
   return marks;
 }
 
+// null: nobody has measured it.
+function errorText(error) {
+  if (!error) return "not measured";
+  return `${(error.mean * 100).toFixed(1)} % of uses, ${(error.most * 100).toFixed(1)} at most, of ${error.programs} programs`;
+}
+
+function policiesTable(place, policies) {
+  addTable(place, {name: "Policies of the predictions, and how far these are known to be wrong", rows: policies, columns: [
+    {title: "Policy", of: (row) => row.name, words: true},
+    {title: "What leaves first", of: (row) => row.leaves, words: true},
+    {title: "Error of its misses", of: (row) => errorText(row.misses_error), words: true},
+    {title: "Error of its seconds", of: (row) => errorText(row.seconds_error), words: true}]});
+  explain(place, "The pager's own policy, and plans, are not among them.");
+}
+
 function budgetView(place, data) {
   const {memory} = data.report;
   if (memory.missing) return explain(place, `Not known: ${memory.missing}.`);
   place.append(element("p", {class: "answer"}, memory.enough_bytes > 0
     ? `Enough, even page by page: ${sizeText(memory.enough_bytes)}.` : `No budget is recommended: ${memory.caution || "none is sure"}.`));
   explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
-    "the store is as it was in this run. LRU: what was used least recently leaves first; optimum: what is needed last does. " +
+    "the store is as it was in this run. LRU: what was used least recently leaves first; oracle: what is needed last does. " +
     "Page by page: each missing page is waited for; reading ahead: they come in large pieces and before they are wanted. " +
     "At a knee more memory begins to gain less.");
   const knees = curves.map((curve) => kneeOf(memory.points, curve.of));
@@ -111,8 +190,9 @@ function budgetView(place, data) {
     {title: "LRU misses", of: (point) => point.lru_misses, show: countText},
     {title: "page by page", of: curves[0].of, show: withKnee(0)},
     {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
-    {title: "Optimum misses", of: (point) => point.best_misses, show: countText},
+    {title: "Oracle misses", of: (point) => point.best_misses, show: countText},
     {title: "reading ahead", of: curves[2].of, show: withKnee(2)}]});
+  policiesTable(place, memory.policies);
 }
 
 const seriesNames = {
