@@ -323,6 +323,9 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
                 "use a newer farheap");
   }
+  if (in.is_good() && format == 0) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it has the format 0, and there was never one", "record it again");
+  }
   Profile profile;
   profile.is_cut = true;
   while (!in.is_empty()) {

@@ -321,6 +321,16 @@ TEST(Profile, OfANewerFormatIsUnavailable) {
   }
 }
 
+// There was never one.
+TEST(Profile, OfFormatZeroIsCorrupt) {
+  std::string bytes = encode(made_up());
+  bytes.replace(0, kHead, head(0));
+  const auto read = read_profile(bytes, "p");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+  EXPECT_NE(read.error().message().find("format 0"), std::string::npos) << read.error().message();
+}
+
 TEST(Profile, SectionsThatAreNotKnownArePassedBy) {
   const Profile whole = made_up();
   const std::string bytes = encode(whole);
