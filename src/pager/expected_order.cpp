@@ -17,6 +17,7 @@ constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is give
 constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
 constexpr unsigned kMostUnused = 128;      // the same of markers
 constexpr unsigned kStrange = 32;          // ... that it has left it
+constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one that may leave
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
@@ -153,34 +154,48 @@ bool ExpectedOrder::is_in_view(std::uint32_t block) const {
   return table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
 }
 
-BlockId ExpectedOrder::block_in_view(std::uint32_t block) {
+ExpectedOrder::InView ExpectedOrder::blocks_in_view(std::uint32_t block) {
+  InView found;
   const PageNumber first = PageNumber{block} * PageOrder::kBlockPages, end = first + PageOrder::kBlockPages;
   for (PageRun run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
        run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const BlockId id = table_.tag(run.first + i);
-      if (!table_.block(id).busy && policy_.may_take(id)) return id;
+      if (table_.block(id).busy) {
+        found.is_busy = true;
+      } else if (policy_.may_take(id)) {
+        found.id = id;
+        return found;
+      }
     }
   }
-  return 0;
+  return found;
 }
 
 BlockId ExpectedOrder::take_victim() {
-  while (followed_ && !ranked_.empty()) {
+  BlockId found = 0;
+  std::vector<Ranked::node_type> busy;  // they stay on the list, for the next time
+  while (followed_ && !ranked_.empty() && busy.size() < kMostBusy) {
     const auto chosen = next_to_leave();
     const auto [moment, block] = *chosen;
-    if (moment <= now_) return 0;  // all is in use
-    if (const BlockId id = block_in_view(block)) {
-      const std::uint32_t pages = table_.block(id).pages;
-      to_spread_ -= std::min<std::uint64_t>(to_spread_, pages);
-      policy_.remove(id);
+    if (moment <= now_) break;  // all is in use
+    const InView in_view = blocks_in_view(block);
+    if (in_view.id != 0) {
+      found = in_view.id;
+      to_spread_ -= std::min<std::uint64_t>(to_spread_, table_.block(found).pages);
+      policy_.remove(found);
       if (moment != PageOrder::kNever) ahead_ = std::min(ahead_, places_[block].visit);
-      return id;
+      break;
     }
     places_[block].ranked = false;
-    ranked_.erase(chosen);
+    auto taken_off = ranked_.extract(chosen);
+    if (in_view.is_busy) busy.push_back(std::move(taken_off));
   }
-  return 0;
+  for (auto& one : busy) {
+    places_[one.value().second].ranked = true;
+    ranked_.insert(std::move(one));
+  }
+  return found;
 }
 
 bool ExpectedOrder::holds(const Block& block) const {

@@ -27,6 +27,8 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "pager/page_order.hpp"
 #include "pager/page_table.hpp"
@@ -88,6 +90,10 @@ class ExpectedOrder {
     PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
     bool ranked = false;
   };
+  struct InView {
+    BlockId id = 0;        // the first that may leave now
+    bool is_busy = false;  // there are others, which may soon
+  };
   [[nodiscard]] Moment lead() const;
   [[nodiscard]] Moment needed(const Place& place) const {
     return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visit(place.visit).first;
@@ -100,7 +106,7 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_vain(Moment needed) const;
   [[nodiscard]] Ranked::iterator next_to_leave();
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
-  [[nodiscard]] BlockId block_in_view(std::uint32_t block);
+  [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 
   const std::shared_ptr<const PageOrder> order_;
   PageTable& table_;

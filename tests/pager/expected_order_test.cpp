@@ -238,6 +238,36 @@ TEST_F(ExpectedOrderTest, BringsInWhatIsUsedNextWithAMarkerAndNotMuchMore) {
   EXPECT_LT(*asked.rbegin(), 60u * kBlock) << "so early it makes others leave too early";
 }
 
+// It is written, or somebody looks at it, just now.
+TEST_F(ExpectedOrderTest, ABusyBlockLeavesWhenItIsNotBusyAnyMore) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  const BlockId id = table_.tag(50 * kBlock);
+  table_.block(id).busy = true;
+  EXPECT_EQ(victim(), 49u);
+  EXPECT_EQ(victim(), 48u);
+  table_.block(id).busy = false;
+  EXPECT_EQ(victim(), 50u);
+  EXPECT_EQ(victim(), 47u);
+}
+
+TEST_F(ExpectedOrderTest, WhereAllAreBusyNoneLeavesAndAllStayOnTheList) {
+  follow(sweeps(2, 1000));
+  for (std::uint32_t block = 0; block < 500; ++block) show(block, block % 2 == 0);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  const auto set_busy = [&](bool busy) {
+    for (std::uint32_t block = 0; block < 500; ++block)
+      table_.block(table_.tag(PageNumber{block} * kBlock)).busy = busy;
+  };
+  set_busy(true);
+  const std::uint64_t before = order_->pages_in_view();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(victim(), PageOrder::kNone);
+  EXPECT_EQ(order_->pages_in_view(), before);
+  set_busy(false);
+  EXPECT_NE(victim(), PageOrder::kNone);
+}
+
 TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
   auto order = std::make_shared<PageOrder>(16);
   for (PageNumber page = 0; page < 4 * kBlock; ++page) order->add_use(page);
