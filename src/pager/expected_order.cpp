@@ -226,11 +226,18 @@ ExpectedOrder::Next ExpectedOrder::next() {
 }
 
 ExpectedOrder::Next ExpectedOrder::take_next() {
-  const Next taken = next();
-  read_ahead_ += taken.run.count;
-  if (read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
-  if (taken.marker.count != 0) marked_ = order_->visit(ahead_).first;
+  Next taken = next();
+  if (taken.marker.count != 0) {
+    taken.marked_before = marked_;
+    taken.marked = marked_ = order_->visit(ahead_).first;
+  }
   return taken;
+}
+
+void ExpectedOrder::brought(const Next& taken, std::uint32_t pages) {
+  if (pages == 0 && taken.marker.count != 0 && marked_ == taken.marked) marked_ = taken.marked_before;
+  read_ahead_ += pages;
+  if (followed_ && read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
 }
 
 }  // namespace farheap::pager

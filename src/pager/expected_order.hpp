@@ -69,19 +69,23 @@ class ExpectedOrder {
   [[nodiscard]] BlockId take_victim();
   // A page that is out of view as a marker, and still of use as such.
   [[nodiscard]] bool holds(const Block& block) const;
-  // A marker was touched, or leaves: what was read with it was used, or was not.
+  // A marker was touched, or has left: what was read with it was used, or was not.
   void note_marker(bool used);
   // At most so many are.
   [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
 
   struct Next {
-    PageRun run;          // in the store, and in one block; empty: nothing is to come
-    PageRun marker = {};  // one page of it, or none
+    PageRun run;                           // in the store, and in one block; empty: nothing is to come
+    PageRun marker = {};                   // one page of it, or none
+    Moment marked = 0, marked_before = 0;  // of take_next() with a marker: the latest visit that has one now, and had
   };
   // The run to bring in next.
   [[nodiscard]] Next next();
   // The same, for who does it. Until the pages are on their way, it is what is next.
   [[nodiscard]] Next take_next();
+  // So many pages of what was taken have come. None, where there was no room or the store did not answer: that says
+  // nothing of the order.
+  void brought(const Next& taken, std::uint32_t pages);
 
  private:
   // The blocks that have pages in view; the last is needed last.
@@ -120,7 +124,7 @@ class ExpectedOrder {
   Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
-  std::uint64_t read_ahead_ = 0;          // pages, since it follows
+  std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;
   unsigned unused_ = 0;  // grows with each marker that nobody touched
   unsigned doubt_ = 0;   // grows with each touch that was not as expected

@@ -49,6 +49,7 @@ void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
   if (order && !is_given_up_) {
     order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
     if (in_round_) order_->skip_to_round();
+    ++orders_;
   }
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
@@ -223,16 +224,18 @@ ReadAhead::Request ReadAhead::begin() {
   ++reading_;
   if (requests_.empty()) {
     const ExpectedOrder::Next next = order_->take_next();
-    return {.run = next.run, .ordered = true, .marker = next.marker};
+    return {.run = next.run, .order = orders_, .next = next};
   }
   const Request next = requests_.front();
   requests_.pop_front();
   return next;
 }
 
-void ReadAhead::end() {
+void ReadAhead::end(const Request& request, std::uint32_t pages) {
   --reading_;
-  if (order_) announce_order();
+  if (!order_) return;
+  if (request.order == orders_) order_->brought(request.next, pages);
+  announce_order();
 }
 
 void ReadAhead::learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing) {

@@ -238,6 +238,24 @@ TEST_F(ExpectedOrderTest, BringsInWhatIsUsedNextWithAMarkerAndNotMuchMore) {
   EXPECT_LT(*asked.rbegin(), 60u * kBlock) << "so early it makes others leave too early";
 }
 
+// A full store, or one that stalls: what is next is taken again and again, and does not come.
+TEST_F(ExpectedOrderTest, IsNotGivenUpForPagesThatDidNotCome) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 200; ++block) store(block);
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  const PageRun marker = order_->next().marker;
+  ASSERT_NE(marker.count, 0u);
+  for (int i = 0; i < 100'000; ++i) {
+    const ExpectedOrder::Next taken = order_->take_next();
+    ASSERT_EQ(taken.marker.first, marker.first) << "without it nobody sees the program pass there";
+    ASSERT_EQ(taken.marker.count, marker.count) << "nor here, " << i;
+    order_->brought(taken, 0);
+    ASSERT_TRUE(order_->is_followed()) << i;
+  }
+  for (int i = 0; i < 100'000 && order_->is_followed(); ++i) order_->brought(order_->take_next(), kBlock);
+  EXPECT_TRUE(order_->is_given_up()) << "what came was not used";
+}
+
 // It is written, or somebody looks at it, just now.
 TEST_F(ExpectedOrderTest, ABusyBlockLeavesWhenItIsNotBusyAnyMore) {
   follow(sweeps(2, 200));
