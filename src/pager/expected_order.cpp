@@ -21,15 +21,33 @@ constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one 
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
-ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room)
-    : order_(std::move(order)), table_(table), policy_(policy), room_(room) {
-  const auto visits = order_->visits();
-  for (std::size_t i = visits.size(); i-- > 0;) places_[visits[i].block].visit = i;
-  for (auto& [block, place] : places_) {
+ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round) : order(std::move(wanted)) {
+  if (in_round && order->has_round()) now = order->visit(order->round()).first;
+  const auto is_over = [&](const PageOrder::Visit& visit) { return visit.last + order->gap() < now; };
+  const auto visits = order->visits();
+  for (std::size_t i = visits.size(); i-- > 0;) {
+    Place& place = places[visits[i].block];
+    if (!is_over(visits[i])) place.visit = i;
+  }
+  while (ended < visits.size() && is_over(visits[order->by_end(ended)])) ++ended;
+  by_need.reserve(places.size());
+  for (const auto& [block, place] : places) by_need.emplace_back(needed(place), block);
+  std::ranges::sort(by_need);
+}
+
+ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, const Room& room)
+    : order_(std::move(tables.order)),
+      table_(table),
+      policy_(policy),
+      room_(room),
+      places_(std::move(tables.places)),
+      now_(tables.now),
+      ended_(tables.ended) {
+  for (const auto& [moment, block] : tables.by_need) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
-    if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
-    place.ranked = is_in_view(block);
-    if (place.ranked) ranked_.emplace(needed(place), block);
+    if (first + PageOrder::kBlockPages > table_.capacity_pages() || !is_in_view(block)) continue;
+    places_[block].ranked = true;
+    ranked_.emplace_hint(ranked_.end(), moment, block);
   }
 }
 

@@ -41,8 +41,27 @@ class ExpectedOrder {
  public:
   using Moment = PageOrder::Moment;
 
+  struct Place {
+    PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
+    bool ranked = false;
+  };
+  // What is known of an order before the pager is asked. With many visits it takes a while, so it is made, and given
+  // back, without the pager's mutex. Thread-safety: plain data.
+  struct Tables {
+    // Requires: an order. `in_round`: what comes before its round is over, if there is one.
+    Tables(std::shared_ptr<const PageOrder> order, bool in_round);
+    [[nodiscard]] Moment needed(const Place& place) const {
+      return place.visit == PageOrder::kNone ? PageOrder::kNever : order->visit(place.visit).first;
+    }
+    std::shared_ptr<const PageOrder> order;
+    std::unordered_map<std::uint32_t, Place> places;        // by block of the order
+    std::vector<std::pair<Moment, std::uint32_t>> by_need;  // when a block is needed, and which
+    Moment now = 0;
+    PageOrder::Number ended = 0;
+  };
+
   // All outlive it. What is in view already is taken into account.
-  ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
+  ExpectedOrder(Tables tables, PageTable& table, Policy& policy, const Room& room);
 
   // A page was touched that was not in view. Whether its block was expected to be in use about now.
   bool touched(PageNumber page);
@@ -90,10 +109,6 @@ class ExpectedOrder {
  private:
   // The blocks that have pages in view; the last is needed last.
   using Ranked = std::set<std::pair<Moment, std::uint32_t>>;
-  struct Place {
-    PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
-    bool ranked = false;
-  };
   struct InView {
     BlockId id = 0;        // the first that may leave now
     bool is_busy = false;  // there are others, which may soon

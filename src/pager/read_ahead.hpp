@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "base/condition.hpp"
 #include "base/run_page.hpp"
@@ -48,7 +49,15 @@ class ReadAhead {
   // From now on the program is followed along this order, as long as it keeps to it. If that replaces another one, the
   // program is taken to be in the round if it was before. nullptr: nobody knows the order any more. After one that was
   // given up no other is followed.
+  //
+  // The tables are made before the pager's mutex is taken, with what needs_tables() and is_in_round() said then, and
+  // the order that was followed until now is given back, to be freed after it. nullopt: nobody knows the order.
+  [[nodiscard]] std::unique_ptr<ExpectedOrder> expect(std::optional<ExpectedOrder::Tables> tables);
+  // All of it at once, for who has nobody waiting.
   void expect(std::shared_ptr<const PageOrder> order);
+  [[nodiscard]] bool needs_tables() const { return !is_given_up_ && !(order_ && order_->is_given_up()); }
+  [[nodiscard]] bool is_in_round() const { return in_round_ || (order_ && order_->is_in_round()); }
+  [[nodiscard]] const PageOrder* order() const { return order_ ? order_->order() : nullptr; }
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
   // A page was touched that was never there.

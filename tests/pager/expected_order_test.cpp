@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <random>
 #include <set>
 
 namespace farheap::pager {
@@ -154,7 +156,7 @@ TEST(PageOrderTest, WithoutARoundVisitsEnd) {
 class ExpectedOrderTest : public ::testing::Test {
  protected:
   void follow(std::shared_ptr<const PageOrder> order) {
-    order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+    order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false), table_, policy_, room_);
   }
   void show(std::uint32_t block, bool fresh = false) {
     const PageRun run{PageNumber{block} * kBlock, kBlock};
@@ -495,6 +497,44 @@ TEST_F(ExpectedOrderTest, WhoSkipsToTheRoundExpectsItsBlocksAlone) {
   for (const std::uint32_t block : {5, 6, 7}) touch_block(block);
   EXPECT_FALSE(order_->is_in_round());
   EXPECT_EQ(order_->now(), 7 * kBlock);
+}
+
+// Made ahead for who is in the round already, they say what they say after all before it was passed one by one.
+TEST_F(ExpectedOrderTest, TablesOfTheRoundSayTheSameAsSkippingToIt) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t once = random() % 30, round = 1 + random() % 30, blocks = 1 + random() % 20;
+    auto order = std::make_shared<PageOrder>(random() % 100);
+    for (std::uint32_t k = 0; k < once + round; ++k) {
+      const PageOrder::Moment first = PageOrder::Moment{k} * 64,
+                              end = PageOrder::Moment{k < once ? once : once + round} * 64;
+      order->add_visit({.block = static_cast<std::uint32_t>(random() % blocks),
+                        .first = first,
+                        .last = std::min(first + random() % 300, end - 1)});
+    }
+    order->finish(once, PageOrder::Moment{round} * 64);
+    PageTable table = PageTable::make(1 << 16).value();
+    Policy policy{PolicyKind::kPeriod, table};
+    for (std::uint32_t block = 0; block < blocks; block += 2) {
+      const PageNumber page = PageNumber{block} * kBlock;
+      const BlockId id = table.new_block(page, 1);
+      table.set_state(page, PageState::kPresent);
+      table.tag(page) = id;
+      policy.entered(id, false, false);
+    }
+    ExpectedOrder skips(ExpectedOrder::Tables(order, false), table, policy, room_);
+    skips.skip_to_round();
+    ExpectedOrder begins(ExpectedOrder::Tables(order, true), table, policy, room_);
+    EXPECT_EQ(skips.now(), begins.now());
+    EXPECT_EQ(skips.pages_in_view(), begins.pages_in_view());
+    for (int touches = 0; touches < 200; ++touches) {
+      const PageNumber page = random() % blocks * kBlock;
+      ASSERT_EQ(skips.touched(page), begins.touched(page)) << i;
+      ASSERT_EQ(skips.now(), begins.now()) << i;
+      ASSERT_EQ(skips.is_followed(), begins.is_followed()) << i;
+      ASSERT_EQ(skips.next().run.first, begins.next().run.first) << i;
+    }
+  }
 }
 
 TEST_F(ExpectedOrderTest, WithoutARoundNothingIsSkipped) {

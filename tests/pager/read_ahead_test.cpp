@@ -182,6 +182,32 @@ TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
   EXPECT_EQ(read_ahead_.followed(), nullptr) << "so many have come in vain";
 }
 
+// Who has replaced it frees it, when nobody waits for the pager any more.
+TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
+  auto first = round_of_blocks();
+  const std::weak_ptr<const PageOrder> lives = first;
+  read_ahead_.expect(std::move(first));
+  auto before = read_ahead_.expect(ExpectedOrder::Tables(round_of_blocks(), false));
+  EXPECT_FALSE(lives.expired());
+  before.reset();
+  EXPECT_TRUE(lives.expired());
+  EXPECT_EQ(read_ahead_.expect(std::nullopt) != nullptr, true);
+  EXPECT_EQ(read_ahead_.order(), nullptr);
+}
+
+// The program came to the round while the tables were made.
+TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
+  read_ahead_.expect(round_of_blocks());
+  ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round());
+  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_TRUE(read_ahead_.is_in_round());
+  (void)read_ahead_.expect(std::move(tables));
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_TRUE(read_ahead_.followed()->is_in_round());
+}
+
 TEST_F(ReadAheadTest, WithoutAnOrderAllIsAsBefore) {
   read_ahead_.expect(nullptr);
   read_ahead_.expect(round_of_blocks());
