@@ -23,7 +23,7 @@ constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out o
 constexpr std::uint64_t kMostWindow = 1 << 20;
 constexpr std::size_t kMostParts = 1024;  // of an object
 constexpr double kMostInUse = 0.4;
-constexpr std::uint64_t kSmall = 16;       // a part of all that is planned
+constexpr double kSmall = 16;              // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
@@ -104,14 +104,14 @@ double time_in_use(const PlannedObject& object, const Plan& plan, const Joining&
 // at all. It stays with the pager's own policy.
 void leave_out_small_unused(Plan& plan) {
   if (plan.round == 0) return;
-  std::uint64_t all = 0;
-  for (const PlannedObject& object : plan.objects) all += object.bytes;
+  double all = 0;  // the sizes may be anything
+  for (const PlannedObject& object : plan.objects) all += static_cast<double>(object.bytes);
   std::erase_if(plan.objects, [&](const PlannedObject& object) {
     const auto is_used = [&](const std::vector<PlannedUse>& uses) {
       return !uses.empty() && uses.back().time >= plan.once;
     };
     const auto used = static_cast<std::uint64_t>(std::ranges::count_if(object.parts, is_used));
-    return object.bytes < all / kSmall && 2 * used < object.parts.size();
+    return static_cast<double>(object.bytes) < all / kSmall && 2 * used < object.parts.size();
   });
 }
 
@@ -228,12 +228,36 @@ const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) 
   return most == profile.processes.end() || most->touches.words.empty() ? nullptr : &*most;
 }
 
+namespace {
+
+// A file's reader refuses such figures; whoever made the profile otherwise hears of them here.
+Status check_order(const profile::Touches& touches, const char* section, const std::string& name) {
+  if (touches.is_sound()) return {};
+  return fail(ErrorCode::kCorrupt, kWhat, name,
+              fmt::format("its section {} says what no sampler does: one page in 2^{}, a window of {}, {} pages, {} "
+                          "words",
+                          section, touches.one_in_log2, touches.window, touches.pages, touches.words.size()),
+              "record it again");
+}
+
+}  // namespace
+
 // The beginning in detail tells it best, if there are rounds in it already.
 Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
   if (process == nullptr) {
     return fail(ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
                 "record a run that uses some ten megabytes or more");
+  }
+  if (Status sound = check_order(process->touches, "5 (the order of its pages)", name); !sound) {
+    return fail(std::move(sound.error()));
+  }
+  if (Status sound = check_order(process->detailed, "8 (the beginning in detail)", name); !sound) {
+    return fail(std::move(sound.error()));
+  }
+  if (!std::ranges::all_of(process->objects, &profile::LargeObject::is_sound)) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "its section 7 has large objects that cannot have been",
+                "record it again");
   }
   if (!process->detailed.words.empty()) {
     auto detailed = plan_of(profile, *process, process->detailed, name);
