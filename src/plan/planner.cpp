@@ -10,7 +10,9 @@
 #include "base/units.hpp"
 #include "pager/page_trace.hpp"
 #include "plan/object_uses.hpp"
+#include "plan/page_owners.hpp"
 #include "plan/round.hpp"
+#include "plan/site_numbers.hpp"
 
 namespace farheap::plan {
 
@@ -27,24 +29,9 @@ constexpr double kSmall = 16;              // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
-SiteName name_of(const profile::ProcessProfile& process, profile::SiteId site) {
-  SiteName outwards;  // the outermost first
-  for (; site != 0; site = process.frames[site].inner) outwards.push_back(process.frames[site].returns_to);
-  std::ranges::reverse(outwards);
-  if (outwards.size() > kNameFrames) outwards.resize(kNameFrames);
-  return outwards;
-}
-
-std::uint32_t site_number(Plan& plan, const SiteName& name) {
-  const auto found = std::ranges::find(plan.sites, name);
-  if (found != plan.sites.end()) return static_cast<std::uint32_t>(found - plan.sites.begin());
-  plan.sites.push_back(name);
-  return static_cast<std::uint32_t>(plan.sites.size()) - 1;
-}
-
-// Objects by site and number: those of which one follows the other are one.
+// Objects by site and number: those of which one follows the other are one. `named` says which one each is.
 std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, Plan& plan,
-                                       std::vector<ObjectUses*>& of_object) {
+                                       std::vector<std::size_t>& named) {
   struct Event {
     std::uint64_t at;
     std::size_t object;
@@ -56,27 +43,29 @@ std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, P
     if (process.objects[i].died != 0) events.push_back({process.objects[i].died, i, false});
   }
   std::ranges::sort(events, {}, &Event::at);
+  SiteNumbers sites(process.frames);
   ObjectNumbers numbers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> keys(process.objects.size());
   for (const Event& event : events) {
     auto& [site, number] = keys[event.object];
     if (event.is_birth) {
-      site = site_number(plan, name_of(process, process.objects[event.object].site));
+      site = sites.number_of(process.objects[event.object].site);
       number = numbers.born(site);
       known[keys[event.object]].push_back(event.object);
     } else {
       numbers.died(site, number);
     }
   }
+  plan.sites = sites.names();
   std::vector<ObjectUses> all;
   all.reserve(known.size());
-  of_object.assign(process.objects.size(), nullptr);
+  named.assign(process.objects.size(), 0);
   for (const auto& [key, objects] : known) {
+    for (const std::size_t object : objects) named[object] = all.size();
     all.push_back({key.first, key.second, {}});
     for (const std::size_t object : objects) {
       all.back().lives.push_back({process.objects[object].first, process.objects[object].bytes, {}});
-      of_object[object] = &all.back();
     }
   }
   return all;
@@ -123,29 +112,6 @@ std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
   return std::max(least, static_cast<std::uint32_t>(std::ceil(*high)));
 }
 
-// A page belongs to the object that had it last.
-class PageOwners {
- public:
-  PageOwners(const std::vector<profile::LargeObject>& objects) {
-    for (std::size_t i = 0; i < objects.size(); ++i) by_end_.emplace(objects[i].first + objects[i].bytes, i);
-    for (const auto& object : objects) widest_ = std::max(widest_, object.bytes);
-  }
-  [[nodiscard]] std::optional<std::size_t> at(std::uint64_t byte,
-                                              const std::vector<profile::LargeObject>& objects) const {
-    std::optional<std::size_t> found;
-    for (auto one = by_end_.upper_bound(byte); one != by_end_.end() && one->first <= byte + widest_; ++one) {
-      const profile::LargeObject& object = objects[one->second];
-      if (object.first > byte) continue;
-      if (!found || objects[*found].born < object.born) found = one->second;
-    }
-    return found;
-  }
-
- private:
-  std::multimap<std::uint64_t, std::size_t> by_end_;
-  std::uint64_t widest_ = 0;
-};
-
 Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
                      const profile::Touches& touches, const std::string& name) {
   Plan plan;
@@ -155,9 +121,9 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
   plan.window_pages = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{plan.window} << touches.one_in_log2, kMostWindow));
 
-  std::vector<ObjectUses*> of_object;
-  std::vector<ObjectUses> objects = number_objects(process, plan, of_object);
-  const PageOwners owners(process.objects);
+  std::vector<std::size_t> named;
+  std::vector<ObjectUses> objects = number_objects(process, plan, named);
+  const PageOwners owners(process.objects, named);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
   std::uint32_t now = 0, fresh_elsewhere = 0;
   std::vector<PageUse> planned;
@@ -165,9 +131,8 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
     const auto entry = pager::unpack_entry(word);
     if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
     seen.try_emplace(entry->page, seen.size());
-    const std::uint64_t byte = entry->page * base::kPageBytes + base::kPageBytes / 2;
-    if (const auto object = owners.at(byte, process.objects)) {
-      of_object[*object]->use(byte, now);
+    if (const auto object = owners.last(entry->page)) {
+      objects[named[*object]].use(entry->page * base::kPageBytes + base::kPageBytes / 2, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     } else if (entry->event == pager::PageEvent::kCameFresh) {
       ++fresh_elsewhere;
