@@ -112,8 +112,12 @@ std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
   return std::max(least, static_cast<std::uint32_t>(std::ceil(*high)));
 }
 
+// Which of an object's pages are its own. Of the beginning it is not known who had a page then that had several owners:
+// the last one may not have been there yet.
+enum class Touched : std::uint8_t { kThroughout, kInTheBeginning };
+
 Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
-                     const profile::Touches& touches, const std::string& name) {
+                     const profile::Touches& touches, Touched touched, const std::string& name) {
   Plan plan;
   plan.program = process.name;
   plan.files = profile.files;
@@ -131,7 +135,8 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
     const auto entry = pager::unpack_entry(word);
     if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
     seen.try_emplace(entry->page, seen.size());
-    if (const auto object = owners.last(entry->page)) {
+    const auto object = touched == Touched::kThroughout ? owners.last(entry->page) : owners.alone(entry->page);
+    if (object) {
       objects[named[*object]].use(entry->page * base::kPageBytes + base::kPageBytes / 2, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     } else if (entry->event == pager::PageEvent::kCameFresh) {
@@ -225,10 +230,10 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
                 "record it again");
   }
   if (!process->detailed.words.empty()) {
-    auto detailed = plan_of(profile, *process, process->detailed, name);
+    auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
     if (detailed && detailed->round != 0) return detailed;
   }
-  return plan_of(profile, *process, process->touches, name);
+  return plan_of(profile, *process, process->touches, Touched::kThroughout, name);
 }
 
 }  // namespace farheap::plan

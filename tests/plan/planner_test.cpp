@@ -306,6 +306,30 @@ TEST(Planner, WhatIsFreedAndAllocatedAnewIsOneObject) {
   EXPECT_NE(plan.round, 0u);
 }
 
+// In the beginning one object is swept forwards, and then another one in its place backwards. The beginning in detail
+// has a round, but it is the first one's.
+TEST(Planner, TheBeginningIsNotOfWhoHadThePagesLast) {
+  Seen beginning(3), whole(3);
+  const Object object{64, 8192};
+  std::size_t first = 0;
+  for (Seen* const seen : {&beginning, &whole}) {
+    first = seen->born(seen->site({1}), object);
+    for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen->use(page); });
+  }
+  whole.died(first);
+  (void)whole.born(whole.site({2}), object);
+  for (int i = 0; i < 18; ++i) backwards(object, [&](PageNumber page) { whole.use(page); });
+  profile::Profile profile = whole.profile();
+  profile.processes[0].detailed = beginning.profile().processes[0].touches;
+  const auto plan = make_plan(profile, "p");
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_EQ(plan->objects.size(), 1u);
+  EXPECT_EQ(plan->sites.at(plan->objects[0].site), (SiteName{{1, 2}}));
+  const auto& parts = plan->objects[0].parts;
+  ASSERT_FALSE(parts.front().empty() || parts.back().empty());
+  EXPECT_GT(parts.front().back().time, parts.back().back().time) << "it goes backwards";
+}
+
 TEST(Planner, OfTwoInTurnEachIsTheOneItFollows) {
   // As with old and new: each round frees the older of two and allocates another one.
   Seen seen(4);
