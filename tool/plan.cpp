@@ -12,7 +12,6 @@
 #include "recording_folder.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
-#include "whole_file.hpp"
 
 namespace farheap::tool {
 
@@ -44,7 +43,7 @@ int plan(const PlanArguments& arguments) {
 
 Status check_plan(const std::string& path) {
   constexpr char kWhat[] = "cannot follow the plan";
-  const auto bytes = whole_file(path, kWhat, "`farheap plan PROFILE -o FILE` makes one");
+  const auto bytes = plan::plan_bytes(path);
   if (!bytes) return fail(bytes.error());
   const auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(plan.error());
