@@ -12,7 +12,6 @@
 #include "recording_folder.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
-#include "whole_file.hpp"
 
 namespace farheap::tool {
 
@@ -63,7 +62,7 @@ Status check_build(const plan::Plan& plan, const std::string& path) {
 }
 
 Status check_plan(const std::string& path) {
-  const auto bytes = whole_file(path, kCannotFollow, "`farheap plan PROFILE -o FILE` makes one");
+  const auto bytes = plan::plan_bytes(path);
   if (!bytes) return fail(bytes.error());
   const auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(plan.error());

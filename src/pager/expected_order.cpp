@@ -17,18 +17,37 @@ constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is give
 constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
 constexpr unsigned kMostUnused = 128;      // the same of markers
 constexpr unsigned kStrange = 32;          // ... that it has left it
+constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one that may leave
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
-ExpectedOrder::ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room)
-    : order_(std::move(order)), table_(table), policy_(policy), room_(room) {
-  const auto visits = order_->visits();
-  for (std::size_t i = visits.size(); i-- > 0;) places_[visits[i].block].visit = i;
-  for (auto& [block, place] : places_) {
+ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round) : order(std::move(wanted)) {
+  if (in_round && order->has_round()) now = order->visit(order->round()).first;
+  const auto is_over = [&](const PageOrder::Visit& visit) { return visit.last + order->gap() < now; };
+  const auto visits = order->visits();
+  for (std::size_t i = visits.size(); i-- > 0;) {
+    Place& place = places[visits[i].block];
+    if (!is_over(visits[i])) place.visit = i;
+  }
+  while (ended < visits.size() && is_over(visits[order->by_end(ended)])) ++ended;
+  by_need.reserve(places.size());
+  for (const auto& [block, place] : places) by_need.emplace_back(needed(place), block);
+  std::ranges::sort(by_need);
+}
+
+ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, const Room& room)
+    : order_(std::move(tables.order)),
+      table_(table),
+      policy_(policy),
+      room_(room),
+      places_(std::move(tables.places)),
+      now_(tables.now),
+      ended_(tables.ended) {
+  for (const auto& [moment, block] : tables.by_need) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
-    if (first + PageOrder::kBlockPages > table_.capacity_pages()) continue;  // it is another heap's
-    place.ranked = is_in_view(block);
-    if (place.ranked) ranked_.emplace(needed(place), block);
+    if (first + PageOrder::kBlockPages > table_.capacity_pages() || !is_in_view(block)) continue;
+    places_[block].ranked = true;
+    ranked_.emplace_hint(ranked_.end(), moment, block);
   }
 }
 
@@ -153,34 +172,48 @@ bool ExpectedOrder::is_in_view(std::uint32_t block) const {
   return table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
 }
 
-BlockId ExpectedOrder::block_in_view(std::uint32_t block) {
+ExpectedOrder::InView ExpectedOrder::blocks_in_view(std::uint32_t block) {
+  InView found;
   const PageNumber first = PageNumber{block} * PageOrder::kBlockPages, end = first + PageOrder::kBlockPages;
   for (PageRun run = table_.next_run(first, end, PageState::kPresent); run.count != 0;
        run = table_.next_run(run.first + run.count, end, PageState::kPresent)) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const BlockId id = table_.tag(run.first + i);
-      if (!table_.block(id).busy && policy_.may_take(id)) return id;
+      if (table_.block(id).busy) {
+        found.is_busy = true;
+      } else if (policy_.may_take(id)) {
+        found.id = id;
+        return found;
+      }
     }
   }
-  return 0;
+  return found;
 }
 
 BlockId ExpectedOrder::take_victim() {
-  while (followed_ && !ranked_.empty()) {
+  BlockId found = 0;
+  std::vector<Ranked::node_type> busy;  // they stay on the list, for the next time
+  while (followed_ && !ranked_.empty() && busy.size() < kMostBusy) {
     const auto chosen = next_to_leave();
     const auto [moment, block] = *chosen;
-    if (moment <= now_) return 0;  // all is in use
-    if (const BlockId id = block_in_view(block)) {
-      const std::uint32_t pages = table_.block(id).pages;
-      to_spread_ -= std::min<std::uint64_t>(to_spread_, pages);
-      policy_.remove(id);
+    if (moment <= now_) break;  // all is in use
+    const InView in_view = blocks_in_view(block);
+    if (in_view.id != 0) {
+      found = in_view.id;
+      to_spread_ -= std::min<std::uint64_t>(to_spread_, table_.block(found).pages);
+      policy_.remove(found);
       if (moment != PageOrder::kNever) ahead_ = std::min(ahead_, places_[block].visit);
-      return id;
+      break;
     }
     places_[block].ranked = false;
-    ranked_.erase(chosen);
+    auto taken_off = ranked_.extract(chosen);
+    if (in_view.is_busy) busy.push_back(std::move(taken_off));
   }
-  return 0;
+  for (auto& one : busy) {
+    places_[one.value().second].ranked = true;
+    ranked_.insert(std::move(one));
+  }
+  return found;
 }
 
 bool ExpectedOrder::holds(const Block& block) const {
@@ -211,11 +244,18 @@ ExpectedOrder::Next ExpectedOrder::next() {
 }
 
 ExpectedOrder::Next ExpectedOrder::take_next() {
-  const Next taken = next();
-  read_ahead_ += taken.run.count;
-  if (read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
-  if (taken.marker.count != 0) marked_ = order_->visit(ahead_).first;
+  Next taken = next();
+  if (taken.marker.count != 0) {
+    taken.marked_before = marked_;
+    taken.marked = marked_ = order_->visit(ahead_).first;
+  }
   return taken;
+}
+
+void ExpectedOrder::brought(const Next& taken, std::uint32_t pages) {
+  if (pages == 0 && taken.marker.count != 0 && marked_ == taken.marked) marked_ = taken.marked_before;
+  read_ahead_ += pages;
+  if (followed_ && read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
 }
 
 }  // namespace farheap::pager

@@ -27,6 +27,8 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "pager/page_order.hpp"
 #include "pager/page_table.hpp"
@@ -39,8 +41,27 @@ class ExpectedOrder {
  public:
   using Moment = PageOrder::Moment;
 
+  struct Place {
+    PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
+    bool ranked = false;
+  };
+  // What is known of an order before the pager is asked. With many visits it takes a while, so it is made, and given
+  // back, without the pager's mutex. Thread-safety: plain data.
+  struct Tables {
+    // Requires: an order. `in_round`: what comes before its round is over, if there is one.
+    Tables(std::shared_ptr<const PageOrder> order, bool in_round);
+    [[nodiscard]] Moment needed(const Place& place) const {
+      return place.visit == PageOrder::kNone ? PageOrder::kNever : order->visit(place.visit).first;
+    }
+    std::shared_ptr<const PageOrder> order;
+    std::unordered_map<std::uint32_t, Place> places;        // by block of the order
+    std::vector<std::pair<Moment, std::uint32_t>> by_need;  // when a block is needed, and which
+    Moment now = 0;
+    PageOrder::Number ended = 0;
+  };
+
   // All outlive it. What is in view already is taken into account.
-  ExpectedOrder(std::shared_ptr<const PageOrder> order, PageTable& table, Policy& policy, const Room& room);
+  ExpectedOrder(Tables tables, PageTable& table, Policy& policy, const Room& room);
 
   // A page was touched that was not in view. Whether its block was expected to be in use about now.
   bool touched(PageNumber page);
@@ -67,26 +88,30 @@ class ExpectedOrder {
   [[nodiscard]] BlockId take_victim();
   // A page that is out of view as a marker, and still of use as such.
   [[nodiscard]] bool holds(const Block& block) const;
-  // A marker was touched, or leaves: what was read with it was used, or was not.
+  // A marker was touched, or has left: what was read with it was used, or was not.
   void note_marker(bool used);
   // At most so many are.
   [[nodiscard]] std::uint64_t most_markers() const { return 2 * lead() / PageOrder::kBlockPages + 1; }
 
   struct Next {
-    PageRun run;          // in the store, and in one block; empty: nothing is to come
-    PageRun marker = {};  // one page of it, or none
+    PageRun run;                           // in the store, and in one block; empty: nothing is to come
+    PageRun marker = {};                   // one page of it, or none
+    Moment marked = 0, marked_before = 0;  // of take_next() with a marker: the latest visit that has one now, and had
   };
   // The run to bring in next.
   [[nodiscard]] Next next();
   // The same, for who does it. Until the pages are on their way, it is what is next.
   [[nodiscard]] Next take_next();
+  // So many pages of what was taken have come. None, where there was no room or the store did not answer: that says
+  // nothing of the order.
+  void brought(const Next& taken, std::uint32_t pages);
 
  private:
   // The blocks that have pages in view; the last is needed last.
   using Ranked = std::set<std::pair<Moment, std::uint32_t>>;
-  struct Place {
-    PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
-    bool ranked = false;
+  struct InView {
+    BlockId id = 0;        // the first that may leave now
+    bool is_busy = false;  // there are others, which may soon
   };
   [[nodiscard]] Moment lead() const;
   [[nodiscard]] Moment needed(const Place& place) const {
@@ -100,7 +125,7 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_vain(Moment needed) const;
   [[nodiscard]] Ranked::iterator next_to_leave();
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
-  [[nodiscard]] BlockId block_in_view(std::uint32_t block);
+  [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 
   const std::shared_ptr<const PageOrder> order_;
   PageTable& table_;
@@ -114,7 +139,7 @@ class ExpectedOrder {
   Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
-  std::uint64_t read_ahead_ = 0;          // pages, since it follows
+  std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;
   unsigned unused_ = 0;  // grows with each marker that nobody touched
   unsigned doubt_ = 0;   // grows with each touch that was not as expected

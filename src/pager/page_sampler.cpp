@@ -16,7 +16,6 @@ constexpr std::uint32_t kMostInPeriod = 150;
 constexpr std::uint32_t kCredit = 6000;
 constexpr std::uint32_t kMostWhereTheyLeave = 60;
 constexpr std::chrono::milliseconds kPeriod{100};
-constexpr std::uint32_t kMostOneInLog2 = 20;
 
 }  // namespace
 

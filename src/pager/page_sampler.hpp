@@ -57,7 +57,7 @@ class PageSampler {
  public:
   static constexpr std::uint32_t kRoomWords = 1u << 18;
   static constexpr std::uint32_t kWindow = 8;
-  static constexpr std::uint32_t kFirstOneInLog2 = 6;
+  static constexpr std::uint32_t kFirstOneInLog2 = 6, kMostOneInLog2 = 20;
 
   // kNoSpace without addresses.
   [[nodiscard]] static Result<std::unique_ptr<PageSampler>> make(std::uint64_t capacity_pages);

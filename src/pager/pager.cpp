@@ -55,9 +55,21 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
   if (options_.expected_order) read_ahead_.expect(options_.expected_order);
 }
 
+// Faults wait for the mutex: the tables of an order of millions of visits are made before it is taken, and those of
+// the one before are freed after it.
 void Pager::expect(std::shared_ptr<const PageOrder> order) {
+  bool is_needed = false, in_round = false;
+  {
+    base::LockGuard lock(mutex_);
+    if (order && read_ahead_.order() == order.get()) return;
+    is_needed = order != nullptr && read_ahead_.needs_tables();
+    in_round = read_ahead_.is_in_round();
+  }
+  std::optional<ExpectedOrder::Tables> tables;
+  if (is_needed) tables.emplace(std::move(order), in_round);
+  std::unique_ptr<ExpectedOrder> before;
   base::LockGuard lock(mutex_);
-  read_ahead_.expect(std::move(order));
+  before = read_ahead_.expect(std::move(tables));
 }
 
 void Pager::adopt(PageRun run) {

@@ -268,8 +268,13 @@ class Pager {
   void let_go(Leaving& leaving) FARHEAP_REQUIRES(mutex_);
 
   // pager_read_ahead.cpp
-  std::uint32_t carry_out(const ReadAhead::Request& request, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
-  bool fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
+  struct CarriedOut {
+    std::uint32_t used = 0;  // of the buffer, in pages
+    std::uint32_t came = 0;  // pages
+  };
+  CarriedOut carry_out(const ReadAhead::Request& request, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
+  enum class Fetched : std::uint8_t { kCame, kNothing, kNoRoom };
+  Fetched fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
   // Afterwards they are kFresh; or kFilling, and the caller is to end that.

@@ -356,7 +356,6 @@ void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
       staying.push_back(id);
       continue;
     }
-    if (order != nullptr && block.marker) order->note_marker(false);
     block.busy = true;
     table_.for_each_run(block.first, block.first + block.count, PageState::kProbation, id, [&](PageRun run) {
       for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kWriting);
@@ -437,6 +436,8 @@ void Pager::settle(Leaving& leaving, bool written) {
     block.busy = block.wanted = false;
     if (block.queue != Queue::kNone) continue;  // rescued
     if (block.pages == 0) {
+      // Now, because what a full store refuses stays, and is chosen again and again.
+      if (ExpectedOrder* const order = block.marker ? read_ahead_.followed() : nullptr) order->note_marker(false);
       policy_.gone(block);
       table_.free_block(id);
     } else {

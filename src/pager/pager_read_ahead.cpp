@@ -13,12 +13,13 @@ std::uint32_t Pager::read_ahead_once(std::byte* buffer, int wait_ms) {
   const auto is_wanted = [&]() FARHEAP_REQUIRES(mutex_) { return read_ahead_.has_work() && !moving_.is_frozen(); };
   if (wait_ms > 0) read_ahead_.wait(mutex_, std::chrono::milliseconds(wait_ms), is_wanted);
   if (!is_wanted()) return 0;
-  const std::uint32_t used = carry_out(read_ahead_.begin(), buffer);
-  read_ahead_.end();
-  return used;
+  const ReadAhead::Request request = read_ahead_.begin();
+  const CarriedOut done = carry_out(request, buffer);
+  read_ahead_.end(request, done.came);
+  return done.used;
 }
 
-std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buffer) {
+Pager::CarriedOut Pager::carry_out(const ReadAhead::Request& request, std::byte* buffer) {
   PageNumber from = request.run.first;
   const PageNumber end = request.run.first + request.run.count;
   PageNumber announced_from = from;
@@ -30,14 +31,14 @@ std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buf
   // A window of a stream fits into what the evictor keeps free. What a hint asks for need not: it stays announced until
   // it is there, or in full memory there would never be room for it.
   if (request.stream || request.goes_on) announced_no_longer(end);
-  if (request.ordered) announced_from = end;  // it announces for itself
+  if (request.order != 0) announced_from = end;  // it announces for itself
   bool marked = !request.stream;
   earlier_.learn_run(from, end);
-  for (std::uint32_t used = 0;;) {
+  for (CarriedOut done;;) {
     PageRun run = table_.next_run(from, end, PageState::kStored);
     if (run.count == 0) {
       announced_no_longer(end);
-      return used;
+      return done;
     }
     run.count = std::min(run.count, options_.block_max_pages);
     from = run.first + run.count;
@@ -46,29 +47,32 @@ std::uint32_t Pager::carry_out(const ReadAhead::Request& request, std::byte* buf
       marker = {request.backward ? from - 1 : run.first, 1};
       marked = true;
     }
-    if (request.ordered && run.first <= request.marker.first && request.marker.first < from) marker = request.marker;
-    if (!fetch_ahead(run, marker, request.stream || request.goes_on, buffer)) {
+    const PageRun& wanted = request.next.marker;
+    if (wanted.count != 0 && run.first <= wanted.first && wanted.first < from) marker = wanted;
+    const Fetched fetched = fetch_ahead(run, marker, request.stream || request.goes_on, buffer);
+    if (fetched == Fetched::kNoRoom) {
       announced_no_longer(end);
-      return used;
+      return done;
     }
-    used = std::max(used, run.count);
+    done.used = std::max(done.used, run.count);
+    if (fetched == Fetched::kCame) done.came += run.count;
     announced_no_longer(from);
   }
 }
 
-// False when there is no room: read-ahead never takes what a fault may need.
-bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) {
+// Read-ahead never takes what a fault may need.
+Pager::Fetched Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) {
   const auto fits = [&]() FARHEAP_REQUIRES(mutex_) {
     return !moving_.is_frozen() && !room_.lacks(run.count + room_.waiting());
   };
   if (!fits()) {
     evictors_.wake();
     freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
-    if (!fits()) return false;
+    if (!fits()) return Fetched::kNoRoom;
   }
   if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||
       table_.state(run.first) != PageState::kStored) {
-    return true;  // somebody was faster
+    return Fetched::kNothing;  // somebody was faster
   }
   const bool ghost = policy_.is_ghost(table_.tag(run.first), room_.limit());
   if (stream) policy_.swept(run.first, room_.limit());
@@ -103,7 +107,7 @@ bool Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buf
   } else {
     undo_incoming(incoming);  // a fault will read it again, and say what is wrong
   }
-  return true;
+  return status ? Fetched::kCame : Fetched::kNothing;
 }
 
 }  // namespace farheap::pager

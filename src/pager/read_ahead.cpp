@@ -39,19 +39,27 @@ std::uint64_t ReadAhead::stream_window() const {
   return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
-void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
+std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables) {
   if (order_) {
-    if (order_->order() == order.get()) return;
-    in_round_ |= order_->is_in_round();
-    is_given_up_ |= order_->is_given_up();
+    in_round_ = is_in_round();
+    is_given_up_ = !needs_tables();
   }
-  order_.reset();
-  if (order && !is_given_up_) {
-    order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
-    if (in_round_) order_->skip_to_round();
+  std::unique_ptr<ExpectedOrder> before = std::move(order_);
+  if (tables && !is_given_up_) {
+    order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
+    if (in_round_ && !order_->is_in_round()) order_->skip_to_round();
+    ++orders_;
   }
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
+  return before;
+}
+
+void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
+  if (order_ && order_->order() == order.get()) return;
+  std::optional<ExpectedOrder::Tables> tables;
+  if (order && needs_tables()) tables.emplace(std::move(order), is_in_round());
+  (void)expect(std::move(tables));
 }
 
 bool ReadAhead::touched_in_order(PageNumber page) {
@@ -223,16 +231,18 @@ ReadAhead::Request ReadAhead::begin() {
   ++reading_;
   if (requests_.empty()) {
     const ExpectedOrder::Next next = order_->take_next();
-    return {.run = next.run, .ordered = true, .marker = next.marker};
+    return {.run = next.run, .order = orders_, .next = next};
   }
   const Request next = requests_.front();
   requests_.pop_front();
   return next;
 }
 
-void ReadAhead::end() {
+void ReadAhead::end(const Request& request, std::uint32_t pages) {
   --reading_;
-  if (order_) announce_order();
+  if (!order_) return;
+  if (request.order == orders_) order_->brought(request.next, pages);
+  announce_order();
 }
 
 void ReadAhead::learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing) {

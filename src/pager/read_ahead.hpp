@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "base/condition.hpp"
 #include "base/run_page.hpp"
@@ -34,11 +35,11 @@ class ReadAhead {
  public:
   struct Request {
     PageRun run;
-    bool stream = false;    // hold one page out of view as a marker
-    bool backward = false;  // ... the last one instead of the first
-    bool goes_on = false;   // of a stream, with the marker in an earlier piece or none
-    bool ordered = false;   // the expected order's
-    PageRun marker = {};    // ... with this page, if there is one, out of view
+    bool stream = false;            // hold one page out of view as a marker
+    bool backward = false;          // ... the last one instead of the first
+    bool goes_on = false;           // of a stream, with the marker in an earlier piece or none
+    std::uint32_t order = 0;        // number of the expected order that it is of; 0: of none
+    ExpectedOrder::Next next = {};  // ... which says it so; its marker is out of view
   };
 
   // All of them must outlive it. Evictors are woken to make room for what is asked for.
@@ -48,7 +49,15 @@ class ReadAhead {
   // From now on the program is followed along this order, as long as it keeps to it. If that replaces another one, the
   // program is taken to be in the round if it was before. nullptr: nobody knows the order any more. After one that was
   // given up no other is followed.
+  //
+  // The tables are made before the pager's mutex is taken, with what needs_tables() and is_in_round() said then, and
+  // the order that was followed until now is given back, to be freed after it. nullopt: nobody knows the order.
+  [[nodiscard]] std::unique_ptr<ExpectedOrder> expect(std::optional<ExpectedOrder::Tables> tables);
+  // All of it at once, for who has nobody waiting.
   void expect(std::shared_ptr<const PageOrder> order);
+  [[nodiscard]] bool needs_tables() const { return !is_given_up_ && !(order_ && order_->is_given_up()); }
+  [[nodiscard]] bool is_in_round() const { return in_round_ || (order_ && order_->is_in_round()); }
+  [[nodiscard]] const PageOrder* order() const { return order_ ? order_->order() : nullptr; }
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
   // A page was touched that was never there.
@@ -83,9 +92,9 @@ class ReadAhead {
   void wait(base::Mutex& mutex, base::Clock::duration at_most, Predicate is_so) FARHEAP_REQUIRES(mutex) {
     there_.wait_for(mutex, at_most, is_so);
   }
-  // Its pages stay announced to Room. Requires: has_work(). end() when it is carried out.
+  // Its pages stay announced to Room. Requires: has_work(). end() when it is carried out, with how many of them came.
   [[nodiscard]] Request begin();
-  void end();
+  void end(const Request& request, std::uint32_t pages);
   // How long so many pages took: to read, and to put into view.
   void learn(std::uint32_t pages, base::Clock::duration reading, base::Clock::duration showing);
 
@@ -114,6 +123,7 @@ class ReadAhead {
   Loops loops_;
   std::deque<Request> requests_;
   std::unique_ptr<ExpectedOrder> order_;
+  std::uint32_t orders_ = 0;                     // there were; the last one's number
   bool in_round_ = false, is_given_up_ = false;  // of orders before it
   std::uint64_t announced_for_order_ = 0;        // pages
   base::Condition there_;

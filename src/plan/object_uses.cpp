@@ -18,6 +18,13 @@ std::vector<KnownUses> known_of(const ObjectLife& life, double end, const Joinin
   return joined_uses(seen, joining);
 }
 
+// In whole numbers; what is more than there can be is the most.
+PlannedUse in_plan(const Use& use) {
+  constexpr double kMost = ~std::uint32_t{0};
+  return {static_cast<std::uint32_t>(std::min(use.time, kMost)),
+          static_cast<std::uint32_t>(std::min(use.pages, kMost))};
+}
+
 bool is_near(const std::vector<Use>& uses, double wanted, double near) {
   const auto found = std::ranges::lower_bound(uses, wanted - near, {}, &Use::time);
   return found != uses.end() && found->time <= wanted + near;
@@ -108,9 +115,7 @@ std::vector<std::vector<PlannedUse>> ObjectUses::parts(const PlanTimes& times, c
     const std::vector<KnownUses> known = known_of(life, times.end(), joining);
     for (std::size_t i = 0; i < count; ++i) {
       const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-      for (const Use& use : uses_at(known, place, times)) {
-        parts[i].push_back({static_cast<std::uint32_t>(use.time), static_cast<std::uint32_t>(use.pages)});
-      }
+      for (const Use& use : uses_at(known, place, times)) parts[i].push_back(in_plan(use));
     }
   }
   for (auto& uses : parts) std::ranges::sort(uses, {}, &PlannedUse::time);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/fields.hpp"
+#include "os/regular_file.hpp"
 
 namespace farheap::plan {
 
@@ -17,8 +18,7 @@ using base::FieldWriter;
 
 constexpr char kWhat[] = "cannot read the plan";
 
-// A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr char kHowToMakeOne[] = "`farheap plan PROFILE -o FILE` makes one";
 
 void put_small(std::string& text, std::uint32_t number) {
   for (unsigned i = 0; i < sizeof number; ++i) text += static_cast<char>(number >> (8 * i) & 0xff);
@@ -161,9 +161,13 @@ std::string encode(const Plan& plan) {
   return std::string(kPlanMagic) + out.bytes();
 }
 
+Result<std::string> plan_bytes(const std::string& path) {
+  return os::read_regular_file(path, kMostPlanBytes, kWhat, kHowToMakeOne);
+}
+
 Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   if (!bytes.starts_with(kPlanMagic)) {
-    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none", "`farheap plan PROFILE -o FILE` makes one");
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none", kHowToMakeOne);
   }
   FieldReader in(bytes.substr(kPlanMagic.size()));
   const std::uint64_t format = in.number();
@@ -174,7 +178,7 @@ Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   const std::uint64_t checksum = in.number();
   const std::string body = in.text();
   Plan plan;
-  if (format != kPlanFormat || bytes.size() > kMostBytes || !in.is_whole() ||
+  if (format != kPlanFormat || bytes.size() > kMostPlanBytes || !in.is_whole() ||
       checksum != XXH3_64bits(body.data(), body.size()) || !take_body(body, plan)) {
     return fail(ErrorCode::kCorrupt, kWhat, name, "it is damaged, or not whole", "make it again");
   }

@@ -76,7 +76,11 @@ class ObjectNumbers {
 
 inline constexpr std::string_view kPlanMagic = "FHPLAN\r\n";
 inline constexpr std::uint32_t kPlanFormat = 1;
+// A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
+inline constexpr std::size_t kMostPlanBytes = std::size_t{64} << 20;
 [[nodiscard]] std::string encode(const Plan& plan);
+// The file's bytes: kUnavailable for what is no regular file.
+[[nodiscard]] Result<std::string> plan_bytes(const std::string& path);
 // kCorrupt for what is no plan, or not whole; kUnavailable for a newer format. `name` is for messages.
 [[nodiscard]] Result<Plan> read_plan(std::string_view bytes, const std::string& name);
 

@@ -10,7 +10,9 @@
 #include "base/units.hpp"
 #include "pager/page_trace.hpp"
 #include "plan/object_uses.hpp"
+#include "plan/page_owners.hpp"
 #include "plan/round.hpp"
+#include "plan/site_numbers.hpp"
 
 namespace farheap::plan {
 
@@ -23,28 +25,13 @@ constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out o
 constexpr std::uint64_t kMostWindow = 1 << 20;
 constexpr std::size_t kMostParts = 1024;  // of an object
 constexpr double kMostInUse = 0.4;
-constexpr std::uint64_t kSmall = 16;       // a part of all that is planned
+constexpr double kSmall = 16;              // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
-SiteName name_of(const profile::ProcessProfile& process, profile::SiteId site) {
-  SiteName outwards;  // the outermost first
-  for (; site != 0; site = process.frames[site].inner) outwards.push_back(process.frames[site].returns_to);
-  std::ranges::reverse(outwards);
-  if (outwards.size() > kNameFrames) outwards.resize(kNameFrames);
-  return outwards;
-}
-
-std::uint32_t site_number(Plan& plan, const SiteName& name) {
-  const auto found = std::ranges::find(plan.sites, name);
-  if (found != plan.sites.end()) return static_cast<std::uint32_t>(found - plan.sites.begin());
-  plan.sites.push_back(name);
-  return static_cast<std::uint32_t>(plan.sites.size()) - 1;
-}
-
-// Objects by site and number: those of which one follows the other are one.
+// Objects by site and number: those of which one follows the other are one. `named` says which one each is.
 std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, Plan& plan,
-                                       std::vector<ObjectUses*>& of_object) {
+                                       std::vector<std::size_t>& named) {
   struct Event {
     std::uint64_t at;
     std::size_t object;
@@ -56,27 +43,29 @@ std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, P
     if (process.objects[i].died != 0) events.push_back({process.objects[i].died, i, false});
   }
   std::ranges::sort(events, {}, &Event::at);
+  SiteNumbers sites(process.frames);
   ObjectNumbers numbers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> keys(process.objects.size());
   for (const Event& event : events) {
     auto& [site, number] = keys[event.object];
     if (event.is_birth) {
-      site = site_number(plan, name_of(process, process.objects[event.object].site));
+      site = sites.number_of(process.objects[event.object].site);
       number = numbers.born(site);
       known[keys[event.object]].push_back(event.object);
     } else {
       numbers.died(site, number);
     }
   }
+  plan.sites = sites.names();
   std::vector<ObjectUses> all;
   all.reserve(known.size());
-  of_object.assign(process.objects.size(), nullptr);
+  named.assign(process.objects.size(), 0);
   for (const auto& [key, objects] : known) {
+    for (const std::size_t object : objects) named[object] = all.size();
     all.push_back({key.first, key.second, {}});
     for (const std::size_t object : objects) {
       all.back().lives.push_back({process.objects[object].first, process.objects[object].bytes, {}});
-      of_object[object] = &all.back();
     }
   }
   return all;
@@ -104,14 +93,14 @@ double time_in_use(const PlannedObject& object, const Plan& plan, const Joining&
 // at all. It stays with the pager's own policy.
 void leave_out_small_unused(Plan& plan) {
   if (plan.round == 0) return;
-  std::uint64_t all = 0;
-  for (const PlannedObject& object : plan.objects) all += object.bytes;
+  double all = 0;  // the sizes may be anything
+  for (const PlannedObject& object : plan.objects) all += static_cast<double>(object.bytes);
   std::erase_if(plan.objects, [&](const PlannedObject& object) {
     const auto is_used = [&](const std::vector<PlannedUse>& uses) {
       return !uses.empty() && uses.back().time >= plan.once;
     };
     const auto used = static_cast<std::uint64_t>(std::ranges::count_if(object.parts, is_used));
-    return object.bytes < all / kSmall && 2 * used < object.parts.size();
+    return static_cast<double>(object.bytes) < all / kSmall && 2 * used < object.parts.size();
   });
 }
 
@@ -123,28 +112,9 @@ std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
   return std::max(least, static_cast<std::uint32_t>(std::ceil(*high)));
 }
 
-// A page belongs to the object that had it last.
-class PageOwners {
- public:
-  PageOwners(const std::vector<profile::LargeObject>& objects) {
-    for (std::size_t i = 0; i < objects.size(); ++i) by_end_.emplace(objects[i].first + objects[i].bytes, i);
-    for (const auto& object : objects) widest_ = std::max(widest_, object.bytes);
-  }
-  [[nodiscard]] std::optional<std::size_t> at(std::uint64_t byte,
-                                              const std::vector<profile::LargeObject>& objects) const {
-    std::optional<std::size_t> found;
-    for (auto one = by_end_.upper_bound(byte); one != by_end_.end() && one->first <= byte + widest_; ++one) {
-      const profile::LargeObject& object = objects[one->second];
-      if (object.first > byte) continue;
-      if (!found || objects[*found].born < object.born) found = one->second;
-    }
-    return found;
-  }
-
- private:
-  std::multimap<std::uint64_t, std::size_t> by_end_;
-  std::uint64_t widest_ = 0;
-};
+// Which of an object's pages are its own. Of the beginning it is not known who had a page then that had several owners:
+// the last one may not have been there yet.
+enum class Touched : std::uint8_t { kThroughout, kInTheBeginning };
 
 // What a profile says of all objects.
 struct SeenUses {
@@ -162,7 +132,7 @@ struct SeenUses {
 };
 
 Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::ProcessProfile& process,
-                           const profile::Touches& touches, const std::string& name) {
+                           const profile::Touches& touches, Touched touched, const std::string& name) {
   SeenUses found;
   Plan& plan = found.plan;
   plan.program = process.name;
@@ -171,9 +141,9 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
   plan.window_pages = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{plan.window} << touches.one_in_log2, kMostWindow));
 
-  std::vector<ObjectUses*> of_object;
-  found.objects = number_objects(process, plan, of_object);
-  const PageOwners owners(process.objects);
+  std::vector<std::size_t> named;
+  found.objects = number_objects(process, plan, named);
+  const PageOwners owners(process.objects, named);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
   std::uint32_t now = 0;
   std::vector<PageUse> planned;
@@ -181,9 +151,9 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
     const auto entry = pager::unpack_entry(word);
     if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
     seen.try_emplace(entry->page, seen.size());
-    const std::uint64_t byte = entry->page * base::kPageBytes + base::kPageBytes / 2;
-    if (const auto object = owners.at(byte, process.objects)) {
-      of_object[*object]->use(byte, now);
+    const auto object = touched == Touched::kThroughout ? owners.last(entry->page) : owners.alone(entry->page);
+    if (object) {
+      found.objects[named[*object]].use(entry->page * base::kPageBytes + base::kPageBytes / 2, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     } else if (entry->event == pager::PageEvent::kCameFresh) {
       ++found.fresh_elsewhere;
@@ -204,8 +174,8 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
 }
 
 Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
-                     const profile::Touches& touches, const std::string& name) {
-  auto seen = seen_uses(profile, process, touches, name);
+                     const profile::Touches& touches, Touched touched, const std::string& name) {
+  auto seen = seen_uses(profile, process, touches, touched, name);
   if (!seen) return fail(std::move(seen.error()));
   Plan plan = std::move(seen->plan);
   const Joining joining = seen->joining(touches);
@@ -260,26 +230,46 @@ Error no_order(const std::string& name) {
           "record a run that uses some ten megabytes or more"};
 }
 
+// A file's reader refuses such figures; whoever made the profile otherwise hears of them here.
+Status check_order(const profile::Touches& touches, const char* section, const std::string& name) {
+  if (touches.is_sound()) return {};
+  return fail(ErrorCode::kCorrupt, kWhat, name,
+              fmt::format("its section {} says what no sampler does: one page in 2^{}, a window of {}, {} pages, {} "
+                          "words",
+                          section, touches.one_in_log2, touches.window, touches.pages, touches.words.size()),
+              "record it again");
+}
+
+Status check_sound(const profile::ProcessProfile& process, const std::string& name) {
+  if (Status sound = check_order(process.touches, "5 (the order of its pages)", name); !sound) return sound;
+  if (Status sound = check_order(process.detailed, "8 (the beginning in detail)", name); !sound) return sound;
+  if (std::ranges::all_of(process.objects, &profile::LargeObject::is_sound)) return {};
+  return fail(ErrorCode::kCorrupt, kWhat, name, "its section 7 has large objects that cannot have been",
+              "record it again");
+}
+
 }  // namespace
 
 // The beginning in detail tells it best, if there are rounds in it already.
 Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
   if (process == nullptr) return fail(no_order(name));
+  if (Status sound = check_sound(*process, name); !sound) return fail(std::move(sound.error()));
   if (!process->detailed.words.empty()) {
-    auto detailed = plan_of(profile, *process, process->detailed, name);
+    auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
     if (detailed && detailed->round != 0) return detailed;
   }
-  return plan_of(profile, *process, process->touches, name);
+  return plan_of(profile, *process, process->touches, Touched::kThroughout, name);
 }
 
 // How often objects are used the whole run tells; when, the beginning in detail, as for a plan.
 Result<HintPlan> plan_hints(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
   if (process == nullptr) return fail(no_order(name));
-  const auto whole = seen_uses(profile, *process, process->touches, name);
+  if (Status sound = check_sound(*process, name); !sound) return fail(std::move(sound.error()));
+  const auto whole = seen_uses(profile, *process, process->touches, Touched::kThroughout, name);
   if (!whole) return fail(whole.error());
-  const auto begin = seen_uses(profile, *process, process->detailed, name);
+  const auto begin = seen_uses(profile, *process, process->detailed, Touched::kInTheBeginning, name);
   const bool is_in_detail = begin && begin->round.length != 0;
   const SeenUses& timed = is_in_detail ? *begin : *whole;
   const Joining joining = timed.joining(is_in_detail ? process->detailed : process->touches);

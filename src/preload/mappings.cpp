@@ -116,12 +116,18 @@ void* map_over(PagedSegment& segment, void* wish, size_t bytes, int protection, 
   return kernel_mmap(wish, bytes, protection, (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED, file, offset);
 }
 
+// What lay there has another one in its place.
+void tell_gone(const void* at, size_t bytes) {
+  if (farheap::profile::AllocationObserver* const observer = observer_now()) observer->unmapped(at, bytes);
+}
+
 // Where the pages of a mapping are to go: `fixed`, or anywhere. MAP_FAILED with errno.
 void* place_for(PagedSegment& segment, size_t bytes, void* fixed, int protection) {
   if (fixed != nullptr && segment_of(fixed, bytes) == nullptr) {
     return kernel_mmap(fixed, bytes, protection, kPlain | MAP_FIXED, -1, 0);
   }
   if (fixed != nullptr) {
+    tell_gone(fixed, bytes);
     const int why = segment.map_over(static_cast<std::byte*>(fixed), bytes, protection);
     return why == 0 ? fixed : mapping_fails_with(why);
   }
@@ -201,6 +207,7 @@ void* kernel_mremap(void* old, size_t old_bytes, size_t bytes, int flags, void* 
         adopt_mapping(*segment, static_cast<std::byte*>(old), round_up(old_bytes, kPageBytes), length, flags, fixed);
     if (ours != nullptr) return ours;
     if ((flags & MREMAP_FIXED) != 0 && is_page(fixed) && segment_of(fixed, bytes) != nullptr) {
+      tell_gone(fixed, length);
       segment->make_way(static_cast<std::byte*>(fixed), length);
     }
   }

@@ -19,7 +19,6 @@
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 #include "os/own_descriptors.hpp"
-#include "os/small_file.hpp"
 #include "store/secrets.hpp"
 
 namespace farheap::preload {
@@ -159,7 +158,7 @@ static void start_recording(Runtime& runtime) {
 // Advice: without a plan, or with one of something else, the program runs as ever.
 static Status follow_plan(Runtime& runtime) {
   const std::string& path = runtime.options.plan;
-  auto bytes = os::read_small_file(path.c_str());
+  auto bytes = plan::plan_bytes(path.c_str());
   if (!bytes) return fail(std::move(bytes.error()));
   auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(std::move(plan.error()));

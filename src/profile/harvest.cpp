@@ -184,6 +184,10 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   return {};
 }
 
+// What a sampler writes, a profile's reader takes.
+static_assert(pager::PageSampler::kMostOneInLog2 <= kMostSampleLog2 &&
+              pager::PageSampler::kWindow <= kMostSampleWindow && pager::PageSampler::kRoomWords <= kMostTouches);
+
 Status add_touches(std::span<const std::byte> bytes, const std::string& name, ProcessProfile& to) {
   using pager::SampledTraceHeader;
   if (bytes.size() < sizeof(SampledTraceHeader)) return fail(ErrorCode::kCorrupt, kWhat, name, "it is too short");
@@ -192,7 +196,8 @@ Status add_touches(std::span<const std::byte> bytes, const std::string& name, Pr
   const auto& header = *reinterpret_cast<const SampledTraceHeader*>(words.get());
   const std::size_t room = (bytes.size() - sizeof header) / sizeof(std::uint32_t);
   if (header.magic == 0 || header.is_sorting != 0) return {};
-  if (header.magic != SampledTraceHeader::kMagic || header.room != room || header.one_in_log2 >= 64) {
+  if (header.magic != SampledTraceHeader::kMagic || header.room != room || header.one_in_log2 > kMostSampleLog2 ||
+      header.window > kMostSampleWindow || header.pages > kMostUsedPages) {
     return fail(ErrorCode::kCorrupt, kWhat, name, "it is none, or of another build of Farheap", "record it again");
   }
   to.touches.one_in_log2 = header.one_in_log2;

@@ -74,16 +74,25 @@ std::string encode_touches(const Touches& one) {
   return out.bytes();
 }
 
+// Numbers of 32 bits; more is none.
+std::uint32_t take_small(FieldReader& in, bool& is_small) {
+  const std::uint64_t value = in.number();
+  is_small &= value <= ~std::uint32_t{0};
+  return static_cast<std::uint32_t>(value);
+}
+
 bool take_touches(std::string_view bytes, Touches& into) {
   FieldReader in(bytes);
   Touches one;
-  one.one_in_log2 = static_cast<std::uint32_t>(in.number());
-  one.window = static_cast<std::uint32_t>(in.number());
+  bool is_small = true;
+  one.one_in_log2 = take_small(in, is_small);
+  one.window = take_small(in, is_small);
   one.pages = in.number();
   const std::string words = in.text();
-  if (!in.is_whole() || words.size() % sizeof(std::uint32_t) != 0 || one.one_in_log2 >= 64) return false;
+  if (!in.is_whole() || !is_small || words.size() % sizeof(std::uint32_t) != 0) return false;
   one.words.resize(words.size() / sizeof(std::uint32_t));
   std::memcpy(one.words.data(), words.data(), words.size());
+  if (!one.is_sound()) return false;
   into = std::move(one);
   return true;
 }
@@ -105,14 +114,15 @@ bool take_objects(std::string_view bytes, Profile& into) {
   ProcessProfile& process = into.processes.back();
   FieldReader in(bytes);
   process.objects.clear();
+  bool is_small = true;
   const bool is_read = take_list(in, process.objects, [&] {
     LargeObject one;
-    one.site = static_cast<SiteId>(in.number());
+    one.site = take_small(in, is_small);
     for (std::uint64_t* const figure : {&one.first, &one.bytes, &one.born, &one.died}) *figure = in.number();
     return one;
   });
-  return is_read && in.is_whole() && std::ranges::all_of(process.objects, [&](const LargeObject& one) {
-           return one.site < process.frames.size() && one.first + one.bytes >= one.first;
+  return is_read && is_small && in.is_whole() && std::ranges::all_of(process.objects, [&](const LargeObject& one) {
+           return one.site < process.frames.size() && one.is_sound();
          });
 }
 
@@ -323,6 +333,9 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
                 "use a newer farheap");
   }
+  if (in.is_good() && format == 0) {
+    return fail(ErrorCode::kCorrupt, kWhat, name, "it has the format 0, and there was never one", "record it again");
+  }
   Profile profile;
   profile.is_cut = true;
   while (!in.is_empty()) {
@@ -342,7 +355,12 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
-    if (!is_taken) return fail(ErrorCode::kCorrupt, kWhat, name, "a part of it has another form", "record it again");
+    if (!is_taken) {
+      return fail(ErrorCode::kCorrupt, kWhat, name,
+                  fmt::format("its section {} has another form, or says what no recording can",
+                              static_cast<std::uint64_t>(kind)),
+                  "record it again");
+    }
     if (kind == Section::kEnd) {
       profile.is_cut = false;
       break;

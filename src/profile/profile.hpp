@@ -62,12 +62,22 @@ struct Stall {
   friend bool operator==(const Stall&, const Stall&) = default;
 };
 
+// What no recording goes beyond (pager/page_sampler.hpp). With less the arithmetic of whoever reads it stays whole.
+inline constexpr std::uint32_t kMostSampleLog2 = 20, kMostSampleWindow = 1u << 20;
+inline constexpr std::uint64_t kMostUsedPages = std::uint64_t{1} << 45;  // all that an address of 57 bits tells
+inline constexpr std::uint64_t kMostObjectEnd = std::uint64_t{1} << 57;
+inline constexpr std::size_t kMostTouches = std::size_t{1} << 24;  // words
+
 // A large object (recording.hpp), for plans.
 struct LargeObject {
   SiteId site = 0;
   std::uint64_t first = 0, bytes = 0;  // counted from where the pages of Touches are
   std::uint64_t born = 0, died = 0;    // by a clock that each birth and each death moves on; died 0: it lived
   friend bool operator==(const LargeObject&, const LargeObject&) = default;
+  // There may have been such a one.
+  [[nodiscard]] bool is_sound() const {
+    return first <= kMostObjectEnd && bytes <= kMostObjectEnd - first && (died == 0 || died > born);
+  }
 };
 
 // The order in which a sample of the pages was used (pager/page_sampler.hpp).
@@ -77,6 +87,11 @@ struct Touches {
   std::uint64_t pages = 0;           // that were used, in the sample or not
   std::vector<std::uint32_t> words;  // of a page trace; all of pages in the sample
   friend bool operator==(const Touches&, const Touches&) = default;
+  // No figure is beyond what a sampler writes.
+  [[nodiscard]] bool is_sound() const {
+    return one_in_log2 <= kMostSampleLog2 && window <= kMostSampleWindow && pages <= kMostUsedPages &&
+           words.size() <= kMostTouches;
+  }
 };
 
 struct ProcessProfile {
@@ -92,7 +107,7 @@ struct ProcessProfile {
   std::vector<Stall> stalls;
   std::vector<LargeObject> objects;  // in the order of allocation
   Touches touches;
-  Touches detailed;  // those of the beginning, of a larger sample; no words: touches are all that is known
+  Touches detailed;   // those of the beginning, of a larger sample; no words: touches are all that is known
   Contexts contexts;  // of the instrumented recorder
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };

@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <random>
 #include <set>
 
 namespace farheap::pager {
@@ -154,7 +156,7 @@ TEST(PageOrderTest, WithoutARoundVisitsEnd) {
 class ExpectedOrderTest : public ::testing::Test {
  protected:
   void follow(std::shared_ptr<const PageOrder> order) {
-    order_ = std::make_unique<ExpectedOrder>(std::move(order), table_, policy_, room_);
+    order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false), table_, policy_, room_);
   }
   void show(std::uint32_t block, bool fresh = false) {
     const PageRun run{PageNumber{block} * kBlock, kBlock};
@@ -236,6 +238,54 @@ TEST_F(ExpectedOrderTest, BringsInWhatIsUsedNextWithAMarkerAndNotMuchMore) {
   EXPECT_GT(markers, 0u);
   EXPECT_LE(markers, asked.size());
   EXPECT_LT(*asked.rbegin(), 60u * kBlock) << "so early it makes others leave too early";
+}
+
+// A full store, or one that stalls: what is next is taken again and again, and does not come.
+TEST_F(ExpectedOrderTest, IsNotGivenUpForPagesThatDidNotCome) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 200; ++block) store(block);
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  const PageRun marker = order_->next().marker;
+  ASSERT_NE(marker.count, 0u);
+  for (int i = 0; i < 100'000; ++i) {
+    const ExpectedOrder::Next taken = order_->take_next();
+    ASSERT_EQ(taken.marker.first, marker.first) << "without it nobody sees the program pass there";
+    ASSERT_EQ(taken.marker.count, marker.count) << "nor here, " << i;
+    order_->brought(taken, 0);
+    ASSERT_TRUE(order_->is_followed()) << i;
+  }
+  for (int i = 0; i < 100'000 && order_->is_followed(); ++i) order_->brought(order_->take_next(), kBlock);
+  EXPECT_TRUE(order_->is_given_up()) << "what came was not used";
+}
+
+// It is written, or somebody looks at it, just now.
+TEST_F(ExpectedOrderTest, ABusyBlockLeavesWhenItIsNotBusyAnyMore) {
+  follow(sweeps(2, 200));
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  const BlockId id = table_.tag(50 * kBlock);
+  table_.block(id).busy = true;
+  EXPECT_EQ(victim(), 49u);
+  EXPECT_EQ(victim(), 48u);
+  table_.block(id).busy = false;
+  EXPECT_EQ(victim(), 50u);
+  EXPECT_EQ(victim(), 47u);
+}
+
+TEST_F(ExpectedOrderTest, WhereAllAreBusyNoneLeavesAndAllStayOnTheList) {
+  follow(sweeps(2, 1000));
+  for (std::uint32_t block = 0; block < 500; ++block) show(block, block % 2 == 0);
+  for (const std::uint32_t block : {50, 51, 52}) touch_block(block);
+  const auto set_busy = [&](bool busy) {
+    for (std::uint32_t block = 0; block < 500; ++block)
+      table_.block(table_.tag(PageNumber{block} * kBlock)).busy = busy;
+  };
+  set_busy(true);
+  const std::uint64_t before = order_->pages_in_view();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(victim(), PageOrder::kNone);
+  EXPECT_EQ(order_->pages_in_view(), before);
+  set_busy(false);
+  EXPECT_NE(victim(), PageOrder::kNone);
 }
 
 TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
@@ -447,6 +497,44 @@ TEST_F(ExpectedOrderTest, WhoSkipsToTheRoundExpectsItsBlocksAlone) {
   for (const std::uint32_t block : {5, 6, 7}) touch_block(block);
   EXPECT_FALSE(order_->is_in_round());
   EXPECT_EQ(order_->now(), 7 * kBlock);
+}
+
+// Made ahead for who is in the round already, they say what they say after all before it was passed one by one.
+TEST_F(ExpectedOrderTest, TablesOfTheRoundSayTheSameAsSkippingToIt) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t once = random() % 30, round = 1 + random() % 30, blocks = 1 + random() % 20;
+    auto order = std::make_shared<PageOrder>(random() % 100);
+    for (std::uint32_t k = 0; k < once + round; ++k) {
+      const PageOrder::Moment first = PageOrder::Moment{k} * 64,
+                              end = PageOrder::Moment{k < once ? once : once + round} * 64;
+      order->add_visit({.block = static_cast<std::uint32_t>(random() % blocks),
+                        .first = first,
+                        .last = std::min(first + random() % 300, end - 1)});
+    }
+    order->finish(once, PageOrder::Moment{round} * 64);
+    PageTable table = PageTable::make(1 << 16).value();
+    Policy policy{PolicyKind::kPeriod, table};
+    for (std::uint32_t block = 0; block < blocks; block += 2) {
+      const PageNumber page = PageNumber{block} * kBlock;
+      const BlockId id = table.new_block(page, 1);
+      table.set_state(page, PageState::kPresent);
+      table.tag(page) = id;
+      policy.entered(id, false, false);
+    }
+    ExpectedOrder skips(ExpectedOrder::Tables(order, false), table, policy, room_);
+    skips.skip_to_round();
+    ExpectedOrder begins(ExpectedOrder::Tables(order, true), table, policy, room_);
+    EXPECT_EQ(skips.now(), begins.now());
+    EXPECT_EQ(skips.pages_in_view(), begins.pages_in_view());
+    for (int touches = 0; touches < 200; ++touches) {
+      const PageNumber page = random() % blocks * kBlock;
+      ASSERT_EQ(skips.touched(page), begins.touched(page)) << i;
+      ASSERT_EQ(skips.now(), begins.now()) << i;
+      ASSERT_EQ(skips.is_followed(), begins.is_followed()) << i;
+      ASSERT_EQ(skips.next().run.first, begins.next().run.first) << i;
+    }
+  }
 }
 
 TEST_F(ExpectedOrderTest, WithoutARoundNothingIsSkipped) {

@@ -47,7 +47,7 @@ TEST_F(ReadAheadTest, WhatIsAskedForIsAnnouncedUntilItIsNoMore) {
   const ReadAhead::Request first = read_ahead_.begin();
   EXPECT_EQ(first.run.first, 100u);   // in their order
   EXPECT_EQ(room_.announced(), 50u);  // it is not there yet
-  read_ahead_.end();
+  read_ahead_.end({}, 0);
 }
 
 TEST_F(ReadAheadTest, WhatIsGivenUpForNewerOnesIsNotAnnouncedAnyMore) {
@@ -67,7 +67,7 @@ TEST_F(ReadAheadTest, ASecondReaderIsOfUseWhereReadingTakesLongerThanShowing) {
   EXPECT_TRUE(read_ahead_.has_work());
   read_ahead_.learn(10, microseconds(0), microseconds(10'000));
   EXPECT_FALSE(read_ahead_.has_work());
-  read_ahead_.end();
+  read_ahead_.end({}, 0);
   EXPECT_TRUE(read_ahead_.has_work());
 }
 
@@ -80,12 +80,12 @@ TEST_F(ReadAheadTest, AStreamsWindowIsWhatIsStoredAndNotAskedForYet) {
   EXPECT_EQ(first.run.first, 1000u);
   EXPECT_EQ(first.run.count, 100u);
   EXPECT_TRUE(first.stream);
-  read_ahead_.end();
+  read_ahead_.end({}, 0);
   read_ahead_.request(first);  // asked for, and not carried out
   read_ahead_.plan(1000, 100, false);
   ASSERT_EQ(read_ahead_.requests(), 2u);
   (void)read_ahead_.begin();
-  read_ahead_.end();
+  read_ahead_.end({}, 0);
   EXPECT_EQ(read_ahead_.begin().run.first, 1100u);
 }
 
@@ -155,6 +155,54 @@ TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
   for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   ASSERT_TRUE(read_ahead_.followed()->is_in_round());
   read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_TRUE(read_ahead_.followed()->is_in_round());
+}
+
+// Where the store is full or stalls, the same pages are asked for again and again.
+TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
+  read_ahead_.expect(round_of_blocks());
+  store({0, 50 * kBlock});
+  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(read_ahead_.has_work());
+    read_ahead_.end(read_ahead_.begin(), 0);
+    ASSERT_NE(read_ahead_.followed(), nullptr) << i;
+  }
+  ASSERT_TRUE(read_ahead_.has_work());
+  const ReadAhead::Request of_this = read_ahead_.begin();
+  read_ahead_.expect(round_of_blocks());
+  read_ahead_.end(of_this, 1 << 30);  // it is not the new order's
+  for (std::uint32_t block = 3; block < 6; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  ASSERT_TRUE(read_ahead_.has_work());
+  read_ahead_.end(read_ahead_.begin(), 1 << 30);
+  EXPECT_EQ(read_ahead_.followed(), nullptr) << "so many have come in vain";
+}
+
+// Who has replaced it frees it, when nobody waits for the pager any more.
+TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
+  auto first = round_of_blocks();
+  const std::weak_ptr<const PageOrder> lives = first;
+  read_ahead_.expect(std::move(first));
+  auto before = read_ahead_.expect(ExpectedOrder::Tables(round_of_blocks(), false));
+  EXPECT_FALSE(lives.expired());
+  before.reset();
+  EXPECT_TRUE(lives.expired());
+  EXPECT_EQ(read_ahead_.expect(std::nullopt) != nullptr, true);
+  EXPECT_EQ(read_ahead_.order(), nullptr);
+}
+
+// The program came to the round while the tables were made.
+TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
+  read_ahead_.expect(round_of_blocks());
+  ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round());
+  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_TRUE(read_ahead_.is_in_round());
+  (void)read_ahead_.expect(std::move(tables));
   for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());

@@ -57,6 +57,18 @@ TEST(ObjectUses, WhatIsInNoLifeIsPassedBy) {
   EXPECT_EQ(object.uses(), 0u);
 }
 
+// A use that takes 5000 times a million pages is longer than a plan can say.
+TEST(ObjectUses, AUseLongerThanAPlanSaysIsTheLongestOne) {
+  ObjectUses object = object_of(1);
+  object.use(middle(0), 0);
+  object.use(middle(0), 5000);
+  const auto parts =
+      object.parts({.once = 10'000, .round = 0}, {.soon = 6000, .longest = 6000, .pages_a_time = 1 << 20}, 1);
+  ASSERT_EQ(parts.size(), 1u);
+  ASSERT_EQ(parts[0].size(), 1u);
+  EXPECT_EQ(parts[0][0].pages, ~std::uint32_t{0});
+}
+
 // ---- what is foreseen
 
 double told(const ObjectUses::Foreseen& foreseen) { return foreseen.uses > 0 ? foreseen.told / foreseen.uses : 0; }

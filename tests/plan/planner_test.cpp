@@ -162,6 +162,53 @@ TEST(Planner, WhatIsInNoLargeObjectIsNotForeseen) {
   EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
 }
 
+// Sums of such figures run over, and what is made of them is nonsense.
+TEST(Planner, AnOrderThatNoSamplerWritesIsRefused) {
+  Seen seen(4);
+  const Object object{64, 10'000};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
+  const profile::Profile right = seen.profile();
+  ASSERT_TRUE(make_plan(right, "p"));
+  const auto expect_refused = [](const profile::Profile& hostile, const std::string& section) {
+    const auto made = make_plan(hostile, "p");
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(made.error().why.find("section " + section), std::string::npos) << made.error().message();
+  };
+  for (const std::uint32_t window : {profile::kMostSampleWindow + 1, ~std::uint32_t{0}}) {
+    profile::Profile hostile = right;
+    hostile.processes[0].touches.window = window;
+    expect_refused(hostile, "5");
+  }
+  for (const std::uint32_t log2 : {profile::kMostSampleLog2 + 1, 63u, 64u, ~0u}) {
+    profile::Profile hostile = right;
+    hostile.processes[0].touches.one_in_log2 = log2;
+    expect_refused(hostile, "5");
+    hostile = right;
+    hostile.processes[0].detailed = hostile.processes[0].touches;
+    hostile.processes[0].detailed.one_in_log2 = log2;
+    expect_refused(hostile, "8");
+  }
+}
+
+// The largest that are taken: the plan can be read again, and no time or size has run over.
+TEST(Planner, TheMostThatASamplerMayWriteIsPlanned) {
+  Seen seen(4);
+  const Object object{64, 10'000};
+  (void)seen.born(seen.site({1}), object);
+  for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
+  profile::Profile most = seen.profile();
+  most.processes[0].touches.one_in_log2 = profile::kMostSampleLog2;
+  most.processes[0].touches.window = profile::kMostSampleWindow;
+  most.processes[0].objects[0].bytes = profile::kMostObjectEnd - most.processes[0].objects[0].first;
+  if (const auto made = make_plan(most, "p")) {
+    EXPECT_TRUE(read_plan(encode(*made), "p"));
+    EXPECT_EQ(made->window, profile::kMostSampleWindow);
+    EXPECT_EQ(made->window_pages, 1u << 20);
+  }
+}
+
 TEST(Planner, OfTheProcessThatIsSeenMost) {
   Seen little(4), much(4);
   for (Seen* const one : {&little, &much}) (void)one->born(one->site({1}), {0, 10'000});
@@ -257,6 +304,30 @@ TEST(Planner, WhatIsFreedAndAllocatedAnewIsOneObject) {
   EXPECT_EQ(plan.objects[1].number, 0u);
   EXPECT_EQ(plan.objects[1].bytes, 4096 * kPage);
   EXPECT_NE(plan.round, 0u);
+}
+
+// In the beginning one object is swept forwards, and then another one in its place backwards. The beginning in detail
+// has a round, but it is the first one's.
+TEST(Planner, TheBeginningIsNotOfWhoHadThePagesLast) {
+  Seen beginning(3), whole(3);
+  const Object object{64, 8192};
+  std::size_t first = 0;
+  for (Seen* const seen : {&beginning, &whole}) {
+    first = seen->born(seen->site({1}), object);
+    for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen->use(page); });
+  }
+  whole.died(first);
+  (void)whole.born(whole.site({2}), object);
+  for (int i = 0; i < 18; ++i) backwards(object, [&](PageNumber page) { whole.use(page); });
+  profile::Profile profile = whole.profile();
+  profile.processes[0].detailed = beginning.profile().processes[0].touches;
+  const auto plan = make_plan(profile, "p");
+  ASSERT_TRUE(plan) << plan.error().message();
+  ASSERT_EQ(plan->objects.size(), 1u);
+  EXPECT_EQ(plan->sites.at(plan->objects[0].site), (SiteName{{1, 2}}));
+  const auto& parts = plan->objects[0].parts;
+  ASSERT_FALSE(parts.front().empty() || parts.back().empty());
+  EXPECT_GT(parts.front().back().time, parts.back().back().time) << "it goes backwards";
 }
 
 TEST(Planner, OfTwoInTurnEachIsTheOneItFollows) {
@@ -372,12 +443,19 @@ TEST(Planner, AnyObjectsAreSurvived) {
     profile::Profile profile = seen.profile();
     for (int k = 0; k < 20; ++k) {
       const std::uint64_t first = random() >> random() % 64, bytes = (~first) & (random() >> random() % 64);
-      profile.processes[0].objects.push_back(
-          {static_cast<profile::SiteId>(random() % 3), first, bytes, random() % 30, random() % 3 * (random() % 30)});
+      profile::LargeObject object{static_cast<profile::SiteId>(random() % 3), first, bytes, random() % 30,
+                                  random() % 3 * (random() % 30)};
+      // Of some profiles all are such as there can be.
+      if (i % 4 != 0) object.first %= profile::kMostObjectEnd;
+      if (i % 4 != 0) object.bytes %= profile::kMostObjectEnd - object.first + 1;
+      if (i % 4 != 0 && object.died != 0) object.died += object.born;
+      profile.processes[0].objects.push_back(object);
     }
-    const auto read = profile::read_profile(encode(profile), "p");
-    ASSERT_TRUE(read) << read.error().message();
-    const auto plan = make_plan(*read, "p");
+    const bool is_sound =
+        std::ranges::all_of(profile.processes[0].objects, [](const auto& object) { return object.is_sound(); });
+    EXPECT_EQ(profile::read_profile(encode(profile), "p").has_value(), is_sound);
+    const auto plan = make_plan(profile, "p");
+    EXPECT_TRUE(is_sound || (!plan && plan.error().why.find("section 7") != std::string::npos));
     EXPECT_TRUE(plan ? read_plan(encode(*plan), "p").has_value() : !plan.error().why.empty());
   }
 }

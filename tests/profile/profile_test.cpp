@@ -15,9 +15,9 @@
 namespace farheap::profile {
 namespace {
 
-constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4,
-                        kObjects = 7;  // sections, as docs/formats.md has them
-constexpr std::size_t kHead = 16;      // the magic and the format
+// Sections, as docs/formats.md has them.
+constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kObjects = 7, kDetailed = 8;
+constexpr std::size_t kHead = 16;  // the magic and the format
 
 ProcessProfile made_up_process(int number) {
   ProcessProfile one;
@@ -38,7 +38,7 @@ Profile made_up() {
   profile.files = {{}, {"/bin/a program", "00ff"}, {"/lib/library.so (deleted)", ""}};
   profile.processes = {made_up_process(1), made_up_process(2)};
   profile.processes[0].touches = {.one_in_log2 = 3, .window = 70, .pages = 900, .words = {1, 0xffffffff, 3}};
-  profile.processes[0].objects = {{2, 4096, 1 << 20, 1, 3}, {3, 0, ~std::uint64_t{0}, 2, 0}};
+  profile.processes[0].objects = {{2, 4096, 1 << 20, 1, 3}, {3, 0, std::uint64_t{1} << 56, 2, 0}};
   profile.store = {{"reads", "1/s", 2.5, 1, 1e300}, {"", "", 0, 0, 0}};
   profile.processes_left_out = 5;
   profile.trace = "{\"t\": 1}\n{\"t\": 2}\n";
@@ -321,6 +321,16 @@ TEST(Profile, OfANewerFormatIsUnavailable) {
   }
 }
 
+// There was never one.
+TEST(Profile, OfFormatZeroIsCorrupt) {
+  std::string bytes = encode(made_up());
+  bytes.replace(0, kHead, head(0));
+  const auto read = read_profile(bytes, "p");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+  EXPECT_NE(read.error().message().find("format 0"), std::string::npos) << read.error().message();
+}
+
 TEST(Profile, SectionsThatAreNotKnownArePassedBy) {
   const Profile whole = made_up();
   const std::string bytes = encode(whole);
@@ -417,6 +427,54 @@ TEST(Profile, LargeObjectsAreOfTheProcessBeforeThem) {
   EXPECT_FALSE(with(numbers({~std::uint64_t{0}, 1, 0, 0, 1, 0})));
   EXPECT_FALSE(with(""));
   EXPECT_FALSE(read_profile(head() + files_section(2) + section(kObjects, numbers({0})), "p")) << "of no process";
+}
+
+TEST(Profile, LargeObjectsThatCannotHaveBeenAreCorrupt) {
+  const auto with = [](std::initializer_list<std::uint64_t> object) {
+    return read_profile(head() + files_section(2) + section(kProcess, Process{}.bytes()) +
+                            section(kObjects, numbers({1}) + numbers(object)) + section(kEnd, ""),
+                        "p");
+  };
+  ASSERT_TRUE(with({1, 0, 4096, 7, 8}));
+  for (const auto& object : std::initializer_list<std::initializer_list<std::uint64_t>>{
+           {1, 0, 4096, 7, 7},                          // it died when it was born
+           {1, 0, 4096, 7, 6},                          // or before that
+           {1, std::uint64_t{1} << 58, 4096, 7, 0},     // no address
+           {1, 0, std::uint64_t{1} << 58, 7, 0},        // nor its end
+           {std::uint64_t{1} << 32 | 1, 0, 4096, 7, 0}  // a site whose low half is one
+       }) {
+    const auto read = with(object);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(read.error().message().find("section 7"), std::string::npos) << read.error().message();
+  }
+}
+
+// Of the order of pages: one in so many (log2), the window, pages that were used, and the words.
+TEST(Profile, AnOrderThatNoSamplerWritesIsCorrupt) {
+  const auto with = [](std::uint64_t kind, std::initializer_list<std::uint64_t> figures) {
+    return read_profile(head() + files_section(2) + section(kProcess, Process{}.bytes()) +
+                            section(kind, numbers(figures) + text("12345678")) + section(kEnd, ""),
+                        "p");
+  };
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 32;
+  for (const std::uint64_t kind : {kTouches, kDetailed}) {
+    ASSERT_TRUE(with(kind, {kMostSampleLog2, kMostSampleWindow, 900}));
+    for (const auto& figures :
+         std::initializer_list<std::initializer_list<std::uint64_t>>{{kMostSampleLog2 + 1, 8, 900},
+                                                                     {63, 8, 900},
+                                                                     {kHuge | 6, 8, 900},  // its low half is small
+                                                                     {6, kMostSampleWindow + 1, 900},
+                                                                     {6, 0xffffffff, 900},
+                                                                     {6, kHuge | 8, 900},
+                                                                     {6, 8, ~std::uint64_t{0}}}) {
+      const auto read = with(kind, figures);
+      ASSERT_FALSE(read) << kind;
+      EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+      EXPECT_NE(read.error().message().find("section " + std::to_string(kind)), std::string::npos)
+          << read.error().message();
+    }
+  }
 }
 
 // The processes before the second list name files of the first one.

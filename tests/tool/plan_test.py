@@ -184,6 +184,16 @@ class WhatIsRefused(Planning):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(str(place), done.stderr)
 
+    def test_a_fifo_a_device_or_a_folder_is_no_plan(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        for place in (fifo, "/dev/zero", self.folder):
+            for words, variables in ((("--plan", place), {}), ((), {"FARHEAP_PLAN": str(place)})):
+                done = subprocess.run([TOOL, "run", *map(str, words), "--", PROGRAM, "1", "1", "little"], timeout=60,
+                                      capture_output=True, text=True, env=ENVIRONMENT | variables, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"{place}: it is no regular file", done.stderr)
+
     def test_random_use_gets_none(self):
         profile, plan = self.folder / "random.profile", self.folder / "random.plan"
         self.record(profile, "random", rounds=9)

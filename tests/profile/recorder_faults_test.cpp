@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a recording says of threads that wait.
+#include "profile/recorder.hpp"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <thread>
+
+#include "recorder_world.hpp"
+
+namespace farheap::profile::testing {
+namespace {
+
+TEST_F(RecorderTest, OneFaultAmongFewCountsOnce) {
+  const auto recorder = make();
+  ask_pages(*recorder, 0, 10, 1);
+  recorder->ended(10, recorder->begun(0), std::chrono::nanoseconds(700), 3);
+  recorder->ended(11, recorder->begun(0), std::chrono::nanoseconds(50), 0);
+  const Profile profile = read();
+  const ProcessProfile& one = profile.processes[0];
+  EXPECT_EQ(one.faults, 2u);
+  EXPECT_EQ(one.stalled_ns, 750u);
+  EXPECT_EQ(one.pages_read, 3u);
+  EXPECT_EQ(one.faults_without_place, 2u) << "thread 0 is none";
+  ASSERT_EQ(one.places.size(), 1u);
+  ASSERT_EQ(one.sites.size(), 1u);
+  ASSERT_EQ(one.stalls.size(), 2u);
+  const auto is_of_site = [](const Stall& stall) { return stall.site != 0; };
+  const auto mine = std::find_if(one.stalls.begin(), one.stalls.end(), is_of_site);
+  const auto nobodys = std::find_if_not(one.stalls.begin(), one.stalls.end(), is_of_site);
+  ASSERT_TRUE(mine != one.stalls.end() && nobodys != one.stalls.end());
+  EXPECT_EQ(*mine, (Stall{0, one.sites[0].site, 1, 700, 3}));
+  EXPECT_EQ(*nobodys, (Stall{0, 0, 1, 50, 0}));
+}
+
+TEST_F(RecorderTest, AFaultMakesTheRecordingToo) {
+  const auto recorder = make();
+  recorder->ended(kHeapPages + 1000, recorder->begun(0), std::chrono::nanoseconds(7), 1);
+  const Profile profile = read();
+  EXPECT_EQ(profile.processes[0].faults, 1u);
+  EXPECT_EQ(profile.processes[0].stalls, (std::vector<Stall>{{0, 0, 1, 7, 1}}));
+}
+
+// Only some of them are looked at, and each speaks for those that were not.
+TEST_F(RecorderTest, ManyFaultsAreAsManyByTheirSamples) {
+  constexpr std::uint64_t kFaults = 2'000'000;
+  const auto recorder = make();
+  ask_pages(*recorder, 0, 10, 1);
+  for (std::uint64_t i = 0; i < kFaults; ++i) {
+    recorder->ended(10 + i % 2, recorder->begun(0), std::chrono::nanoseconds(3), 1 + i % 2);
+  }
+  const Profile profile = read();
+  const ProcessProfile& one = profile.processes[0];
+  EXPECT_EQ(one.faults, kFaults);
+  EXPECT_EQ(one.stalled_ns, 3 * kFaults);
+  const double wanted = static_cast<double>(kFaults);
+  EXPECT_NEAR(static_cast<double>(one.faults_without_place), wanted, 0.06 * wanted);
+  EXPECT_NEAR(static_cast<double>(sum_of(one, &Stall::faults)), wanted, 0.06 * wanted);
+  EXPECT_EQ(sum_of(one, &Stall::stalled_ns), 3 * sum_of(one, &Stall::faults));
+  ASSERT_EQ(one.stalls.size(), 2u);
+  for (const Stall& stall : one.stalls) {
+    EXPECT_NEAR(static_cast<double>(stall.faults), wanted / 2, 0.06 * wanted / 2);
+    EXPECT_EQ(stall.pages_read, stall.faults * (stall.site != 0 ? 1 : 2));
+  }
+}
+
+// A thread that waits for a pipe.
+class Waiter {
+ public:
+  // syscall() has no frame, as what copies and compares in the C library has none. read() has one where there are
+  // threads.
+  enum class In { kSystemCall, kRead };
+  explicit Waiter(In in = In::kSystemCall) {
+    EXPECT_EQ(pipe(pipe_), 0);
+    thread_ = std::thread([this, in] {
+      number_ = gettid();
+      char word = 0;
+      in == In::kRead ? wait_in_read(&word) : wait_in_system_call(&word);
+    });
+    while (number_ == 0) sched_yield();
+  }
+  ~Waiter() {
+    EXPECT_EQ(write(pipe_[1], "", 1), 1);
+    thread_.join();
+    close(pipe_[0]), close(pipe_[1]);
+  }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  // False: the kernel does not tell.
+  [[nodiscard]] bool waits() const {
+    const std::string path = "/proc/self/task/" + std::to_string(number_) + "/syscall";
+    char wanted[32];
+    std::snprintf(wanted, sizeof wanted, "%ld 0x%x ", static_cast<long>(SYS_read), static_cast<unsigned>(pipe_[0]));
+    for (;;) {
+      std::ifstream in(path);
+      std::string text;
+      if (!std::getline(in, text)) return false;
+      if (text.starts_with(wanted)) return true;
+      sched_yield();
+    }
+  }
+  [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(number_.load()); }
+
+ private:
+  __attribute__((noinline)) void wait_in_read(char* word) {
+    EXPECT_EQ(::read(pipe_[0], word, 1), 1);
+    asm volatile("" ::: "memory");
+  }
+  __attribute__((noinline)) void wait_in_system_call(char* word) {
+    (void)syscall(SYS_read, pipe_[0], word, 1);
+    asm volatile("" ::: "memory");
+  }
+  int pipe_[2] = {-1, -1};
+  std::atomic<pid_t> number_{0};
+  std::thread thread_;
+};
+
+TEST_F(RecorderTest, AThreadThatWaitsHasItsPlaceAndWhoCalledIt) {
+  const auto recorder = make();
+  const Waiter waiter;
+  if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
+  for (int i = 0; i < 3; ++i) {
+    recorder->ended(5, recorder->begun(waiter.number()), std::chrono::nanoseconds(100), 1);
+  }
+  const Profile profile = read();
+  const ProcessProfile& one = profile.processes[0];
+  EXPECT_EQ(one.faults_without_place, 0u);
+  ASSERT_EQ(one.places.size(), 2u);
+  EXPECT_NE(profile.files[one.places[1].instruction.file].path.find("/libc"), std::string::npos);
+  EXPECT_TRUE(one.places[1].has_caller);
+  EXPECT_EQ(profile.files[one.places[1].caller.file].path, own_path());
+  EXPECT_EQ(one.stalls, (std::vector<Stall>{{1, 0, 3, 300, 3}}));
+}
+
+// The word at its stack pointer is none of a call.
+TEST_F(RecorderTest, AThreadThatWaitsInAFunctionWithAFrameHasNoWrongCaller) {
+  const auto recorder = make();
+  const Waiter waiter(Waiter::In::kRead);
+  if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
+  recorder->ended(5, recorder->begun(waiter.number()), std::chrono::nanoseconds(100), 1);
+  const Profile profile = read();
+  const ProcessProfile& one = profile.processes[0];
+  ASSERT_EQ(one.places.size(), 2u);
+  EXPECT_NE(profile.files[one.places[1].instruction.file].path.find("/libc"), std::string::npos);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose read() calls the C library's
+  if (one.places[1].has_caller) {
+    EXPECT_EQ(profile.files[one.places[1].caller.file].path, own_path());
+  }
+#endif
+}
+
+TEST_F(RecorderTest, AThreadThatIsNotThereHasNoPlace) {
+  const auto recorder = make();
+  recorder->ended(5, recorder->begun(0xffffffff), std::chrono::nanoseconds(100), 1);
+  const Profile profile = read();
+  EXPECT_EQ(profile.processes[0].faults_without_place, 1u);
+  EXPECT_EQ(profile.processes[0].places.size(), 1u);
+  EXPECT_EQ(profile.processes[0].stalls, (std::vector<Stall>{{0, 0, 1, 100, 1}}));
+}
+
+TEST_F(RecorderTest, StallsThatFindNoRoomAreCounted) {
+  const auto recorder = make(kSmall);
+  ask_pages(*recorder, 0, 10, 4);
+  const std::uint64_t before = read().processes[0].without_room;
+  const Waiter first, second;
+  if (!first.waits() || !second.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
+  const auto fault = [&](std::uint32_t thread, pager::PageNumber page) {
+    recorder->ended(page, recorder->begun(thread), std::chrono::nanoseconds(10), 1);
+  };
+  fault(0, 10);
+  fault(0, 1000);
+  EXPECT_EQ(read().processes[0].without_room, before);
+  fault(first.number(), 10);
+  const Profile profile = read();
+  expect_sound(profile);
+  const ProcessProfile& one = profile.processes[0];
+  EXPECT_EQ(one.places.size(), 2u);
+  EXPECT_EQ(one.stalls.size(), 2u);
+  EXPECT_EQ(one.without_room, before + 1);
+  EXPECT_EQ(one.faults, 3u) << "what is exact stays so";
+  EXPECT_EQ(one.stalled_ns, 30u);
+  EXPECT_EQ(sum_of(one, &Stall::faults), 2u);
+}
+
+TEST_F(RecorderTest, PlacesThatFindNoRoomAreNotKnown) {
+  RecordingRoom room = kSmall;
+  room.stalls = 16;
+  room.places = 1;
+  const auto recorder = make(room);
+  const Waiter waiter;
+  if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
+  recorder->ended(10, recorder->begun(waiter.number()), std::chrono::nanoseconds(10), 1);
+  const Profile profile = read();
+  expect_sound(profile);
+  EXPECT_EQ(profile.processes[0].places.size(), 1u);
+  EXPECT_EQ(profile.processes[0].stalls, (std::vector<Stall>{{0, 0, 1, 10, 1}}));
+  EXPECT_GE(profile.processes[0].without_room, 1u);
+}
+
+}  // namespace
+}  // namespace farheap::profile::testing
