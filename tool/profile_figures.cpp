@@ -8,6 +8,8 @@
 #include <ranges>
 
 #include "base/units.hpp"
+#include "plan/planner.hpp"
+#include "plan/use_phases.hpp"
 #include "site_stacks.hpp"
 
 namespace farheap::tool {
@@ -110,6 +112,32 @@ class Adder {
   std::map<std::vector<std::string>, SiteFigures> sites_;
 };
 
+// Sites of one line are one.
+PhaseFigures phases_of(const profile::ProcessProfile& process, CodeNames& names) {
+  constexpr std::size_t kMostPhases = 8;  // that a table has columns for
+  const plan::UsePhases found = plan::use_phases(process, kMostPhases);
+  PhaseFigures figures{.process = process.process,
+                       .pages_for_one = std::uint64_t{1} << process.touches.one_in_log2,
+                       .sites = {},
+                       .phases = {},
+                       .order = found.order};
+  SiteStacks stacks(process, names);
+  std::vector<std::size_t> row;
+  for (const profile::SiteId site : found.sites) {
+    const std::vector<SiteFrame> stack = stacks.stack(site);
+    const std::string text = stack.empty() ? kNoSite : stack.front().functions.front().text();
+    row.push_back(static_cast<std::size_t>(std::ranges::find(figures.sites, text) - figures.sites.begin()));
+    if (row.back() == figures.sites.size()) figures.sites.push_back(text);
+  }
+  row.push_back(figures.sites.size());
+  figures.sites.emplace_back(kOtherMemory);
+  for (const plan::UsePhase& phase : found.phases) {
+    auto& one = figures.phases.emplace_back(phase.visits, phase.uses, std::vector<std::uint64_t>(figures.sites.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) one.of_site[row[i]] += phase.of_site[i];
+  }
+  return figures;
+}
+
 void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures& into) {
   if (profile.is_cut) into.notes.emplace_back("the file ends in the middle: this is what is whole of it");
   if (profile.processes_left_out != 0) {
@@ -151,6 +179,7 @@ ProfileFigures figures_of(const profile::Profile& profile, CodeNames& names) {
   }
   adder.finish(figures);
   figures.processes = profile.processes.size();
+  if (const auto* process = plan::process_to_plan(profile)) figures.phases = phases_of(*process, names);
   if (figures.all.faults > 0) figures.without_place = looked_in_vain / figures.all.faults;
   add_notes(profile, names, figures);
   return figures;

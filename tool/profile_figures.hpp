@@ -38,6 +38,21 @@ struct LineFigures {
   double most_for_share = 0;
 };
 
+// What the process that used its pages most used when (plan/use_phases.hpp).
+struct PhaseFigures {
+  struct Phase {
+    std::uint32_t visits = 0;
+    std::uint64_t uses = 0;
+    std::vector<std::uint64_t> of_site;  // of them; as many as sites
+  };
+  int process = 0;
+  std::uint64_t pages_for_one = 0;   // that a sampled page stands for
+  std::vector<std::string> sites;    // of large objects, the most used first; the last: kOtherMemory
+  std::vector<Phase> phases;         // in the order in which they came first; none: too little is known
+  std::vector<std::uint32_t> order;  // numbers of phases, as they came
+};
+inline constexpr char kOtherMemory[] = "other memory";
+
 struct ProfileFigures {
   Waits all;                 // exact
   Waits in_sample;           // what the lines and sites add up to: an estimate of the same
@@ -46,6 +61,7 @@ struct ProfileFigures {
   std::uint64_t peak_bytes = 0;    // of all processes, added up
   std::vector<LineFigures> lines;  // longest first
   std::vector<SiteFigures> sites;  // by waiting, then by peak
+  PhaseFigures phases;
   std::vector<std::string> notes;  // what is missing, and why
 };
 [[nodiscard]] ProfileFigures figures_of(const profile::Profile& profile, CodeNames& names);

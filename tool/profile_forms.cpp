@@ -49,6 +49,55 @@ std::string sites_table(const ProfileFigures& figures) {
   return rows.size() == 1 ? std::string() : "\nWhat they waited for, by where it was allocated\n" + aligned(rows);
 }
 
+std::string order_text(const std::vector<std::uint32_t>& order) {
+  constexpr std::size_t kShown = 32;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) text += fmt::format(" {}", order[i] + 1);
+  return text + (order.size() > kShown ? fmt::format(", and {} more", order.size() - kShown) : "");
+}
+
+// A column a phase.
+std::string phases_table(const PhaseFigures& figures) {
+  if (figures.phases.empty()) return {};
+  double all = 0;
+  for (const PhaseFigures::Phase& phase : figures.phases) all += static_cast<double>(phase.uses);
+  std::vector<std::string> numbers, visits, shares;
+  for (const PhaseFigures::Phase& phase : figures.phases) {
+    numbers.push_back(fmt::format("phase {}", numbers.size() + 1));
+    visits.push_back(fmt::format("{}", phase.visits));
+    shares.push_back(percent(static_cast<double>(phase.uses) / all));
+  }
+  numbers.emplace_back("");
+  visits.emplace_back("times that it came");
+  shares.emplace_back("of all uses");
+  std::vector<std::vector<std::string>> rows{numbers, visits, shares};
+  for (std::size_t site = 0; site < figures.sites.size(); ++site) {
+    if (site >= kSitesShown && site + 1 < figures.sites.size()) continue;
+    std::vector<std::string> row;
+    for (const PhaseFigures::Phase& phase : figures.phases) {
+      row.push_back(percent(static_cast<double>(phase.of_site[site]) / static_cast<double>(phase.uses)));
+    }
+    row.push_back("of its uses: " + shortened(printable(figures.sites[site]), kTextWidth));
+    rows.push_back(std::move(row));
+  }
+  return fmt::format(
+      "\nWhat process {} used when, told from the order of uses of one page in {}\n{}Phases came so:{}\n",
+      figures.process, figures.pages_for_one, aligned(rows), order_text(figures.order));
+}
+
+nlohmann::ordered_json phases_json(const PhaseFigures& figures) {
+  if (figures.phases.empty()) return nullptr;
+  auto phases = nlohmann::ordered_json::array();
+  for (const PhaseFigures::Phase& phase : figures.phases) {
+    phases.push_back({{"visits", phase.visits}, {"uses", phase.uses}, {"of_site", phase.of_site}});
+  }
+  return {{"process", figures.process},
+          {"pages_for_one", figures.pages_for_one},
+          {"sites", figures.sites},
+          {"phases", std::move(phases)},
+          {"order", figures.order}};
+}
+
 nlohmann::ordered_json waits_json(const Waits& waits) {
   return {{"faults", std::llround(waits.faults)}, {"stall_seconds", waits.seconds}, {"bytes_read", waits.bytes_read}};
 }
@@ -131,7 +180,7 @@ std::string heap_summary(const ProfileFigures& figures) {
 
 std::string profile_text(const ProfileFigures& figures) {
   std::string text = waits_summary(figures) + "\n" + heap_summary(figures) + "\n";
-  text += lines_table(figures) + sites_table(figures);
+  text += lines_table(figures) + sites_table(figures) + phases_table(figures.phases);
   if (figures.without_place > 0.01) {
     text += fmt::format("\nOf {} of the faults the kernel did not tell the line.\n", percent(figures.without_place));
   }
@@ -165,6 +214,7 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
           {"heap_peak_bytes", figures.peak_bytes},
           {"lines", std::move(lines)},
           {"sites", std::move(sites)},
+          {"phases", phases_json(figures.phases)},
           {"notes", figures.notes}};
 }
 

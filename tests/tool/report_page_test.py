@@ -25,7 +25,7 @@ except ImportError:
 TOOL = PROGRAM = MAKER = AXE = SCREENSHOTS = ""
 NAMES = True  # built with libdw
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
-VIEWS = ["lines", "sites", "stacks", "budget", "timeline", "ranges"]
+VIEWS = ["lines", "sites", "phases", "stacks", "budget", "timeline", "ranges"]
 MOST_NODES = 40_000  # a browser takes well under a second for as many
 
 
@@ -231,6 +231,23 @@ class Recorded(Page):
         for text in (f"{self.report['waits']['stall_seconds']:.2f} s", size_text(self.report["bytes_read"]),
                      size_text(self.report["heap_peak_bytes"])):
             self.assertIn(text, facts)
+
+    def test_phases_are_those_of_the_json(self):
+        wanted = self.report["phases"]
+        every = sum(one["uses"] for one in wanted["phases"])
+        self.open("phases")
+        shown = {int(row["Phase"][0]): row for row in self.rows("phases")}
+        self.assertEqual(sorted(shown), list(range(1, len(wanted["phases"]) + 1)))
+        for number, one in enumerate(wanted["phases"], 1):
+            self.assertEqual(int(shown[number]["Times that it came"][0]), one["visits"])
+            self.assertAlmostEqual(float(shown[number]["Share of all uses"][0]), one["uses"] / every)
+        shown = {row["Allocated at"][0]: row for row in self.rows("phases", 1)}
+        self.assertEqual(sorted(shown), sorted(wanted["sites"]))
+        for at, site in enumerate(wanted["sites"]):
+            for number, one in enumerate(wanted["phases"], 1):
+                self.assertAlmostEqual(float(shown[site][f"Phase {number}"][0]), one["of_site"][at] / one["uses"])
+        order = " ".join(str(number + 1) for number in wanted["order"])
+        self.assertIn(f"came so: {order}.", self.one("#view-phases").text)
 
     def test_frames_of_the_flame_graph_are_the_sites(self):
         panel = self.open("stacks")

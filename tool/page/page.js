@@ -10,6 +10,7 @@ function viewsOf({report, timeline, stacks, contexts, comparison}) {
   return [
     report.lines && ["lines", "Lines that waited", linesView],
     report.sites && ["sites", "Allocations", sitesView],
+    report.phases && ["phases", "Phases", phasesView],
     stacks && ["stacks", "Call stacks", stacksView],
     contexts && ["contexts", "Contexts", contextsView],
     report.memory && ["budget", "Which budget", budgetView],

@@ -54,6 +54,30 @@ function sitesView(place, {report, left_out: leftOut}) {
   }
 }
 
+// A row a site, a column a phase.
+function phasesView(place, {report}) {
+  const {sites, phases, order, process, pages_for_one: pagesForOne} = report.phases;
+  const all = phases.reduce((sum, phase) => sum + phase.uses, 0);
+  explain(place, `What process ${process} used when: the order in which pages were used, cut where the set of allocations that is used ` +
+    `changes. It is that of a sample of one page in ${countText(pagesForOne)}, and a phase is as long as the uses seen in it.`);
+  addTable(place, {name: "Phases", rows: phases.map((phase, number) => ({...phase, number: number + 1})), sortedBy: 0,
+    columns: [
+      {title: "Share of all uses", of: (row) => shareOf(all)(row.uses), show: shareText, share: (row) => shareOf(all)(row.uses)},
+      {title: "Times that it came", of: (row) => row.visits, show: countText},
+      {title: "Phase", of: (row) => row.number, show: countText}]});
+  addTable(place, {name: "Share of a phase's uses, by where the memory was allocated", sortedBy: 0,
+    rows: sites.map((site, at) => ({site, at, uses: phases.reduce((sum, phase) => sum + phase.of_site[at], 0)})),
+    text: (row) => row.site,
+    columns: [
+      {title: "Of all uses", of: (row) => shareOf(all)(row.uses), show: shareText, share: (row) => shareOf(all)(row.uses)},
+      ...phases.map((phase, number) => {
+        const share = (row) => shareOf(phase.uses)(phase.of_site[row.at]);
+        return {title: `Phase ${number + 1}`, of: share, show: shareText, share};
+      }),
+      {title: "Allocated at", of: (row) => row.site, show: codeText, words: true}]});
+  explain(place, `The phases came so: ${order.map((number) => number + 1).join(" ")}.`);
+}
+
 function stacksView(place, {stacks}) {
   explain(place, "Who called for the memory: the outermost function is on top, the line that allocated is at the bottom.");
   addFlameGraph(place, stacks, [
