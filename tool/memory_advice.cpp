@@ -43,12 +43,18 @@ void advise(const profile::Profile& profile, const profile::ProcessProfile& proc
   advice.enough_bytes += static_cast<std::uint64_t>(2 * advice.pages_for_one) * base::kPageBytes + kBeside;
 }
 
-double speed(const profile::Profile& profile, const std::string& name) {
-  const auto found = std::ranges::find(profile.store, name, &profile::StoreSpeed::name);
-  return found != profile.store.end() ? found->median : 0;
+double speed(const std::vector<profile::StoreSpeed>& store, const std::string& name) {
+  const auto found = std::ranges::find(store, name, &profile::StoreSpeed::name);
+  return found != store.end() ? found->median : 0;
 }
 
+constexpr char kReadOne[] = "get 4.0 KiB, single", kReadMany[] = "get 256.0 KiB, sequential, batch";
+
 }  // namespace
+
+bool tells_reading(const std::vector<profile::StoreSpeed>& store) {
+  return speed(store, kReadOne) > 0 && speed(store, kReadMany) > 0;
+}
 
 std::string error_text(const KnownError& error) {
   if (error.programs == 0) return "not measured";
@@ -66,8 +72,8 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
   // First touches, which any run waits for, are the program's own time.
   const double stalled = most->pages_read != 0 ? static_cast<double>(most->stalled_ns) * 1e-9 : 0;
   advice.own_seconds = std::max(seconds - stalled, 0.0);
-  advice.read_us = speed(profile, "get 4.0 KiB, single");
-  advice.read_mb_per_second = speed(profile, "get 256.0 KiB, sequential, batch");
+  advice.read_us = speed(profile.store, kReadOne);
+  advice.read_mb_per_second = speed(profile.store, kReadMany);
   if (stalled > kMostWaiting * seconds) {
     advice.missing = "the run waited for memory too long to tell what it takes without; record it with more --memory";
     return advice;

@@ -61,6 +61,9 @@ struct MemoryAdvice {
   std::string missing;             // why there are no points; empty: there are
 };
 
+// Whether they are enough for predictions.
+[[nodiscard]] bool tells_reading(const std::vector<profile::StoreSpeed>& store);
+
 // `seconds`: how long the run took.
 [[nodiscard]] MemoryAdvice memory_advice(const profile::Profile& profile, double seconds);
 
