@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "memory_advice.hpp"
+#include "tool/memory_advice.hpp"
 
 #include <gtest/gtest.h>
 #include <farheap/store.hpp>
