@@ -43,7 +43,8 @@ TEST_F(RecorderTest, AnObjectWhoseBeginIsUnmappedIsGone) {
   EXPECT_EQ(one.objects[1].died, 0u);
   EXPECT_NE(one.objects[2].died, 0u);
   recorder->unmapped(at(0), kHeapBytes);
-  for (const LargeObject& object : read().processes[0].objects) EXPECT_NE(object.died, 0u);
+  const ProcessProfile after = read().processes[0];
+  for (const LargeObject& object : after.objects) EXPECT_NE(object.died, 0u);
 }
 
 // As who wants a mapping aligned does it. A plan at work heard of it, and the recorder did not.
