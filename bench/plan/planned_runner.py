@@ -22,7 +22,7 @@ PLAN = "plan"  # the way: Farheap with a plan of a smaller run with another seed
 ORACLE = "oracle"  # the way: Farheap that knows a recording of the same run
 HINTS = {"hints_mlock": "kernel:mlock", "hints_madvise": "kernel:madvise"}  # ways: kernel swap with the seeds' hints
 HINTED = ("recognised_objects", "most_locked_bytes", "advised_bytes", "refusals")  # kept of each such run
-# What `farheap run --hints` says of a profile without large objects.
+# `farheap run --hints` says this of a profile without large objects.
 NO_HINTS = re.compile(rb"[^\n]*(cannot make a plan|tells of no large object)[^\n]*")
 ENOUGH_BYTES = 1 << 30
 NOT_FOLLOWED = re.compile(rb"[^\n]*(has no plan|the plan is not followed|cannot follow the plan)[^\n]*")

@@ -162,7 +162,7 @@ std::vector<plan::LiveObject> HintRun::planned_objects() const {
   return objects;
 }
 
-// What is no longer chosen gives room first.
+// First, parts that are no longer chosen give room.
 void HintRun::lock_chosen() {
   base::LockGuard lock(mutex_);
   is_told_ = true;

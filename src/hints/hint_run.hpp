@@ -78,7 +78,7 @@ class HintRun final : public profile::AllocationObserver {
   Objects living_ FARHEAP_GUARDED_BY(mutex_);
 };
 
-// Who hears of allocations; null: nobody.
+// The one that hears of allocations; null: nobody does.
 [[nodiscard]] HintRun* hints_now();
 
 }  // namespace farheap::hints

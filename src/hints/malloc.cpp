@@ -47,7 +47,7 @@ static inline bool ends(void* pointer) {
   return true;
 }
 
-// What cannot grow stays, and is taken for an object of this call.
+// A mapping that cannot grow stays, and is taken for an object of this call.
 template <class Function>
 static void* reallocated(const Caller& caller, void* pointer, size_t bytes, Function again) {
   const bool was_large = ends(pointer);
