@@ -146,7 +146,7 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
   const PageOwners owners(process.objects, named);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
   std::uint32_t now = 0;
-  std::vector<PageUse> planned;
+  std::vector<TimedUse> planned;
   for (const std::uint32_t word : touches.words) {
     const auto entry = pager::unpack_entry(word);
     if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;

@@ -18,9 +18,9 @@ constexpr std::uint32_t kLeastRounds = 3;  // fewer could be chance
 
 using Times = std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>;
 
-Times times_of_pages(std::span<const PageUse> uses) {
+Times times_of_pages(std::span<const TimedUse> uses) {
   Times times;
-  for (const PageUse& use : uses) times[use.page].push_back(use.time);
+  for (const TimedUse& use : uses) times[use.page].push_back(use.time);
   return times;
 }
 
@@ -68,7 +68,7 @@ struct Zone {
 
 // The stretch of pieces in which most uses are repeated that has most of them. (Not the longest one: while none of
 // these pages is used, all of none are repeated.)
-Zone zone_of(std::span<const PageUse> uses, const std::vector<bool>& again, std::uint32_t end, std::uint32_t piece) {
+Zone zone_of(std::span<const TimedUse> uses, const std::vector<bool>& again, std::uint32_t end, std::uint32_t piece) {
   std::vector<std::uint32_t> all(end / piece + 1), good(end / piece + 1);
   for (std::size_t i = 0; i < uses.size(); ++i) {
     ++all[uses[i].time / piece];
@@ -99,7 +99,7 @@ Zone zone_of(std::span<const PageUse> uses, const std::vector<bool>& again, std:
 
 }  // namespace
 
-std::vector<bool> repeated(std::span<const PageUse> uses, std::uint32_t length, std::uint32_t near) {
+std::vector<bool> repeated(std::span<const TimedUse> uses, std::uint32_t length, std::uint32_t near) {
   const Times times = times_of_pages(uses);
   std::vector<bool> again(uses.size());
   for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -112,7 +112,7 @@ std::vector<bool> repeated(std::span<const PageUse> uses, std::uint32_t length, 
   return again;
 }
 
-Round find_round(std::span<const PageUse> uses, std::uint32_t end, std::uint32_t near) {
+Round find_round(std::span<const TimedUse> uses, std::uint32_t end, std::uint32_t near) {
   const Times times = times_of_pages(uses);
   struct Found {
     std::uint32_t length;

@@ -12,7 +12,7 @@
 
 namespace farheap::plan {
 
-struct PageUse {
+struct TimedUse {
   std::uint32_t time = 0;
   std::uint32_t page = 0;  // any number that tells it from the others
 };
@@ -23,9 +23,9 @@ struct Round {
 };
 
 // `uses`: by time, below `end`. A page that is used again within `near` of when it should be is used as expected.
-[[nodiscard]] Round find_round(std::span<const PageUse> uses, std::uint32_t end, std::uint32_t near);
+[[nodiscard]] Round find_round(std::span<const TimedUse> uses, std::uint32_t end, std::uint32_t near);
 
 // Which of the uses came one `length` after another one of the same page, within `near`.
-[[nodiscard]] std::vector<bool> repeated(std::span<const PageUse> uses, std::uint32_t length, std::uint32_t near);
+[[nodiscard]] std::vector<bool> repeated(std::span<const TimedUse> uses, std::uint32_t length, std::uint32_t near);
 
 }  // namespace farheap::plan

@@ -76,8 +76,8 @@ void take_objects(const RecordingTables& from, const std::vector<SiteId>& number
     const RecordedObject& one = from.objects[i];
     const std::uint32_t born = one.born.load(std::memory_order_acquire);
     if (born == 0 || one.site >= numbers.size() || numbers[one.site] == 0) continue;
-    if (one.first + one.bytes < one.first) continue;  // a profile of it could not be read
-    to.objects.push_back({numbers[one.site], one.first, one.bytes, born, one.died.load()});
+    const LargeObject object = {numbers[one.site], one.first, one.bytes, born, one.died.load()};
+    if (object.is_sound()) to.objects.push_back(object);  // otherwise a profile of it could not be read
   }
 }
 

@@ -13,7 +13,7 @@ constexpr std::uint32_t kNear = 20;
 
 // Uses of pages, one a moment; passing() is time in which none of them is used.
 struct Program {
-  std::vector<PageUse> uses;
+  std::vector<TimedUse> uses;
   std::uint32_t now = 0;
   void use(std::uint32_t page) { uses.push_back({now++, page}); }
   void forwards(std::uint32_t first, std::uint32_t count) {
@@ -101,10 +101,10 @@ TEST(FindRound, RandomUseHasNone) {
 TEST(FindRound, NothingAndLittleHaveNone) {
   EXPECT_EQ(find_round({}, 0, 1).length, 0u);
   EXPECT_EQ(find_round({}, 1000, 1).length, 0u);
-  const PageUse one{5, 1};
+  const TimedUse one{5, 1};
   EXPECT_EQ(find_round(std::span(&one, 1), 6, 1).length, 0u);
   EXPECT_EQ(find_round(std::span(&one, 1), 6, 0).length, 0u);
-  const PageUse same[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
+  const TimedUse same[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
   EXPECT_EQ(find_round(same, 4, 1).length, 0u) << "shorter than what is near";
 }
 
@@ -179,14 +179,14 @@ TEST(FindRound, AnyUsesGiveARoundWithinThem) {
 // ---- repeated
 
 TEST(Repeated, IsWhatCameOneRoundBefore) {
-  const PageUse uses[] = {{0, 7}, {3, 8}, {10, 7}, {14, 8}, {25, 7}};
+  const TimedUse uses[] = {{0, 7}, {3, 8}, {10, 7}, {14, 8}, {25, 7}};
   EXPECT_EQ(repeated(uses, 10, 0), (std::vector<bool>{false, false, true, false, false}));
   EXPECT_EQ(repeated(uses, 10, 1), (std::vector<bool>{false, false, true, true, false}));
   EXPECT_EQ(repeated(uses, 10, 5), (std::vector<bool>{false, false, true, true, true}));
 }
 
 TEST(Repeated, AUseIsNotItsOwnRepetition) {
-  const PageUse uses[] = {{0, 7}, {100, 7}};
+  const TimedUse uses[] = {{0, 7}, {100, 7}};
   EXPECT_EQ(repeated(uses, 5, 10), (std::vector<bool>{false, false}));
 }
 

@@ -429,6 +429,20 @@ TEST(Harvest, LargeObjectsThatWereBornAreTaken) {
   EXPECT_EQ(taken(made).objects, (std::vector<LargeObject>{{1, 4096, 1 << 20, 1, 4}, {1, 0, 1 << 20, 3, 0}}));
 }
 
+// A profile with them was written, and refused by its reader.
+TEST(Harvest, LargeObjectsThatNoProgramHasAreLeftOut) {
+  Made made;
+  made.frame(2, 0, 0x400);
+  RecordedObject& one = made.tables.objects[0];
+  one.first = 4096, one.bytes = 1 << 20, one.site = 2, one.born = 5, one.died = 6;
+  made.tables.header->objects = 1;
+  EXPECT_EQ(taken(made).objects.size(), 1u);
+  one.died = 5;  // before it was born
+  EXPECT_EQ(taken(made).objects.size(), 0u);
+  one.died = 0, one.bytes = kMostObjectEnd;  // beyond all addresses
+  EXPECT_EQ(taken(made).objects.size(), 0u);
+}
+
 TEST(Harvest, CountsBeyondTheirTablesEndThere) {
   Made made;
   made.tables.header->places = 0xffffffff;

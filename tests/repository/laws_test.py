@@ -14,6 +14,7 @@ import environment_law
 import include_law
 import licence_lines
 import lock_law
+import one_definition_law
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -31,6 +32,9 @@ class Repository(unittest.TestCase):
 
     def test_licence_lines(self):
         self.assertEqual(list(licence_lines.violations(ROOT)), [])
+
+    def test_one_definition_law(self):
+        self.assertEqual(list(one_definition_law.violations(ROOT)), [])
 
     def test_libraries_of_pages_are_as_published(self):
         told = dict(re.findall(r"^\| `(web/\S+)` .*`([0-9a-f]{64})` \|$",
@@ -105,6 +109,16 @@ class Planted(unittest.TestCase):
         self.write("src/store/file.cpp", '#include <vector>\n#include "pager/pager.hpp"\n')
         self.assertEqual(len(self.includes()), 1)
         self.assertIn("src/store/file.cpp:2: store includes pager/pager.hpp", self.includes()[0])
+
+    def test_two_types_of_one_name(self):
+        self.write("src/plan/optimum.hpp", "namespace farheap::plan {\nstruct Use {\n};\n}  // namespace farheap::plan\n")
+        for text, others in (("namespace farheap::plan {\nclass Use final : public Base {\n};\n", 1),
+                             ("namespace farheap::store {\nstruct Use {\n};\n", 0),
+                             ("namespace farheap::plan {\nstruct Use;\nnamespace {\nstruct Use {\n};\n", 0),
+                             ("namespace farheap::plan {\nstruct Round::Use {\n};\n", 0),
+                             ("namespace farheap::plan {\nnamespace {\n}  // namespace\nenum class Use {\n};\n", 1)):
+            self.write("src/plan/round.hpp", text)
+            self.assertEqual(len(list(one_definition_law.violations(self.root))), others, text)
 
     def test_the_same_with_other_spellings(self):
         for line in ("#include <pager/pager.hpp>", "#  include \"pager/pager.hpp\"", '#include "../pager/pager.hpp"',
