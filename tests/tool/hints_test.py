@@ -22,19 +22,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "
 # pylint: disable=wrong-import-position
 import measured_run
 import memory_group
+import real_runs
 import swap_area
+from real_runs import ENVIRONMENT, change_build, tool
 
-TOOL = PROGRAM = OTHER = ""
+PROGRAM = OTHER = ""
 MIB = 1 << 20
 SMALL_MIB, LARGE_MIB, ROUNDS = 32, 64, 3  # of the first of two objects; the other one has half of it
 BUDGET_MIB, SHARE = 64, 50
 IPC_LOCK = 14
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
-
-
-def tool(*words, **more):
-    return subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT, check=False,
-                          timeout=280, **more)
 
 
 def plain(*words, program=None):
@@ -68,16 +64,6 @@ class Watch(threading.Thread):
         return self.most
 
 
-def changed_build(path):
-    """The program with another build-id."""
-    content = bytearray(path.read_bytes())
-    identity = re.search(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", bytes(content), re.DOTALL)  # its note
-    content[identity.start(1)] ^= 1
-    path.unlink()
-    path.write_bytes(bytes(content))
-    path.chmod(0o755)
-
-
 def has_swap():
     return len(pathlib.Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1
 
@@ -85,9 +71,8 @@ def has_swap():
 class Hints(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.why_not = None
-        if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
-            cls.why_not = "`farheap doctor` says that programs cannot be run here, so there is no profile"
+        cls.why_not = real_runs.why_no_runs()
+        if cls.why_not:
             return
         folder = tempfile.TemporaryDirectory(prefix="farheap-hints-", dir="/var/tmp")
         cls.addClassCleanup(folder.cleanup)
@@ -106,12 +91,11 @@ class Hints(unittest.TestCase):
 
     def setUp(self):
         if self.why_not:
-            print(f"SKIPPED, NOT TESTED: {self.id()}: {self.why_not}", file=sys.stderr, flush=True)
-            self.skipTest("no swap here")
+            real_runs.skipped(self.id(), self.why_not)
 
     def run_hinted(self, hints, *words, plan=None, limit=None, share=SHARE, program=None):
         """What it printed, its report, what else was said, the most that was locked, and bytes that went to swap."""
-        command = [TOOL, "run", f"--hints={hints}", "--plan", str(plan or self.profile), "--memory", f"{BUDGET_MIB}M",
+        command = [real_runs.tool_path(), "run", f"--hints={hints}", "--plan", str(plan or self.profile), "--memory", f"{BUDGET_MIB}M",
                    "--hints-share", str(share), "--stats=json", "--", str(program or PROGRAM), *map(str, words)]
         before = swap_area.moved_bytes()[1]
         with memory_group.MemoryGroup(limit or (BUDGET_MIB + 16) * MIB) as group:
@@ -223,7 +207,7 @@ class WhatIsRefused(Hints):
         self.assertEqual(tool("record", "-o", profile, "--memory", "512M", "--", program, SMALL_MIB, 6,
                               "sweeps").returncode, 0)
         self.assertEqual(tool("plan", profile, "-o", plan).returncode, 0)
-        changed_build(program)
+        change_build(program)
         for file in (profile, plan):
             self.refused(f"another build of {program}", "--hints=kernel", "--plan", file, "--memory", "64M")
 
@@ -256,6 +240,7 @@ if __name__ == "__main__":
     parser.add_argument("--other", required=True)
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, OTHER = map(os.path.abspath, (options.tool, options.program, options.other))
+    PROGRAM, OTHER = map(os.path.abspath, (options.program, options.other))
+    real_runs.use(options.tool)
     measured_run.unwind_on_signals()
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)

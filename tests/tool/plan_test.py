@@ -14,37 +14,24 @@ import sys
 import tempfile
 import unittest
 
-TOOL = PROGRAM = OTHER = ""
+import real_runs
+from real_runs import ENVIRONMENT, change_build, tool
+
+PROGRAM = OTHER = ""
 NAMES = True  # built with libdw
 SMALL_MIB, LARGE_MIB = 32, 96
 RECORDED_ROUNDS, ROUNDS = 6, 3
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
-
-
-def tool(*words, **more):
-    return subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT, check=False,
-                          timeout=280, **more)
 
 
 def plain(*words, program=None):
     return subprocess.run([program or PROGRAM, *map(str, words)], capture_output=True, text=True, check=True).stdout
 
 
-def changed_build(path):
-    """The program with another build-id."""
-    content = bytearray(path.read_bytes())
-    identity = re.search(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", bytes(content), re.DOTALL)  # its note
-    content[identity.start(1)] ^= 1
-    path.unlink()
-    path.write_bytes(bytes(content))
-    path.chmod(0o755)
-
-
 class Planning(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.works = json.loads(tool("doctor", "--json").stdout)["run_works"]
-        if not cls.works:
+        cls.why_not = real_runs.why_no_runs()
+        if cls.why_not:
             return
         folder = tempfile.TemporaryDirectory(prefix="farheap-plan-")
         cls.addClassCleanup(folder.cleanup)
@@ -54,10 +41,8 @@ class Planning(unittest.TestCase):
         cls.planned = tool("plan", cls.profile, "-o", cls.plan_file)
 
     def setUp(self):
-        if not self.works:
-            print(f"SKIPPED, NOT TESTED: {self.id()}: `farheap doctor` says that programs cannot be run here",
-                  file=sys.stderr, flush=True)
-            self.skipTest("no runs here")
+        if self.why_not:
+            real_runs.skipped(self.id(), self.why_not)
 
     @staticmethod
     def record(profile, mode, program=None, rounds=RECORDED_ROUNDS):
@@ -157,7 +142,7 @@ class WhatIsRefused(Planning):
         profile, plan = self.folder / "rebuilt.profile", self.folder / "rebuilt.plan"
         self.record(profile, "sweeps", program)
         self.assertEqual(tool("plan", profile, "-o", plan).returncode, 0)
-        changed_build(program)
+        change_build(program)
         words = (SMALL_MIB, 1, "sweeps")
         printed, report, said = self.run_planned(plan, *words, memory="32M", program=program)
         self.assertEqual(printed, plain(*words))
@@ -189,8 +174,7 @@ class WhatIsRefused(Planning):
         os.mkfifo(fifo)
         for place in (fifo, "/dev/zero", self.folder):
             for words, variables in ((("--plan", place), {}), ((), {"FARHEAP_PLAN": str(place)})):
-                done = subprocess.run([TOOL, "run", *map(str, words), "--", PROGRAM, "1", "1", "little"], timeout=60,
-                                      capture_output=True, text=True, env=ENVIRONMENT | variables, check=False)
+                done = tool("run", *words, "--", PROGRAM, 1, 1, "little", env=ENVIRONMENT | variables)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(f"{place}: it is no regular file", done.stderr)
 
@@ -229,6 +213,7 @@ if __name__ == "__main__":
     parser.add_argument("--no-names", action="store_true")
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, OTHER = map(os.path.abspath, (options.tool, options.program, options.other))
+    PROGRAM, OTHER = map(os.path.abspath, (options.program, options.other))
+    real_runs.use(options.tool)
     NAMES = not options.no_names
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)

@@ -15,22 +15,15 @@ import sys
 import tempfile
 import unittest
 
-TOOL = PROGRAM = SOURCE = MAKER = ""
+import real_runs
+from real_runs import line_of, skipped, tool
+
+PROGRAM = SOURCE = MAKER = ""
 NAMES = GZIP = True  # built with libdw, with zlib
 MEMORY, LARGE_MIB = "48M", 48
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
 NANOSECONDS = 1e-9
 TYPES = {"faults": "count", "read": "bytes", "stall": "nanoseconds", "alloc_objects": "count", "alloc_space": "bytes",
          "inuse_space": "bytes", "peak_space": "bytes", "site_stall": "nanoseconds"}
-
-
-def tool(*words):
-    return subprocess.run([TOOL, *words], capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=240)
-
-
-def skipped(case, why):
-    print(f"SKIPPED, NOT TESTED: {case}: {why}", file=sys.stderr, flush=True)
-    raise unittest.SkipTest(why)
 
 
 def fields_of(message):
@@ -124,8 +117,7 @@ class Profile:
 class Pprof(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
-            skipped(cls.__name__, "`farheap doctor` says that programs cannot be run here")
+        real_runs.needs_runs(cls.__name__)
         folder = tempfile.TemporaryDirectory(prefix="farheap-pprof-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
@@ -210,7 +202,7 @@ class OwnReader(Pprof):
         plain = {line["line"]: line for line in self.report["lines"] if ", in " not in line["line"]}
         shown = {value: self.sum_by(value, lambda locations, _: self.pprof.names(locations[0])[0])
                  for value in ("stall", "faults", "read")}
-        read = f"read_large ({os.path.basename(SOURCE)}:{self.line_of('read')})"
+        read = f"read_large ({os.path.basename(SOURCE)}:{line_of(SOURCE, 'read')})"
         self.assertIn(read, plain)
         for text, line in plain.items():
             if text not in shown["stall"]:
@@ -219,11 +211,6 @@ class OwnReader(Pprof):
             self.assertAlmostEqual(shown["stall"][text] * NANOSECONDS, line["stall_seconds"], places=5, msg=text)
             self.assertEqual(shown["faults"][text], line["faults"], text)
             self.assertEqual(shown["read"][text], line["bytes_read"], text)
-
-    @staticmethod
-    def line_of(mark):
-        lines = pathlib.Path(SOURCE).read_text(encoding="utf-8").splitlines()
-        return next(number for number, text in enumerate(lines, 1) if text.endswith(f"// MARK {mark}"))
 
     def test_code_is_in_the_files_that_were_recorded(self):
         program = os.path.realpath(PROGRAM)
@@ -367,6 +354,7 @@ if __name__ == "__main__":
     parser.add_argument("--no-gzip", action="store_true")
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
-    TOOL, PROGRAM, SOURCE, MAKER = options.tool, options.program, options.source, options.maker
+    PROGRAM, SOURCE, MAKER = options.program, options.source, options.maker
+    real_runs.use(options.tool)
     NAMES, GZIP = not options.no_names, not options.no_gzip
     unittest.main(argv=[sys.argv[0], *options.classes], verbosity=2)
