@@ -176,10 +176,18 @@ class CommandLine {
   void add_record() {
     CLI::App* verb = add_running("record");
     verb->add_option("-o,--output", run_.profile, "The profile to write: farheap.profile")->type_name("FILE");
+    verb->add_option("--attach", attach_.process,
+                     "Record a program that runs already under `farheap run`: this process of it, or all of the run "
+                     "whose number this is")
+        ->type_name("PID");
+    verb->add_option("--seconds", attach_.seconds, "With --attach: for so long; otherwise until Ctrl-C")
+        ->type_name("N");
     verb->footer(
         "\nThe program runs as under `farheap run`; with less --memory than it needs, the profile tells which lines "
         "wait "
-        "for it. The exit status is the program's own.");
+        "for it. The exit status is the program's own. With --attach the program goes on as before when the "
+        "recording "
+        "ends; what was allocated before it is memory of no known site.");
   }
 
   void add_run() {
@@ -209,11 +217,28 @@ class CommandLine {
                                fmt::format("`farheap {} --help` lists them; the program goes behind --", verb)});
     }
     if (verb == "record" && run_.profile.empty()) run_.profile = "farheap.profile";
+    if (attach_.process != 0 || attach_.seconds != 0) return attach_to_run(command);
     if (!command.empty() && words_.separated) command.emplace_back("--");
     command.insert(command.end(), words_.program.begin(), words_.program.end());
     run_.command = std::move(command);
     run_.settings.insert(run_.settings.end(), shorts_.begin(), shorts_.end());
     return run(run_);
+  }
+
+  int attach_to_run(const std::vector<std::string>& command) {
+    const auto wrong = [](const char* what, const std::string& subject, const char* remedy) {
+      return wrong_usage(Error{ErrorCode::kInvalidArgument, what, subject, "", remedy});
+    };
+    if (attach_.process <= 0) return wrong("no process to attach to", "--attach", "name one, as --attach 4711");
+    if (!command.empty() || words_.separated) {
+      return wrong("a program runs already, or is started", "--attach", "leave out --attach, or the program");
+    }
+    std::vector<std::string> settings = run_.settings;
+    settings.insert(settings.end(), shorts_.begin(), shorts_.end());
+    attach_.quiet = std::erase(settings, "quiet=on") != 0;
+    if (!settings.empty()) return wrong("a program that runs has its settings", settings.front(), "leave it out");
+    attach_.profile = run_.profile;
+    return attach(attach_);
   }
 
   void add_top() {
@@ -482,6 +507,7 @@ class CommandLine {
   int status_ = kDone;
   std::vector<std::string> shorts_;
   RunArguments run_;
+  AttachArguments attach_;
   TopArguments top_;
   ReportArguments report_;
   PlanArguments plan_;

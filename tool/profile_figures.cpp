@@ -146,6 +146,11 @@ void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures
                     "damaged recording",
                     profile.processes_left_out));
   }
+  if (std::ranges::any_of(profile.processes, &profile::ProcessProfile::is_attached)) {
+    into.notes.emplace_back(
+        "it was recorded in the middle of a run: memory from before is of no known site, and in no bytes or objects "
+        "here");
+  }
   std::uint64_t without_room = 0;
   for (const auto& process : profile.processes) without_room += process.without_room;
   if (without_room != 0) {

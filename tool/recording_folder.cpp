@@ -22,6 +22,7 @@
 #include "profile/harvest.hpp"
 #include "profile/recording.hpp"
 #include "terminal.hpp"
+#include "verbs.hpp"
 #include "whole_file.hpp"
 
 namespace farheap::tool {
@@ -234,6 +235,21 @@ void RecordingFolder::remove() {
   std::error_code failed;
   files::remove_all(path_, failed);
   if (failed) say(fmt::format("WARNING: cannot remove {}: {}", path_, failed.message()));
+}
+
+int finish_profile(RecordingFolder& folder, const std::string& path, int status, bool quiet,
+                   std::vector<profile::StoreSpeed> store) {
+  const auto profile = folder.finish(std::move(store));
+  if (!profile) {
+    complain(profile.error());
+    return status != kDone ? status : kFailed;
+  }
+  if (!quiet) {
+    const std::size_t count = profile->processes.size();
+    say(fmt::format("profile: {} in {}; `farheap report {}` shows which lines waited",
+                    count == 1 ? "1 process" : fmt::format("{} processes", count), path, shell_word(path)));
+  }
+  return status;
 }
 
 Result<profile::Profile> load_profile(const std::string& path) {

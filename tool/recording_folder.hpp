@@ -39,6 +39,10 @@ class RecordingFolder {
   std::unique_ptr<Collector> collector_;
 };
 
+// Finishes it, and tells where the profile is: `path`, as the user named it. An exit status: `status`, but for a
+// failure after success.
+[[nodiscard]] int finish_profile(RecordingFolder& folder, const std::string& path, int status, bool quiet,
+                                 std::vector<profile::StoreSpeed> store);
 // A profile, or the parts of one (a folder).
 [[nodiscard]] Result<profile::Profile> load_profile(const std::string& path);
 // Whether the file begins as one, or is a folder of parts.

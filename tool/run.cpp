@@ -259,22 +259,6 @@ std::vector<profile::StoreSpeed> speed_of_store(const std::string& uri, const ba
   return {};
 }
 
-int finish_profile(RecordingFolder& folder, const RunArguments& arguments, int status, bool quiet,
-                   std::vector<profile::StoreSpeed> store) {
-  const auto profile = folder.finish(std::move(store));
-  if (!profile) {
-    complain(profile.error());
-    return status != 0 ? status : kFailed;
-  }
-  if (!quiet) {
-    say(fmt::format(
-        "profile: {} in {}; `farheap report {}` shows which lines waited",
-        profile->processes.size() == 1 ? "1 process" : fmt::format("{} processes", profile->processes.size()),
-        arguments.profile, shell_word(arguments.profile)));
-  }
-  return status;
-}
-
 Result<int> run_paged(const std::string& path, const RunArguments& arguments, base::Options& options,
                       const base::Secret& secret_store, std::optional<KeptStore>& kept) {
   const auto library = find_preload_library(options);
@@ -324,7 +308,7 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, ba
   auto speed = summary.paging_processes != 0
                    ? speed_of_store(secret_store.empty() ? options.store : std::string(secret_store.view()), options)
                    : std::vector<profile::StoreSpeed>{};
-  return finish_profile(*recording, arguments, end->exit_status, quiet, std::move(speed));
+  return finish_profile(*recording, arguments.profile, end->exit_status, quiet, std::move(speed));
 }
 
 }  // namespace

@@ -2,18 +2,17 @@
 //
 // farheap top: what the programs that run under Farheap do just now. It only looks: a run does not notice.
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "interval.hpp"
+#include "pause.hpp"
 #include "run_finder.hpp"
 #include "terminal.hpp"
 #include "top_picture.hpp"
@@ -100,22 +99,6 @@ class Watch {
   pid_t process_;
   std::vector<std::unique_ptr<Watched>> runs_;
   std::vector<UnreadableRun> unreadable_;
-};
-
-// The time between two looks; ends early, and for good, when the user wants no more.
-class Pause {
- public:
-  explicit Pause(double seconds) : time_{static_cast<time_t>(seconds), static_cast<long>(std::fmod(seconds, 1) * 1e9)} {
-    sigemptyset(&ending_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending_, signal);
-    sigprocmask(SIG_BLOCK, &ending_, nullptr);
-  }
-  // False: that is enough.
-  [[nodiscard]] bool wait() const { return sigtimedwait(&ending_, nullptr, &time_) < 0; }
-
- private:
-  timespec time_;
-  sigset_t ending_{};
 };
 
 // As much as a terminal shows, line by line over what stood there before.

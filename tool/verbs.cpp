@@ -20,11 +20,13 @@ std::span<const Verb> verbs() {
        "top [PROCESS] [--once] [--interval SECONDS] [--json]",
        {"farheap top", "farheap top 4711 --once", "farheap top --json --interval 0.5 > runs.jsonl"}},
       {"record",
-       "Run a program as `farheap run` does, and record where it allocates and which lines of it wait for memory",
+       "Run a program as `farheap run` does, or attach to a run, and record where it allocates and which lines of it "
+       "wait for memory",
        "record [-o FILE] [--memory SIZE] [--store URI] [--set KEY=VALUE]... [--quiet] [--stats text|json] -- PROGRAM "
-       "ARGS",
+       "ARGS | record --attach PID [-o FILE] [--seconds N] [--quiet]",
        {"farheap record -o index.profile --memory 300M -- python3 index.py",
-        "farheap record --memory 1G -- ./simulation input"}},
+        "farheap record --memory 1G -- ./simulation input",
+        "farheap record --attach 4711 --seconds 30 -o server.profile"}},
       {"report",
        "What a recorded run did over time, and which lines of it waited for memory that was allocated where",
        "report FILE [--html OUT] [--pprof OUT] [--json | --folded [--weight waits|peak|allocated] | --speedscope] | "

@@ -43,6 +43,14 @@ struct RunArguments {
 };
 int run(const RunArguments& arguments);
 
+struct AttachArguments {
+  int process = 0;      // of a run, or the run itself: then all of its processes
+  std::string profile;  // to write
+  double seconds = 0;   // 0: until Ctrl-C, or the program's end
+  bool quiet = false;
+};
+int attach(const AttachArguments& arguments);
+
 struct TopArguments {
   int process = 0;  // of the run, or the run itself; 0: all runs
   bool once = false;

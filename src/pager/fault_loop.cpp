@@ -42,7 +42,12 @@ void sleep_for_any(pollfd* waiting, unsigned count, int milliseconds) {
 
 FaultLoop::FaultLoop(Pager& pager, Backing& backing, KernelView& view, base::RunPage& run_page,
                      FaultLoopOptions options)
-    : pager_(pager), backing_(backing), view_(view), run_page_(run_page), options_(options) {
+    : pager_(pager),
+      backing_(backing),
+      view_(view),
+      run_page_(run_page),
+      options_(options),
+      observer_(options.observer) {
   assert(options_.queues == view_.queues() && options_.queues <= kMostQueues && std::has_single_bit(options_.queues));
 }
 
@@ -181,8 +186,9 @@ void FaultLoop::note_thread(Desk& desk, std::uint32_t thread) {
 
 void FaultLoop::goes_on(const Waiting& waiting, std::uint32_t pages_read) {
   pager_.note_stall(waiting.page, waiting.since);
-  if (options_.observer == nullptr) return;
-  options_.observer->ended(waiting.page, waiting.place, Clock::now() - waiting.since, pages_read);
+  FaultObserver* const observer = observer_.load(std::memory_order_acquire);
+  if (observer == nullptr) return;
+  observer->ended(waiting.page, waiting.place, Clock::now() - waiting.since, pages_read);
 }
 
 // Other desks may want one, too.
@@ -253,7 +259,8 @@ FaultLoop::Long FaultLoop::lead(Desk& desk, unsigned handler, std::byte* buffer)
     note_thread(desk, event.thread);
     const PageNumber page = view_.page_of(event.address);
     const auto since = Clock::now();
-    found.waiting = {page, since, options_.observer != nullptr ? options_.observer->begun(event.thread) : 0};
+    FaultObserver* const observer = observer_.load(std::memory_order_acquire);
+    found.waiting = {page, since, observer != nullptr ? observer->begun(event.thread) : 0};
     desk.polling.note(since, event.thread);
     found.write = event.write;
     run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());

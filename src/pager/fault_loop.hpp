@@ -45,7 +45,7 @@ struct FaultLoopOptions {
   unsigned readers = 1;               // as PagerOptions::readers
   unsigned evictors = 1;              // as PagerOptions::evictors
   bool can_stop = false;              // a heap that is closed; a program's never is
-  FaultObserver* observer = nullptr;  // outlives the loop
+  FaultObserver* observer = nullptr;  // from the start on; outlives the loop
 };
 
 class FaultLoop {
@@ -59,6 +59,9 @@ class FaultLoop {
   [[nodiscard]] Status start();
   // In a forked child, where the threads are not.
   [[nodiscard]] Status start_in_child();
+  // From now on this one sees the faults, or nobody (nullptr). Who did before may be called a moment longer: it
+  // outlives the loop, too.
+  void observe(FaultObserver* observer) { observer_.store(observer, std::memory_order_release); }
   // Returns when all its threads have ended. Requires: nobody faults any more, and no other call is under way.
   void stop();
 
@@ -124,6 +127,7 @@ class FaultLoop {
   KernelView& view_;
   base::RunPage& run_page_;
   const FaultLoopOptions options_;
+  std::atomic<FaultObserver*> observer_;
   ReadBuffers buffers_;  // one for each handler, then the readers', then for each desk one for its reads in flight
   std::atomic<unsigned> readers_made_ = 0;
   std::atomic<unsigned> evictors_made_ = 0;

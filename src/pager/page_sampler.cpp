@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <new>
 
+#include "os/drop_memory.hpp"
+
 namespace farheap::pager {
 
 namespace {
@@ -30,6 +32,11 @@ Status PageSampler::begin(const std::string& path) {
   auto file = os::SharedFile::create(path, sizeof(SampledTraceHeader) + kRoomWords * sizeof(std::uint32_t));
   if (!file) return fail(std::move(file.error()));
   base::LockGuard lock(mutex_);
+  if (known_.exchange(0) != 0) {  // it has recorded before
+    (void)os::drop_though_locked(reinterpret_cast<std::byte*>(&pages_[0]), pages_.capacity());
+    window_.clear();
+    one_in_log2_ = kFirstOneInLog2;
+  }
   file_ = std::move(*file);
   header().room = kRoomWords;
   header().window = kWindow;
@@ -38,6 +45,12 @@ Status PageSampler::begin(const std::string& path) {
   credit_ = kCredit;
   is_on_ = true;
   return {};
+}
+
+void PageSampler::end() {
+  base::LockGuard lock(mutex_);
+  is_on_ = false;
+  file_ = {};
 }
 
 // Another thread of the parent may have been in the middle of changing what stands here.
@@ -55,7 +68,7 @@ void PageSampler::came(PageRun run) {
   for (PageNumber page = run.first; page < run.first + run.count; ++page) {
     if (!is_sampled(page, one_in_log2)) continue;
     base::LockGuard lock(mutex_);
-    came_in_sample(page);
+    if (is_on_) came_in_sample(page);
   }
   note_known(run);
 }
@@ -97,7 +110,7 @@ void PageSampler::left(PageNumber page) {
   if (!is_on_.load(std::memory_order_relaxed) || page >= pages_.capacity()) return;
   if (!is_sampled(page, one_in_log2_.load(std::memory_order_relaxed))) return;
   base::LockGuard lock(mutex_);
-  if ((pages_[page] & kInView) == 0) return;
+  if (!is_on_ || (pages_[page] & kInView) == 0) return;
   if ((pages_[page] & kDue) == 0) most_in_period_ = kMostWhereTheyLeave;
   pages_[page] = kCounted | kKnown;
   write({page, PageEvent::kLeft});
@@ -114,6 +127,7 @@ void PageSampler::dropped(PageNumber first, std::uint64_t count) {
       continue;
     }
     base::LockGuard lock(mutex_);
+    if (!is_on_) return;
     pages_[page] = 0;
     write({page, PageEvent::kDropped});
   }

@@ -61,8 +61,10 @@ class PageSampler {
 
   // kNoSpace without addresses.
   [[nodiscard]] static Result<std::unique_ptr<PageSampler>> make(std::uint64_t capacity_pages);
-  // From now on it records, into a new file.
+  // From now on it records, into a new file, as if no page had been used before.
   [[nodiscard]] Status begin(const std::string& path);
+  // From now on it does not, until it begins anew.
+  void end();
   // A forked child is not sampled: what it has from its parent was not seen to come.
   void stop_in_child();
 

@@ -292,6 +292,16 @@ bool Pager::watch(PageNumber page) {
   return table_.state(page) != PageState::kPresent;  // the kernel may hold on to it
 }
 
+void Pager::tell_in_view(PageNumber first, std::uint64_t count, const std::function<void(PageRun)>& to) {
+  constexpr std::uint64_t kAtOnce = 4096;  // faults wait meanwhile
+  const PageNumber end = first + count;
+  for (PageNumber at = first; at < end; at += kAtOnce) {
+    const Still still(door_, leaving_view_);
+    Lock lock(mutex_);
+    table_.for_each_run(at, std::min(at + kAtOnce, end), PageState::kPresent, 0, to);
+  }
+}
+
 // A store that stumbles is asked again before anything is given up; what it says for certain is believed at once.
 static Status patiently(const std::function<Status()>& attempt) {
   Status status = attempt();

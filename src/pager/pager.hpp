@@ -133,6 +133,8 @@ class Pager {
 
   // A page in view goes out of it, and stays in memory, so that its next touch is seen. False: not now.
   [[nodiscard]] bool watch(PageNumber page);
+  // Tells which of these pages are in view just now. `to` must not call the pager.
+  void tell_in_view(PageNumber first, std::uint64_t count, const std::function<void(PageRun)>& to);
 
   // A write to a guarded page: it may go on, and the page counts as changed.
   void written(PageNumber page);

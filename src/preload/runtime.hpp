@@ -17,6 +17,7 @@
 #include "base/run_page.hpp"
 #include "heap/heap.hpp"
 #include "plan/planned_run.hpp"
+#include "preload/attached_recording.hpp"
 #include "preload/caller.hpp"
 #include "profile/recorder.hpp"
 #include "segment/paged_segment.hpp"
@@ -32,6 +33,7 @@ struct Runtime {
   std::unique_ptr<segment::PagedSegment> segment;
   std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
   std::unique_ptr<plan::PlannedRun> plan;       // of a run that has a plan
+  AttachedRecording attached;
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies
   std::uintptr_t loader_bytes = 0;

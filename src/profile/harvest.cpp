@@ -165,6 +165,7 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   one.process = header.process;
   one.parent = header.parent;
   one.name.assign(header.name.data(), strnlen(header.name.data(), header.name.size()));
+  one.is_attached = header.is_attached != 0;
   one.faults = header.faults;
   one.stalled_ns = header.stalled_ns;
   one.pages_read = header.pages_read;

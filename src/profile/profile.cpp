@@ -27,6 +27,7 @@ enum class Section : std::uint64_t {
   kStore = 6,
   kObjects = 7,
   kDetailed = 8,
+  kAttached = 9,
   kContexts = 32
 };
 
@@ -309,6 +310,7 @@ std::string encode(const Profile& profile) {
   put_section(out, Section::kFiles, files.bytes());
   for (const ProcessProfile& one : profile.processes) {
     put_section(out, Section::kProcess, encode_process(one));
+    if (one.is_attached) put_section(out, Section::kAttached, {});
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
     if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
@@ -350,6 +352,10 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
       is_taken = !profile.processes.empty() &&
                  take_touches(section, kind == Section::kTouches ? profile.processes.back().touches
                                                                  : profile.processes.back().detailed);
+    }
+    if (kind == Section::kAttached) {
+      is_taken = section.empty() && !profile.processes.empty();
+      if (is_taken) profile.processes.back().is_attached = true;
     }
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);

@@ -97,6 +97,7 @@ struct Touches {
 struct ProcessProfile {
   int process = 0, parent = 0;
   std::string name;
+  bool is_attached = false;  // it ran already when it began to be recorded: what it had before is of no known site
   std::uint64_t faults = 0, stalled_ns = 0, pages_read = 0;  // exact; stalls are estimates
   std::uint64_t live_bytes = 0, peak_bytes = 0;
   std::uint64_t faults_without_place = 0;  // an estimate, as stalls are

@@ -15,7 +15,9 @@
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
+#include "base/units.hpp"
 #include "os/copy_memory.hpp"
+#include "os/drop_memory.hpp"
 #include "segment/at_the_tables.hpp"
 
 namespace farheap::profile {
@@ -106,23 +108,41 @@ RecordingTables* Recorder::make_tables() {
   if (has_failed_ || tables_.load(kRelaxed) != nullptr) return tables_.load(kRelaxed);
   const segment::AtTheTables working;
   const int before = errno;
-  auto file = make_file();
-  if (!file) {
+  if (const Status made = make_recording(); !made) {
     has_failed_ = true;
-    base::log(base::LogLevel::kWarn, "process {} is not in the profile: {}", getpid(), file.error().message());
-    errno = before;
-    return nullptr;
+    base::log(base::LogLevel::kWarn, "process {} is not in the profile: {}", getpid(), made.error().message());
   }
   errno = before;
+  return tables_.load(kRelaxed);
+}
+
+Status Recorder::make_recording() {
+  auto file = make_file();
+  if (!file) return fail(std::move(file.error()));
   file_ = std::move(*file);
   made_ = RecordingTables::over(file_.data(), room_);
-  begin(made_);
+  fill_begin(made_);
   tables_.store(&made_, std::memory_order_release);
-  return &made_;
+  return {};
+}
+
+Status Recorder::attach() {
+  base::LockGuard lock(making_);
+  is_attached_ = true;
+  return tables_.load(kRelaxed) != nullptr ? Status{} : make_recording();
+}
+
+// Who is still at the tables goes on there: the file stays mapped.
+void Recorder::end() {
+  base::LockGuard lock(making_);
+  has_failed_ = true;
+  tables_.store(nullptr);
+  (void)os::drop_though_locked(reinterpret_cast<std::byte*>(&owners_[0]),
+                               base::round_up(owners_.capacity() * sizeof owners_[0], base::kPageBytes));
 }
 
 // A file without the magic was never begun.
-void Recorder::begin(RecordingTables& to) {
+void Recorder::fill_begin(RecordingTables& to) {
   making_.assume_held();
   RecordingHeader& header = *to.header;
   header.format = RecordingHeader::kFormat;
@@ -133,6 +153,7 @@ void Recorder::begin(RecordingTables& to) {
   header.stall_room = room_.stalls;
   header.object_room = room_.objects;
   header.module_room = room_.module_bytes;
+  header.is_attached = is_attached_ ? 1 : 0;
   header.heap_address = reinterpret_cast<std::uintptr_t>(heap_.data());
   std::strncpy(header.name.data(), program_invocation_short_name, header.name.size() - 1);
   const std::uint32_t sites = sites_.tree_frames() + 1;

@@ -54,6 +54,10 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
 
   [[nodiscard]] std::string sample_path() override;
 
+  // Makes this process's recording now, and not at the first sample: it says that the process ran already.
+  [[nodiscard]] Status attach();
+  // Nothing is recorded any more, ever. Calls may still be under way: it outlives the process.
+  void end();
   // In a forked child: its own recording begins with what lives.
   void begin_in_child();
 
@@ -73,8 +77,9 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
     return made != nullptr ? made : make_tables();
   }
   [[nodiscard]] RecordingTables* make_tables();
+  [[nodiscard]] Status make_recording() FARHEAP_REQUIRES(making_);
   [[nodiscard]] Result<os::SharedFile> make_file() FARHEAP_REQUIRES(making_);
-  void begin(RecordingTables& to);
+  void fill_begin(RecordingTables& to);
   [[nodiscard]] SiteId site_of(RecordingTables& to, const void* caller, const void* frame);
   void keep_stack(RecordingTables& to, SiteId site);
   void give(RecordingTables& to, SampledPages pages, Owner owner);
@@ -106,6 +111,7 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   std::atomic<std::uint32_t> births_and_deaths_{0};  // of large objects
 
   base::Mutex making_;  // tried, never waited for
+  bool is_attached_ FARHEAP_GUARDED_BY(making_) = false;
   bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;
   os::SharedFile file_ FARHEAP_GUARDED_BY(making_);
   std::string path_ FARHEAP_GUARDED_BY(making_);  // of the file

@@ -29,6 +29,7 @@ struct RecordingHeader {
   std::atomic<std::uint32_t> places;                                          // made
   std::atomic<std::uint32_t> module_bytes;                                    // written
   std::atomic<std::uint32_t> objects;                                         // noted
+  std::uint32_t is_attached;  // 1: what was allocated before is not known
   std::uint64_t heap_address;
   std::array<char, 64> name;                                  // of the program; ends with 0
   std::atomic<std::uint64_t> live_bytes, peak_bytes;          // of all sites

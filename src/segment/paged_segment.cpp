@@ -273,6 +273,9 @@ Status PagedSegment::start_paging(bool tells_writes) {
   wanted.pager.lost = give_up;
   wanted.heat = &budget_.start_heat();
   wanted.observer = observer_;
+  wanted.may_be_observed = companion_ != nullptr;
+  wanted.companion = companion_;
+  wanted.companions = companions_;
   if (records_pages()) {
     auto recorder = make_recorder();
     if (!recorder) return fail(std::move(recorder.error()));
@@ -299,6 +302,13 @@ Status PagedSegment::start_paging(bool tells_writes) {
                   static_cast<std::uint32_t>(options_.block_max / kPageBytes), paging_->pager());
   }
   return {};
+}
+
+Status PagedSegment::observe_for_a_while(pager::FaultObserver& observer) {
+  return paging_->observe(observer, [this] {
+    base::LockGuard lock(runs_mutex_);
+    return books_.counted_runs();
+  }());
 }
 
 AddressBooks::Runs PagedSegment::own_runs() {

@@ -94,6 +94,19 @@ class PagedSegment final : public PageSpace {
   // From the time on when it is paged. Requires: called before another thread uses the segment; the observer outlives
   // it.
   void observe_faults(pager::FaultObserver& observer) { observer_ = &observer; }
+  // While it is paged: who is to be recorded may be known later (Paging::observe). Requires: is_paging().
+  [[nodiscard]] Status observe_for_a_while(pager::FaultObserver& observer);
+  void take_sampled_out() { paging_->take_sampled_out(); }
+  void observe_no_more() { paging_->observe_no_more(); }
+  // In a forked child, before unlock_in_child().
+  void leave_observer_to_parent() {
+    if (is_paging()) paging_->leave_observer_to_parent();
+  }
+  // A thread from the time on when it is paged. Requires: as of observe_faults().
+  void accompany(os::ThreadBody body, void* argument) {
+    companion_ = body;
+    companions_ = argument;
+  }
   // The same of who knows in which order pages will be used.
   void ask_for_order(pager::OrderSource& source) { order_source_ = &source; }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).
@@ -192,6 +205,8 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   pager::FaultObserver* observer_ = nullptr;
   pager::OrderSource* order_source_ = nullptr;
+  os::ThreadBody companion_ = nullptr;
+  void* companions_ = nullptr;
   bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;
 };

@@ -54,9 +54,11 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
     recording_ = std::make_unique<pager::PageRecording>(std::move(settings.recorder), *view_, backing, budget,
                                                         settings.recorded_window_pages);
   }
-  observer_ = settings.observer;
   order_source_ = settings.order_source;
-  make_sampling(*view_);
+  companion_ = settings.companion;
+  companions_ = settings.companions;
+  // Not where all pages are recorded.
+  if ((settings.observer != nullptr || settings.may_be_observed) && !recording_) make_sampling(*view_);
   pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
   pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : whole;
   pager::Backing& rests = recording_ ? static_cast<pager::Backing&>(recording_->backing) : backing;
@@ -79,7 +81,10 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
-  begin_sampling();
+  if (settings.observer != nullptr) begin_sampling(*settings.observer);
+  if (Status started = start_companion(); !started) {
+    base::log(base::LogLevel::kInfo, "nobody can attach to process {}: {}", getpid(), started.error().message());
+  }
   if (order_source_ != nullptr) {
     const Status begun = os::start_runtime_thread(&Paging::tell_order, this);
     if (!begun) base::log(base::LogLevel::kWarn, "the plan is not followed: {}", begun.error().message());
@@ -135,16 +140,14 @@ static void note_unsampled(const Error& error) {
   base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", error.message());
 }
 
-// Not where all pages are recorded.
 void Paging::make_sampling(pager::View& seen) {
-  if (observer_ == nullptr || recording_) return;
   auto sampler = pager::PageSampler::make(range_.size() / kPageBytes);
   if (!sampler) return note_unsampled(sampler.error());
   sampling_ = std::make_unique<Sampling>(std::move(*sampler), seen);
 }
 
-void Paging::begin_sampling() {
-  const std::string path = sampling_ ? observer_->sample_path() : std::string();
+void Paging::begin_sampling(pager::FaultObserver& observer) {
+  const std::string path = sampling_ ? observer.sample_path() : std::string();
   if (path.empty()) return;
   Status begun = sampling_->sampler->begin(path);
   if (begun) begun = os::start_runtime_thread(&Paging::watch_sample, this);
@@ -155,15 +158,42 @@ void Paging::begin_sampling() {
 void* Paging::watch_sample(void* paging) {
   constexpr std::chrono::milliseconds kBetweenLooks{1};
   auto& self = *static_cast<Paging*>(paging);
-  pager::PageSampler& sampler = *self.sampling_->sampler;
   for (;;) {
-    for (std::optional<pager::PageNumber> page; (page = sampler.next_due());) {
-      if (self.pager_->watch(*page)) continue;
-      sampler.not_now(*page);
-      break;
-    }
+    self.take_sampled_out();
     base::sleep_for(kBetweenLooks);
   }
+}
+
+void Paging::take_sampled_out() {
+  pager::PageSampler& sampler = *sampling_->sampler;
+  for (std::optional<pager::PageNumber> page; (page = sampler.next_due());) {
+    if (pager_->watch(*page)) continue;
+    sampler.not_now(*page);
+    return;
+  }
+}
+
+Status Paging::observe(pager::FaultObserver& observer, const pager::KernelView::Runs& runs) {
+  if (!sampling_) {
+    return fail(ErrorCode::kNoSpace, "cannot record the use of pages", "addresses", "there were none for its books",
+                os::remedy_for_addresses());
+  }
+  if (Status begun = sampling_->sampler->begin(observer.sample_path()); !begun) return begun;
+  loop_->observe(&observer);
+  for (const auto& [at, bytes] : runs) {
+    pager_->tell_in_view(page_at(at), bytes / kPageBytes,
+                         [this](pager::PageRun run) { sampling_->sampler->came(run); });
+  }
+  return {};
+}
+
+void Paging::observe_no_more() {
+  loop_->observe(nullptr);
+  sampling_->sampler->end();
+}
+
+Status Paging::start_companion() const {
+  return companion_ != nullptr ? os::start_runtime_thread(companion_, companions_) : Status{};
 }
 
 void* Paging::tell_order(void* paging) {
@@ -203,6 +233,7 @@ Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
   pager_->thaw_in_child();
   if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
   if (Status started = loop_->start_in_child(); !started) return started;
+  if (Status started = start_companion(); !started) return started;
   run_page_.counters.paging_processes.fetch_add(1);
   return {};
 }

@@ -37,8 +37,12 @@ struct PagingSettings {
   unsigned handlers = 2;      // at the most; two for each queue of faults at least. Evictors and readers: the pager's
   bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
-  pager::FaultObserver* observer = nullptr;    // outlives the paging
-  pager::OrderSource* order_source = nullptr;  // ... this, too
+  pager::FaultObserver* observer = nullptr;    // from the start on; outlives the paging
+  bool may_be_observed = false;                // ... or later (observe())
+  pager::OrderSource* order_source = nullptr;  // outlives the paging
+  // A thread of the runtime that goes along with it, in forked children, too. It does not return.
+  os::ThreadBody companion = nullptr;
+  void* companions = nullptr;  // what it is called with
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
   std::unique_ptr<pager::PageRecorder> recorder;
   std::uint64_t recorded_window_pages = 0;
@@ -74,6 +78,17 @@ class Paging {
   // one door for hints by address, whoever says them.
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
 
+  // ---- observed for a while
+  // From now on this one sees the faults, and a sample of these runs is taken out of view, so that their next use is
+  // seen. It outlives the paging. Who observes calls take_sampled_out() every millisecond or so. Requires: started with
+  // may_be_observed, and not observed.
+  [[nodiscard]] Status observe(pager::FaultObserver& observer, const pager::KernelView::Runs& runs);
+  void take_sampled_out();
+  // From now on nobody does; but a call of it may still be under way.
+  void observe_no_more();
+  // In a forked child, before thaw_in_child(): whoever observes the parent does not see it.
+  void leave_observer_to_parent() { loop_->observe(nullptr); }
+
   // ---- fork. In this order, with what the segment and its backing have to do in between; `heat`: the child's.
   void pause_eviction() { pager_->pause_eviction(true); }
   void freeze();
@@ -98,13 +113,15 @@ class Paging {
     pager::SampledView view;
   };
   void make_sampling(pager::View& seen);
-  void begin_sampling();
+  void begin_sampling(pager::FaultObserver& observer);
+  [[nodiscard]] Status start_companion() const;
   static void* watch_sample(void* paging);
   static void* tell_order(void* paging);
 
-  std::unique_ptr<Sampling> sampling_;  // around the view, if an observer wants it
-  pager::FaultObserver* observer_ = nullptr;
+  std::unique_ptr<Sampling> sampling_;  // around the view, if an observer may want it
   pager::OrderSource* order_source_ = nullptr;
+  os::ThreadBody companion_ = nullptr;
+  void* companions_ = nullptr;
   std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;

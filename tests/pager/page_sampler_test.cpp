@@ -178,6 +178,34 @@ TEST_F(PageSamplerTest, WritesNothingBeforeItBeganNorWhereThereIsNoFolder) {
   EXPECT_FALSE(sampler_->next_due());
 }
 
+TEST_F(PageSamplerTest, EndsAndBeginsAnew) {
+  begin();
+  const auto pages = sampled(256);
+  for (int round = 0; round < 40; ++round) {  // so much that fewer are taken
+    for (const PageNumber page : pages) {
+      sampler_->came({page, 1});
+      sampler_->left(page);
+    }
+  }
+  const std::size_t before = written().entries.size();
+  sampler_->end();
+  sampler_->came({0, 4096});
+  sampler_->left(pages[0]);
+  sampler_->dropped(0, 4096);
+  EXPECT_FALSE(sampler_->next_due());
+  EXPECT_EQ(written().entries.size(), before);
+  EXPECT_FALSE(sampler_->begin(path())) << "the file is there";
+  ASSERT_TRUE(sampler_->begin(path("anew")));
+  sampler_->left(pages[1]);  // it was in view before anybody looked
+  sampler_->came({pages[0], 1});
+  const Written found = written("anew");
+  EXPECT_EQ(found.entries, (Entries{{pages[0], PageEvent::kCameFresh}}));
+  EXPECT_EQ(found.one_in_log2, PageSampler::kFirstOneInLog2);
+  EXPECT_EQ(found.detailed, 0u);
+  EXPECT_EQ(found.pages, 1u);
+  EXPECT_EQ(written().entries.size(), before);
+}
+
 TEST_F(PageSamplerTest, InAForkedChildWritesToItsOwnFile) {
   begin();
   const PageNumber page = sampled(1)[0];
@@ -194,7 +222,7 @@ TEST_F(PageSamplerTest, InAForkedChildWritesToItsOwnFile) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(written().entries, (Entries{{page, PageEvent::kCameFresh}}));
-  EXPECT_EQ(written("child").entries, (Entries{{page, PageEvent::kLeft}, {page, PageEvent::kCame}}));
+  EXPECT_EQ(written("child").entries, (Entries{{page, PageEvent::kCameFresh}})) << "what the parent saw is not its own";
 }
 
 // A handler waits for the sampler's lock: who drops pages for the program must hold it only while nothing leaves.
@@ -259,6 +287,18 @@ TEST_F(WatchedPageTest, OfABlockOfItsOwnGoesToo) {
     EXPECT_FALSE(write(5));
   }
   EXPECT_EQ(pager_->check(), "");
+}
+
+TEST_F(WatchedPageTest, InViewAreThoseThatAreTold) {
+  for (PageNumber page = 0; page < 64; ++page) write(page);
+  ASSERT_TRUE(pager_->watch(17));
+  std::vector<PageRun> told;
+  pager_->tell_in_view(8, 40, [&](PageRun run) { told.push_back(run); });
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].first, 8u);
+  EXPECT_EQ(told[0].count, 9u);
+  EXPECT_EQ(told[1].first, 18u);
+  EXPECT_EQ(told[1].count, 30u);
 }
 
 TEST_F(WatchedPageTest, IsNoneThatWasNeverThere) {

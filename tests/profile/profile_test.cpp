@@ -16,7 +16,8 @@ namespace farheap::profile {
 namespace {
 
 // Sections, as docs/formats.md has them.
-constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kObjects = 7, kDetailed = 8;
+constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kObjects = 7, kDetailed = 8,
+                        kAttached = 9;
 constexpr std::size_t kHead = 16;  // the magic and the format
 
 ProcessProfile made_up_process(int number) {
@@ -190,6 +191,7 @@ TEST(Profile, OfRandomFiguresComesBackAsItWasWritten) {
     const auto place = [&] { return CodePlace{static_cast<std::uint32_t>(random() % profile.files.size()), random()}; };
     for (auto processes = random() % 5; processes != 0; --processes) {
       ProcessProfile one = made_up_process(static_cast<int>(random()));
+      one.is_attached = random() % 2 != 0;
       one.frames = {{}};
       for (auto frames = random() % 20; frames != 0; --frames) {
         one.frames.push_back({static_cast<SiteId>(random() % one.frames.size()), place()});
@@ -397,6 +399,16 @@ TEST(Profile, WithSectionsOfAnotherFormIsCorrupt) {
     EXPECT_FALSE(read_profile(head() + section(kFiles, files.substr(0, length)), "p")) << length;
   }
   EXPECT_FALSE(read_profile(head() + section(kFiles, files + "x"), "p"));
+}
+
+TEST(Profile, ThatWasAttachedToSaysSoOfTheProcessBefore) {
+  const std::string process = section(kProcess, Process{}.bytes());
+  const auto read = read_profile(head() + files_section(2) + process + section(kAttached, "") + process, "p");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_TRUE(read->processes[0].is_attached);
+  EXPECT_FALSE(read->processes[1].is_attached);
+  EXPECT_FALSE(read_profile(head() + files_section(2) + section(kAttached, ""), "p")) << "of no process";
+  EXPECT_FALSE(read_profile(head() + files_section(2) + process + section(kAttached, "x"), "p"));
 }
 
 // Counts that say more than there is take no memory.

@@ -10,7 +10,12 @@
 //   thread  in a thread
 //   exec    and executes itself, once
 //   many    and starts 100 children that do a little
+//   rounds  says "ready" and its number, and goes through the memory, with a little more that is new each time, until
+//           its input ends
+//   forked  the same, in itself and in a child that is made before, whose number it says, too
+//   forking the same, and in each round a child is made that goes through the memory once
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +28,7 @@
 enum { kPage = 4096, kMiB = 1 << 20, kSmall = 64 };
 
 static size_t g_bytes;
-static int g_slowly;
+static int g_slowly, g_forking;
 static char* g_large;
 static char** g_small;
 static volatile unsigned long g_sum;
@@ -47,6 +52,31 @@ __attribute__((noinline)) static unsigned long read_large(const char* bytes, siz
   unsigned long sum = 0;
   for (size_t at = 0; at < count; at += kPage) sum += (unsigned long)bytes[at];  // MARK read
   return sum;
+}
+
+__attribute__((noinline)) static char* make_later(size_t bytes) {
+  return malloc(bytes);  // MARK later
+}
+
+static int input_goes_on(void) {
+  struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) == 0;
+}
+
+static void rounds(void) {
+  while (input_goes_on()) {
+    char* later = make_later(kMiB);
+    write_large(later, kMiB);
+    g_sum += read_large(g_large, g_bytes) + read_large(later, kMiB);
+    free(later);
+    if (!g_forking) continue;
+    const pid_t child = fork();
+    if (child == 0) {
+      g_sum += read_large(g_large, g_bytes);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
 }
 
 static size_t pages_in_view(char* bytes, size_t count) {
@@ -114,6 +144,17 @@ int main(int count, char** arguments) {
     work(NULL);
   }
   if (strcmp(mode, "many") == 0) many();
+  g_forking = strcmp(mode, "forking") == 0;
+  if (strcmp(mode, "rounds") == 0 || strcmp(mode, "forked") == 0 || g_forking) {
+    const pid_t child = strcmp(mode, "forked") == 0 ? fork() : 1;
+    if (child != 0) {
+      printf("ready %d %d\n", (int)getpid(), (int)child);
+      fflush(stdout);
+    }
+    rounds();
+    if (child == 0) _exit(0);
+    if (child != 1) waitpid(child, &status, 0);
+  }
   if (strcmp(mode, "exec") == 0) execl("/proc/self/exe", arguments[0], arguments[1], "once", (char*)NULL);
   if (strcmp(mode, "wait") == 0) {
     puts("ready");

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "preload/attached_recording.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "os/own_descriptors.hpp"
+#include "preload/runtime.hpp"
+#include "profile/attachment.hpp"
+
+namespace farheap::preload {
+
+namespace {
+
+constexpr int kBetweenLooksMs = 1;
+constexpr std::chrono::milliseconds kAfterNobody{10};  // there may be no descriptors left
+
+const char* why_not(const Runtime& runtime) {
+  if (runtime.recorder) return "`farheap record` has started it, and records it";
+  if (runtime.plan) return "it follows a plan, which hears of its allocations";
+  if (!runtime.options.record_pages.empty()) return "all uses of its pages are recorded (record_pages)";
+  return nullptr;
+}
+
+void send_away(int listening, const char* why) {
+  const auto request = profile::next_request(listening);
+  if (!request) return;
+  profile::answer_request(request->connection, why);
+  const int connection = os::keep_descriptor(request->connection);
+  os::release_descriptor(connection);
+}
+
+}  // namespace
+
+void* AttachedRecording::let_recorders_in(void* runtime) {
+  auto& all = *static_cast<Runtime*>(runtime);
+  all.attached.let_in(all);
+  for (;;) base::sleep_for(std::chrono::hours(1));  // a thread of the runtime does not end
+}
+
+void AttachedRecording::let_in(Runtime& runtime) {
+  const os::ForUsAlone ours;
+  const auto made = profile::listen_for_recorders(getpid());
+  if (!made) return base::log(base::LogLevel::kInfo, "nobody can attach: {}", made.error().message());
+  const int listening = os::keep_descriptor(*made);
+  for (;;) {
+    const auto request = profile::next_request(listening);
+    if (!request) {
+      base::sleep_for(kAfterNobody);
+      continue;
+    }
+    const int connection = os::keep_descriptor(request->connection);
+    record(runtime, listening, connection, request->folder);
+    os::release_descriptor(connection);
+  }
+}
+
+void AttachedRecording::record(Runtime& runtime, int listening, int connection, const std::string& folder) {
+  if (const Status begun = begin(runtime, folder); !begun) {
+    return profile::answer_request(connection, begun.error().message());
+  }
+  profile::answer_request(connection, {});
+  while (!profile::has_hung_up(connection)) {
+    runtime.segment->take_sampled_out();
+    pollfd next{listening, POLLIN, 0};
+    if (poll(&next, 1, kBetweenLooksMs) > 0) send_away(listening, "another `farheap record --attach` records it");
+  }
+  end(runtime);
+}
+
+Status AttachedRecording::begin(Runtime& runtime, const std::string& folder) {
+  constexpr char kWhat[] = "cannot begin to record";
+  if (const char* const why = why_not(runtime)) return fail(ErrorCode::kConflict, kWhat, "", why, "");
+  if (!runtime.segment->is_paging()) return fail(ErrorCode::kUnavailable, kWhat, "", "it begins to page", "try again");
+  auto made = profile::Recorder::make(folder, {runtime.segment->base(), runtime.segment->capacity_bytes()});
+  if (!made) return fail(std::move(made.error()));
+  if (Status begun = (*made)->attach(); !begun) return begun;
+  recorder_ = std::move(*made);
+  // Allocations first: what is new has a site when it is waited for.
+  g_observer.store(recorder_.get(), std::memory_order_release);
+  Status observed = runtime.segment->observe_for_a_while(*recorder_);
+  if (!observed) end(runtime);
+  return observed;
+}
+
+// Threads may still be in the recorder: it stays.
+void AttachedRecording::end(Runtime& runtime) {
+  g_observer.store(nullptr);
+  runtime.segment->observe_no_more();
+  recorder_->end();
+  (void)recorder_.release();
+}
+
+void AttachedRecording::leave_to_parent(Runtime& runtime) {
+  if (!recorder_) return;
+  g_observer.store(nullptr);
+  runtime.segment->leave_observer_to_parent();
+  (void)recorder_.release();  // another thread may have been in the middle of changing it
+}
+
+}  // namespace farheap::preload

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "profile/attachment.hpp"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace farheap::profile {
+
+namespace {
+
+constexpr std::string_view kRequest = "record 1 ";
+constexpr std::size_t kMostText = 5000;  // a path, and some words
+// A process answers at once, unless it is stopped or waits for its store.
+constexpr timeval kPatience{10, 0};
+// Whoever asks has his words ready.
+constexpr timeval kPatienceOfProcess{1, 0};
+
+// Inside a program that runs on Farheap, close() is Farheap's own.
+void close_now(int file) { syscall(SYS_close, file); }
+
+struct Address {
+  explicit Address(std::int32_t process) {
+    place.sun_family = AF_UNIX;
+    const std::string name = fmt::format("farheap-record-{}", process);
+    std::memcpy(place.sun_path + 1, name.data(), name.size());
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&place); }
+  sockaddr_un place{};
+  socklen_t bytes;
+};
+
+Result<int> new_socket(const char* what) {
+  const int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (made < 0) return fail(errno_error(errno, what, "socket"));
+  return made;
+}
+
+std::optional<ucred> other_end(int connection) {
+  ucred who{};
+  socklen_t bytes = sizeof who;
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) return std::nullopt;
+  return who;
+}
+
+bool may_ask(const std::optional<ucred>& who) { return who && (who->uid == 0 || who->uid == geteuid()); }
+
+// Nothing: the other end said nothing in time, or has gone.
+std::optional<std::string> receive(int connection, timeval patience) {
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  std::string text(kMostText, '\0');
+  ssize_t got = 0;
+  do {
+    got = recv(connection, text.data(), text.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+bool send_text(int connection, std::string_view text) {
+  return send(connection, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+Result<int> listen_for_recorders(std::int32_t process) {
+  constexpr char kWhat[] = "cannot listen for recorders";
+  const auto made = new_socket(kWhat);
+  if (!made) return made;
+  const Address address(process);
+  if (bind(*made, address.get(), address.bytes) == 0 && listen(*made, 8) == 0) return made;
+  Error error = errno_error(errno, kWhat, fmt::format("process {}", process));
+  if (errno == EADDRINUSE) error.code = ErrorCode::kConflict;
+  close_now(*made);
+  return fail(std::move(error));
+}
+
+std::optional<RecordingRequest> next_request(int listening) {
+  const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
+  if (connection < 0) return std::nullopt;
+  const auto text = may_ask(other_end(connection)) ? receive(connection, kPatienceOfProcess) : std::nullopt;
+  if (text && text->starts_with(kRequest) && text->size() > kRequest.size() && (*text)[kRequest.size()] == '/') {
+    return RecordingRequest{connection, text->substr(kRequest.size())};
+  }
+  answer_request(connection,
+                 text ? "it is of another version of farheap" : "it records for its own user and root alone");
+  close_now(connection);
+  return std::nullopt;
+}
+
+// A packet of nothing would look like an end.
+void answer_request(int connection, std::string_view refusal) {
+  (void)send_text(connection,
+                  refusal.empty() ? std::string("+") : fmt::format("-{}", refusal.substr(0, kMostText - 1)));
+}
+
+Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
+  constexpr char kWhat[] = "cannot record a process";
+  const std::string subject = fmt::format("{}", process);
+  const auto made = new_socket(kWhat);
+  if (!made) return made;
+  const auto give_up = [&](ErrorCode code, std::string why, std::string remedy) {
+    close_now(*made);
+    return fail(code, kWhat, subject, std::move(why), std::move(remedy));
+  };
+  const Address address(process);
+  if (connect(*made, address.get(), address.bytes) != 0) {
+    return give_up(ErrorCode::kNotFound, "it does not page: all that it has fits into the budget",
+                   "record the program from its start, as `farheap record -- PROGRAM`");
+  }
+  const auto who = other_end(*made);
+  if (!who || who->pid != process) return give_up(ErrorCode::kPermission, "another process answers in its place", "");
+  if (!may_ask(who)) return give_up(ErrorCode::kPermission, "it is another user's", "record as that user");
+  if (!send_text(*made, std::string(kRequest) + folder)) {
+    return give_up(ErrorCode::kIo, "it does not listen any more", "");
+  }
+  const auto answer = receive(*made, kPatience);
+  if (!answer) return give_up(ErrorCode::kIo, "it ended, is stopped, or waits for its store", "try again");
+  if (answer->front() != '+') return give_up(ErrorCode::kConflict, answer->substr(1), "");
+  return made;
+}
+
+void end_request(int connection) {
+  shutdown(connection, SHUT_WR);
+  (void)receive(connection, kPatience);
+  close_now(connection);
+}
+
+bool has_hung_up(int connection) {
+  char byte = 0;
+  const ssize_t got = recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+}  // namespace farheap::profile
