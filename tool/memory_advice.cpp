@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "plan/memory_curve.hpp"
+#include "plan/pager_curve.hpp"
 
 namespace farheap::tool {
 
@@ -95,10 +96,19 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     const double reading = misses * base::kPageBytes / (advice.read_mb_per_second * kMegabyte);
     return std::max(advice.own_seconds, reading);
   };
-  for (const plan::MemoryPoint& point : curve.points) {
-    advice.points.push_back({point.memory_bytes, point.lru_misses, point.best_misses, ahead(point.lru_misses),
-                             advice.own_seconds + point.lru_misses * (advice.read_us + kFaultUs) * 1e-6,
-                             ahead(point.best_misses)});
+  const std::vector<double> farheap = plan::pager_reads(most->touches, curve);
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const plan::MemoryPoint& point = curve.points[i];
+    MemoryPrediction one;
+    one.memory_bytes = point.memory_bytes;
+    one.lru_misses = point.lru_misses;
+    one.farheap_misses = farheap[i];
+    one.best_misses = point.best_misses;
+    one.ahead_seconds = ahead(one.lru_misses);
+    one.alone_seconds = advice.own_seconds + one.lru_misses * (advice.read_us + kFaultUs) * 1e-6;
+    one.farheap_seconds = ahead(one.farheap_misses);
+    one.best_seconds = ahead(one.best_misses);
+    advice.points.push_back(one);
   }
   advise(profile, *most, advice);
   return advice;

@@ -35,8 +35,9 @@ struct PredictedPolicy {
   std::string_view key, name, leaves;
   KnownError misses;  // of seconds none is known
 };
-inline constexpr std::array<PredictedPolicy, 2> kPredictedPolicies = {{
+inline constexpr std::array<PredictedPolicy, 3> kPredictedPolicies = {{
     {"lru", "LRU", "what was used least recently leaves first", {2, 0.085, 0.143}},
+    {"farheap", "Farheap", "as its own pager chooses, which is driven with the recorded uses", {}},
     {"best", "oracle", "what is needed last leaves first, which nobody can know", {2, 0.045, 0.106}},
 }};
 // "not measured", or how far in the mean.
@@ -44,8 +45,9 @@ inline constexpr std::array<PredictedPolicy, 2> kPredictedPolicies = {{
 
 struct MemoryPrediction {
   std::uint64_t memory_bytes = 0;
-  double lru_misses = 0, best_misses = 0;                         // pages
-  double ahead_seconds = 0, alone_seconds = 0, best_seconds = 0;  // best: an oracle's misses, ahead
+  double lru_misses = 0, farheap_misses = 0, best_misses = 0;  // pages read again
+  double ahead_seconds = 0, alone_seconds = 0;                 // of LRU's
+  double farheap_seconds = 0, best_seconds = 0;                // ahead
 };
 
 struct MemoryAdvice {

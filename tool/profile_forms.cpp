@@ -131,7 +131,7 @@ std::string policies_text() {
     }
     text += ".\n";
   }
-  return text + "Neither the pager's own policy nor plans are in it.\n";
+  return text + "Plans are not in it: `farheap plan --explain` tells what one can save.\n";
 }
 
 nlohmann::ordered_json error_json(const KnownError& error) {
@@ -221,18 +221,20 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
 std::string advice_text(const MemoryAdvice& advice) {
   std::string text = "\nHow much memory is enough\n";
   if (!advice.missing.empty()) return text + "  not known: " + advice.missing + "\n";
-  std::vector<std::vector<std::string>> rows{
-      {"memory", "share", "LRU misses", "reading ahead", "page by page", "oracle misses", "reading ahead"}};
+  std::vector<std::vector<std::string>> rows{{"memory", "share", "LRU misses", "reading ahead", "page by page",
+                                              "Farheap misses", "reading ahead", "oracle misses", "reading ahead"}};
   for (const MemoryPrediction& point : advice.points) {
     rows.push_back({format_size(point.memory_bytes),
                     percent(static_cast<double>(point.memory_bytes) / static_cast<double>(advice.whole_bytes)),
                     fmt::format("{:.0f}", point.lru_misses), seconds_text(point.ahead_seconds),
-                    seconds_text(point.alone_seconds), fmt::format("{:.0f}", point.best_misses),
+                    seconds_text(point.alone_seconds), fmt::format("{:.0f}", point.farheap_misses),
+                    seconds_text(point.farheap_seconds), fmt::format("{:.0f}", point.best_misses),
                     seconds_text(point.best_seconds)});
   }
-  const auto& [lru, best] = kPredictedPolicies;
+  const auto& [lru, farheap, best] = kPredictedPolicies;
   const std::string none = error_text({});
-  rows.push_back({"known error", "", error_text(lru.misses), none, none, error_text(best.misses), none});
+  rows.push_back({"known error", "", error_text(lru.misses), none, none, error_text(farheap.misses), none,
+                  error_text(best.misses), none});
   text += aligned(rows);
   text += policies_text();
   text += fmt::format(
@@ -257,9 +259,11 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
   for (const MemoryPrediction& point : advice.points) {
     points.push_back({{"memory_bytes", point.memory_bytes},
                       {"lru_misses", point.lru_misses},
+                      {"farheap_misses", point.farheap_misses},
                       {"best_misses", point.best_misses},
                       {"ahead_seconds", point.ahead_seconds},
                       {"alone_seconds", point.alone_seconds},
+                      {"farheap_seconds", point.farheap_seconds},
                       {"best_seconds", point.best_seconds}});
   }
   return {{"process", advice.process},

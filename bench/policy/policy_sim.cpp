@@ -16,7 +16,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <random>
@@ -25,9 +24,9 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "pager/pager.hpp"
 #include "plan/lru.hpp"
 #include "plan/optimum.hpp"
+#include "plan/replay.hpp"
 #include "policy/trace_file.hpp"
 
 namespace {
@@ -36,108 +35,12 @@ using namespace farheap;
 using namespace farheap::pager;
 using base::kPageBytes;
 
-struct Touch {
-  std::uint32_t page;
-  bool write = false;
-  bool drop = false;  // not a touch: the contents are not needed any more
-};
+using Touch = plan::ReplayedTouch;
 using Trace = std::vector<Touch>;
-
-struct Counts {
-  std::uint64_t pages_read = 0, reads = 0, reads_ahead = 0, pages_written = 0, writes = 0, soft_faults = 0;
-};
-
-// ---- the world: no bytes but two patterns, "as stored" and "written since"
-
-struct SimulatedProgram : View, Backing {
-  explicit SimulatedProgram(std::size_t pages) : in_view(pages), dirty(pages) {
-    stored_bytes.assign(kPageBytes, std::byte{1});
-    dirty_bytes.assign(kPageBytes, std::byte{2});
-  }
-  std::vector<bool> in_view, dirty;
-  std::vector<std::byte> stored_bytes, dirty_bytes;
-  PageNumber written_to = 0;
-  bool ahead = false;  // who reads now is the reader, not a fault
-  Counts counts;
-
-  void set(PageRun run, bool on) {
-    for (std::uint32_t i = 0; i < run.count; ++i) in_view[run.first + i] = on;
-  }
-  void take_out(PageRun run, std::span<Taken> answers) override {
-    set(run, false);
-    std::fill(answers.begin(), answers.begin() + run.count, Taken::kTaken);
-  }
-  void put_back(PageRun run) override { set(run, true); }
-  void copy_back(PageRun run, Guard) override { set(run, true); }
-  void put_in(PageRun run, const std::byte*, Guard) override { set(run, true); }
-  void guard(PageRun) override {}
-  void release(PageRun) override {}
-  [[nodiscard]] const std::byte* shown(PageNumber page) const override { return staging(page); }
-  bool read_shown(PageRun, std::byte*) const override { return false; }  // nothing is flushed here
-  void stage(PageRun, const std::byte*) override {}
-  const std::byte* staging(PageNumber page) const override { return (dirty[page] ? dirty_bytes : stored_bytes).data(); }
-  void drop_staging(std::span<const PageRun>) override {}
-  void drop_view(PageRun run) override { set(run, false); }
-  void wake(PageRun) override {}
-  Status read(std::span<const Read> runs) override {
-    for (const Read& one : runs) {
-      for (std::uint32_t i = 0; i < one.run.count; ++i) {
-        std::memcpy(one.into + i * kPageBytes, stored_bytes.data(), kPageBytes);
-        dirty[one.run.first + i] = false;
-      }
-      counts.pages_read += one.run.count;
-      ++(ahead ? counts.reads_ahead : counts.reads);
-    }
-    return {};
-  }
-  Status write(std::span<const Write> runs) override {
-    for (const Write& one : runs) {
-      counts.pages_written += one.run.count;
-      counts.writes += one.run.first != written_to;
-      written_to = one.run.first + one.run.count;
-    }
-    return {};
-  }
-  void forget(PageRun) override {}
-};
-
-struct FixedBudget : Budget {
-  std::uint64_t pages = 0;
-  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages; }
-};
+using Counts = plan::ReplayCounts;
 
 Counts run(const Trace& trace, std::uint64_t pages, std::uint64_t memory, PolicyKind policy) {
-  SimulatedProgram program(pages);
-  FixedBudget budget;
-  budget.pages = memory;
-  base::RunCounters counters;
-  PagerOptions options;
-  options.capacity_pages = pages;
-  options.probation_percent = 10;
-  options.policy = policy;
-  auto pager = Pager::make(program, program, budget, counters, options).value();
-  std::vector<std::byte> buffer(512 * kPageBytes);
-  const auto evict = [&] {
-    while (pager->evict_once() == Pager::Evicted::kWorked) {
-    }
-  };
-  for (const Touch& touch : trace) {
-    if (touch.drop) {
-      pager->discard(touch.page, 1);
-      continue;
-    }
-    while (!program.in_view[touch.page]) {
-      pager->fault(touch.page, touch.write, buffer.data());
-      evict();
-      program.ahead = true;
-      pager->read_ahead_once(buffer.data(), 0);
-      program.ahead = false;
-      evict();
-    }
-    if (touch.write) program.dirty[touch.page] = true;
-  }
-  program.counts.soft_faults = counters.faults_probation.load();
-  return program.counts;
+  return plan::replay(trace, pages, memory, {.policy = policy, .probation_percent = 10});
 }
 
 // First touches read nothing.

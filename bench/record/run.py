@@ -8,8 +8,10 @@
   ./dev bench record --recorders instrumented             # programs of farcc -ffar=record alone
 
 Slower: `farheap record` beside `farheap run`, with more memory than the program needs, and with 70 % of it. Curves: LRU's
-and an oracle's misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which `record_pages` records
-one page a fault (minutes). Instrumented: programs of `farcc -ffar=record` beside those of the same clang."""
+and an oracle's misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which
+`record_pages` records one page a fault (minutes). Own: what the report says that Farheap's own pager reads, beside what
+runs with about 50, 70 and 90 % of the memory did read. Instrumented: programs of `farcc -ffar=record` beside those of the
+same clang."""
 import argparse
 import json
 import os
@@ -113,19 +115,42 @@ def curve_error(bench, program):
     return (found, memory["sampled_pages"], memory["uses"], uses), ""
 
 
+BESIDE = 4 * MIB  # what a process has beside its heap, of which the report's sizes are
+SHARES = (0.5, 0.7, 0.9)
+
+
+def own_errors(bench, program):
+    """Of each share of the memory: (bytes of the heap, pages that the report says are read, pages that were, shares of
+    all uses by which they differ); None: not known, and why."""
+    memory = bench.sampled(program)
+    if memory["missing"]:
+        return None, memory["missing"]
+    uses = memory["uses"] * memory["pages_for_one"]
+    found = []
+    for share in SHARES:
+        point = min(memory["points"], key=lambda one: abs(one["memory_bytes"] - share * memory["whole_bytes"]))
+        stats, _ = bench.run("run", "--memory", str(point["memory_bytes"] + BESIDE), "--stats=json", "--",
+                             os.path.join(bench.programs, program))
+        read = stats["bytes_read"] / PAGE
+        found.append((point["memory_bytes"], point["farheap_misses"], read,
+                      abs(point["farheap_misses"] - read) / uses))
+    return found, ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("FARHEAP_BUILD", "build/release"))
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--recorders", default="sampled,instrumented")
     parser.add_argument("--curves", default=",".join(CURVES), help="programs, or none")
+    parser.add_argument("--own", default=",".join(CURVES), help="programs, or none")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--timeout", type=int, default=300, help="seconds a run may take")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     measured_run.unwind_on_signals()
-    costs, curves, results, all_ratios = [], [], [], {"enough": [], "70": []}
+    costs, curves, own, results, all_ratios = [], [], [], [], {"enough": [], "70": []}
     with tempfile.TemporaryDirectory() as folder:
         print(report.machine(folder))
         bench = Bench(os.path.abspath(arguments.build), folder, arguments.timeout)
@@ -157,6 +182,15 @@ def main():
                            f"{pages} pages, {uses} uses", f"{all_uses:,}"])
             for name, misses in (("curve_mean_error", "lru_misses"), ("oracle_curve_mean_error", "best_misses")):
                 results.append(report.result(program, name, errors[misses][0], ""))
+        for program in () if arguments.own == "none" or "sampled" not in recorders else arguments.own.split(","):
+            found, why = own_errors(bench, program)
+            if found is None:
+                own.append([program, why, "-", "-", "-"])
+                continue
+            errors = [error for _, _, _, error in found]
+            own.append([program, *[f"{said:,.0f}; {read:,.0f}" for _, said, read, _ in found],
+                        f"{statistics.mean(errors):.3f}; {max(errors):.3f}"])
+            results.append(report.result(program, "own_curve_mean_error", statistics.mean(errors), ""))
     for level, ratios in all_ratios.items():
         if ratios:
             results.append(report.result("all", f"record_sampled_slowdown_{level}", report.geometric_mean(ratios), "",
@@ -171,6 +205,9 @@ def main():
         table(["program", "counted by -ffar=record"], counted)
     if curves:
         table(["program", "LRU's miss ratio: mean error; largest", "an oracle's", "sample", "uses, exact"], curves)
+    if own:
+        table(["program", *[f"pages read at {share:.0%}: said; counted" for share in SHARES],
+               "error: mean; largest"], own)
     if arguments.json:
         report.write_json(arguments.json, "record", results)
 

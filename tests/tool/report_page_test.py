@@ -212,11 +212,12 @@ class Recorded(Page):
         shown = self.rows("budget")
         self.assertEqual([float(row["Memory"][0]) for row in shown], [one["memory_bytes"] for one in points])
         for heading, key in (("LRU misses", "lru_misses"), ("page by page", "alone_seconds"),
-                             ("reading ahead", "ahead_seconds"), ("Oracle misses", "best_misses"),
-                             ("reading ahead 2", "best_seconds")):
+                             ("reading ahead", "ahead_seconds"), ("Farheap misses", "farheap_misses"),
+                             ("reading ahead 2", "farheap_seconds"), ("Oracle misses", "best_misses"),
+                             ("reading ahead 3", "best_seconds")):
             self.assertEqual([float(row[heading][0]) for row in shown], [one[key] for one in points], heading)
         policies = self.report["memory"]["policies"]
-        self.assertEqual([row["Policy"][0] for row in self.rows("budget", 1)], ["LRU", "oracle"])
+        self.assertEqual([row["Policy"][0] for row in self.rows("budget", 1)], ["LRU", "Farheap", "oracle"])
         for row, one in zip(self.rows("budget", 1), policies):
             self.assertEqual((row["Policy"][0], row["What leaves first"][0]), (one["name"], one["leaves"]))
             for heading, key in (("Error of its misses", "misses_error"), ("Error of its seconds", "seconds_error")):

@@ -164,6 +164,7 @@ function kneeOf(points, secondsOf) {
 const curves = [
   {name: "LRU, page by page", of: (point) => point.alone_seconds},
   {name: "LRU, reading ahead", of: (point) => point.ahead_seconds},
+  {name: "Farheap, reading ahead", of: (point) => point.farheap_seconds},
   {name: "oracle, reading ahead", of: (point) => point.best_seconds},
 ];
 
@@ -191,7 +192,7 @@ function policiesTable(place, policies) {
     {title: "What leaves first", of: (row) => row.leaves, words: true},
     {title: "Error of its misses", of: (row) => errorText(row.misses_error), words: true},
     {title: "Error of its seconds", of: (row) => errorText(row.seconds_error), words: true}]});
-  explain(place, "The pager's own policy, and plans, are not among them.");
+  explain(place, "Plans are not among them: farheap plan --explain tells what one can save.");
 }
 
 function budgetView(place, data) {
@@ -200,7 +201,8 @@ function budgetView(place, data) {
   place.append(element("p", {class: "answer"}, memory.enough_bytes > 0
     ? `Enough, even page by page: ${sizeText(memory.enough_bytes)}.` : `No budget is recommended: ${memory.caution || "none is sure"}.`));
   explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
-    "the store is as it was in this run. LRU: what was used least recently leaves first; oracle: what is needed last does. " +
+    "the store is as it was in this run. LRU: what was used least recently leaves first; oracle: what is needed last does; " +
+    "Farheap: its own pager, driven with the recorded uses. " +
     "Page by page: each missing page is waited for; reading ahead: they come in large pieces and before they are wanted. " +
     "At a knee more memory begins to gain less.");
   const knees = curves.map((curve) => kneeOf(memory.points, curve.of));
@@ -214,8 +216,10 @@ function budgetView(place, data) {
     {title: "LRU misses", of: (point) => point.lru_misses, show: countText},
     {title: "page by page", of: curves[0].of, show: withKnee(0)},
     {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
+    {title: "Farheap misses", of: (point) => point.farheap_misses, show: countText},
+    {title: "reading ahead", of: curves[2].of, show: withKnee(2)},
     {title: "Oracle misses", of: (point) => point.best_misses, show: countText},
-    {title: "reading ahead", of: curves[2].of, show: withKnee(2)}]});
+    {title: "reading ahead", of: curves[3].of, show: withKnee(3)}]});
   policiesTable(place, memory.policies);
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the pager itself reads and writes when a program uses its pages in a known order: the pager, driven without a
+// program, a store or a clock. What its threads do at the same time is done here one after the other.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "pager/policy.hpp"
+
+namespace farheap::plan {
+
+struct ReplayedTouch {
+  std::uint32_t page;
+  bool write = false;
+  bool drop = false;  // no touch: the contents are not needed any more
+};
+
+struct ReplayCounts {
+  std::uint64_t pages_read = 0, reads = 0, reads_ahead = 0;  // reads: requests by a fault, and ahead of one
+  std::uint64_t pages_written = 0, writes = 0;
+  std::uint64_t soft_faults = 0;  // the page was out of view but still in memory
+};
+
+struct ReplayOptions {
+  pager::PolicyKind policy = pager::PolicyKind::kPeriod;
+  std::uint32_t probation_percent = 5;
+};
+
+// `pages`: all touches are below. `memory_pages`: may stay in memory.
+[[nodiscard]] ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
+                                  std::uint64_t memory_pages, const ReplayOptions& options = {});
+
+}  // namespace farheap::plan

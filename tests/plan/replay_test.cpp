@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pager, driven by orders of uses: beside the optimum and LRU; and told from a sample beside the whole order.
+#include "plan/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "pager/page_sampler.hpp"
+#include "plan/lru.hpp"
+#include "plan/optimum.hpp"
+#include "plan/pager_curve.hpp"
+
+namespace farheap::plan {
+namespace {
+
+using pager::PageEvent;
+
+constexpr std::uint64_t kPage = 4096;
+
+struct Program {
+  void use(std::uint32_t page) {
+    if (page >= known.size()) known.resize(page + 1);
+    touches.push_back({.page = page, .write = !known[page]});
+    all.uses.push_back({page, !known[page], false});
+    all.pages = std::max(all.pages, page + 1);
+    if (pager::is_sampled(page, sample.one_in_log2)) {
+      sample.words.push_back(pager::pack({page, known[page] ? PageEvent::kCame : PageEvent::kCameFresh}));
+    }
+    if (!known[page]) ++sample.pages;
+    known[page] = true;
+  }
+  void sweep(std::uint32_t pages, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      for (std::uint32_t page = 0; page < pages; ++page) use(page);
+    }
+  }
+  [[nodiscard]] std::uint64_t reads(std::uint64_t memory) const {
+    return replay(touches, known.size(), memory).pages_read;
+  }
+  std::vector<ReplayedTouch> touches;
+  Uses all;
+  profile::Touches sample{.one_in_log2 = 6};
+  std::vector<bool> known;
+};
+
+TEST(Replay, WithAllTheMemoryNothingIsRead) {
+  Program program;
+  program.sweep(4000, 4);
+  const ReplayCounts counts = replay(program.touches, 4000, 8000);
+  EXPECT_EQ(counts.pages_read, 0u);
+  EXPECT_EQ(counts.pages_written, 0u);
+}
+
+TEST(Replay, OfASweepLiesBetweenTheOptimumAndLeastRecentlyUsed) {
+  Program program;
+  program.sweep(8000, 8);
+  constexpr std::uint64_t kMemory = 8000 * 7 / 10;
+  EXPECT_GE(program.reads(kMemory), optimum(program.all, kMemory).pages_read);
+  EXPECT_LT(program.reads(kMemory), lru_reads(program.all, kMemory) * 3 / 4);
+}
+
+TEST(Replay, OfUsesAtRandomReadsAboutWhatIsMissing) {
+  Program program;
+  program.sweep(16'000, 1);
+  std::mt19937 random(1);
+  for (int i = 0; i < 120'000; ++i) program.use(random() % 16'000);
+  EXPECT_NEAR(static_cast<double>(program.reads(8'000)), 120'000 / 2.0, 12'000);
+}
+
+TEST(Replay, WhatIsDroppedIsNotReadAgain) {
+  std::vector<ReplayedTouch> touches;
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint32_t page = 0; page < 4000; ++page) touches.push_back({.page = page, .write = true});
+    for (std::uint32_t page = 0; page < 4000; ++page) touches.push_back({.page = page, .drop = true});
+  }
+  EXPECT_EQ(replay(touches, 4000, 2000).pages_read, 0u);
+}
+
+TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
+  std::mt19937 random(2);
+  for (const bool sweeps : {true, false}) {
+    Program program;
+    constexpr std::uint32_t kPages = 24'000;
+    program.sweep(kPages, sweeps ? 6 : 1);
+    for (int i = 0; !sweeps && i < 200'000; ++i) program.use(random() % kPages);
+    const MemoryCurve curve = memory_curve(program.sample, 6);
+    const std::vector<double> reads = pager_reads(program.sample, curve);
+    ASSERT_EQ(reads.size(), curve.points.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      const auto exact = static_cast<double>(program.reads(curve.points[i].memory_bytes / kPage));
+      sum += std::abs(reads[i] - exact) / static_cast<double>(program.all.uses.size());
+    }
+    EXPECT_LT(sum / static_cast<double>(reads.size()), 0.05) << (sweeps ? "sweeps" : "at random");
+    EXPECT_EQ(reads.back(), 0);
+  }
+}
+
+TEST(PagerCurve, OfALongRecordingIsToldInASmallerWorld) {
+  Program program;
+  program.sample.one_in_log2 = 0;
+  program.sweep(400, 100);
+  profile::Touches longer = program.sample;
+  longer.one_in_log2 = 14;  // 16,384 pages each: 40,000 uses of so many would take long
+  longer.pages <<= 14;
+  const MemoryCurve curve = memory_curve(longer, 4);
+  const std::vector<double> reads = pager_reads(longer, curve);
+  ASSERT_EQ(reads.size(), 4u);
+  EXPECT_GT(reads[0], curve.points[0].best_misses * 0.95);
+  EXPECT_LT(reads[0], curve.points[0].lru_misses * 1.05);
+  EXPECT_EQ(reads[3], 0);
+}
+
+TEST(PagerCurve, OfNothingIsNothing) { EXPECT_TRUE(pager_reads({}, memory_curve({})).empty()); }
+
+}  // namespace
+}  // namespace farheap::plan
