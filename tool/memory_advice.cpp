@@ -70,6 +70,11 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return advice;
   }
   advice.process = most->process;
+  if (most->is_attached) {
+    advice.missing =
+        "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";
+    return advice;
+  }
   // First touches, which any run waits for, are the program's own time.
   const double stalled = most->pages_read != 0 ? static_cast<double>(most->stalled_ns) * 1e-9 : 0;
   advice.own_seconds = std::max(seconds - stalled, 0.0);

@@ -146,7 +146,8 @@ void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures
                     "damaged recording",
                     profile.processes_left_out));
   }
-  if (std::ranges::any_of(profile.processes, &profile::ProcessProfile::is_attached)) {
+  into.is_attached = std::ranges::any_of(profile.processes, &profile::ProcessProfile::is_attached);
+  if (into.is_attached) {
     into.notes.emplace_back(
         "it was recorded in the middle of a run: memory from before is of no known site, and in no bytes or objects "
         "here");

@@ -58,6 +58,7 @@ struct ProfileFigures {
   Waits in_sample;           // what the lines and sites add up to: an estimate of the same
   double without_place = 0;  // share of what was looked at whose line the kernel did not tell
   std::size_t processes = 0;
+  bool is_attached = false;        // of one at least: what was allocated before is in no figures
   std::uint64_t peak_bytes = 0;    // of all processes, added up
   std::vector<LineFigures> lines;  // longest first
   std::vector<SiteFigures> sites;  // by waiting, then by peak

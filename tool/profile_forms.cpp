@@ -169,6 +169,9 @@ std::string waits_summary(const ProfileFigures& figures) {
 }
 
 std::string heap_summary(const ProfileFigures& figures) {
+  if (figures.is_attached) {
+    return fmt::format("What was allocated meanwhile held about {} at the most.", format_size(figures.peak_bytes));
+  }
   if (figures.processes < 2) {
     return fmt::format("Its heap held about {} at the most.", format_size(figures.peak_bytes));
   }

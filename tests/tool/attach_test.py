@@ -132,6 +132,8 @@ class Attaching(unittest.TestCase):
         report = self.report()
         self.assertEqual(self.processes(), [guest.process])
         self.assertTrue(any("in the middle of a run" in note for note in report["notes"]), report["notes"])
+        self.assertIn("in the middle of a run", report["memory"]["missing"])
+        self.assertIn("What was allocated meanwhile held about", tool("report", self.profile).stdout)
         name = pathlib.Path(SOURCE).name
         if NAMES:
             self.assertTrue(any(line["line"].endswith(f"({name}:{line_of(SOURCE, 'read')})") for line in report["lines"]),
