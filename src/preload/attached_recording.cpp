@@ -34,69 +34,68 @@ void send_away(int listening, const char* why) {
 
 }  // namespace
 
-void* AttachedRecording::let_recorders_in(void* runtime) {
-  auto& all = *static_cast<Runtime*>(runtime);
-  all.attached.let_in(all);
-  for (;;) base::sleep_for(std::chrono::hours(1));  // a thread of the runtime does not end
-}
-
-void AttachedRecording::let_in(Runtime& runtime) {
+void AttachedRecording::begin() {
   const os::ForUsAlone ours;
   const auto made = profile::listen_for_recorders(getpid());
-  if (!made) return base::log(base::LogLevel::kInfo, "nobody can attach: {}", made.error().message());
-  const int listening = os::keep_descriptor(*made);
-  for (;;) {
-    const auto request = profile::next_request(listening);
-    if (!request) {
-      base::sleep_for(kAfterNobody);
-      continue;
-    }
-    const int connection = os::keep_descriptor(request->connection);
-    record(runtime, listening, connection, request->folder);
-    os::release_descriptor(connection);
-  }
+  if (!made) base::log(base::LogLevel::kInfo, "nobody can attach: {}", made.error().message());
+  listening_ = made ? os::keep_descriptor(*made) : -1;
 }
 
-void AttachedRecording::record(Runtime& runtime, int listening, int connection, const std::string& folder) {
-  if (const Status begun = begin(runtime, folder); !begun) {
-    return profile::answer_request(connection, begun.error().message());
+void AttachedRecording::run() {
+  const os::ForUsAlone ours;
+  while (listening_ >= 0) let_one_in();
+  for (;;) base::sleep_for(std::chrono::hours(1));
+}
+
+void AttachedRecording::let_one_in() {
+  const auto request = profile::next_request(listening_);
+  if (!request) return base::sleep_for(kAfterNobody);
+  const int connection = os::keep_descriptor(request->connection);
+  record(connection, request->folder);
+  os::release_descriptor(connection);
+}
+
+void AttachedRecording::record(int connection, const std::string& folder) {
+  if (const Status attached = attach(folder); !attached) {
+    return profile::answer_request(connection, attached.error().message());
   }
   profile::answer_request(connection, {});
   while (!profile::has_hung_up(connection)) {
-    runtime.segment->take_sampled_out();
-    pollfd next{listening, POLLIN, 0};
-    if (poll(&next, 1, kBetweenLooksMs) > 0) send_away(listening, "another `farheap record --attach` records it");
+    runtime_.segment->take_sampled_out();
+    pollfd next{listening_, POLLIN, 0};
+    if (poll(&next, 1, kBetweenLooksMs) > 0) send_away(listening_, "another `farheap record --attach` records it");
   }
-  end(runtime);
+  detach();
 }
 
-Status AttachedRecording::begin(Runtime& runtime, const std::string& folder) {
+Status AttachedRecording::attach(const std::string& folder) {
   constexpr char kWhat[] = "cannot begin to record";
-  if (const char* const why = why_not(runtime)) return fail(ErrorCode::kConflict, kWhat, "", why, "");
-  if (!runtime.segment->is_paging()) return fail(ErrorCode::kUnavailable, kWhat, "", "it begins to page", "try again");
-  auto made = profile::Recorder::make(folder, {runtime.segment->base(), runtime.segment->capacity_bytes()});
+  if (const char* const why = why_not(runtime_)) return fail(ErrorCode::kConflict, kWhat, "", why, "");
+  segment::PagedSegment& segment = *runtime_.segment;
+  if (!segment.is_paging()) return fail(ErrorCode::kUnavailable, kWhat, "", "it begins to page", "try again");
+  auto made = profile::Recorder::make(folder, {segment.base(), segment.capacity_bytes()});
   if (!made) return fail(std::move(made.error()));
   if (Status begun = (*made)->attach(); !begun) return begun;
   recorder_ = std::move(*made);
   // Allocations first: what is new has a site when it is waited for.
   g_observer.store(recorder_.get(), std::memory_order_release);
-  Status observed = runtime.segment->observe_for_a_while(*recorder_);
-  if (!observed) end(runtime);
+  Status observed = segment.observe_for_a_while(*recorder_);
+  if (!observed) detach();
   return observed;
 }
 
 // Threads may still be in the recorder: it stays.
-void AttachedRecording::end(Runtime& runtime) {
+void AttachedRecording::detach() {
   g_observer.store(nullptr);
-  runtime.segment->observe_no_more();
+  runtime_.segment->observe_no_more();
   recorder_->end();
   (void)recorder_.release();
 }
 
-void AttachedRecording::leave_to_parent(Runtime& runtime) {
+void AttachedRecording::leave_to_parent() {
   if (!recorder_) return;
   g_observer.store(nullptr);
-  runtime.segment->leave_observer_to_parent();
+  runtime_.segment->leave_observer_to_parent();
   (void)recorder_.release();  // another thread may have been in the middle of changing it
 }
 

@@ -7,26 +7,31 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "profile/recorder.hpp"
+#include "segment/paging.hpp"
 
 namespace farheap::preload {
 
 struct Runtime;
 
-class AttachedRecording {
+class AttachedRecording final : public segment::Companion {
  public:
-  // The body of that thread (PagedSegment::accompany). `runtime` is whole when the process pages.
-  static void* let_recorders_in(void* runtime);
+  explicit AttachedRecording(Runtime& runtime) : runtime_(runtime) {}
+  void begin() override;
+  void run() override;
   // In a forked child, while it has no other threads and before it pages: who records the parent does not record it.
-  void leave_to_parent(Runtime& runtime);
+  void leave_to_parent();
 
  private:
-  void let_in(Runtime& runtime);
-  void record(Runtime& runtime, int listening, int connection, const std::string& folder);
-  [[nodiscard]] Status begin(Runtime& runtime, const std::string& folder);
-  void end(Runtime& runtime);
+  void let_one_in();
+  void record(int connection, const std::string& folder);
+  [[nodiscard]] Status attach(const std::string& folder);
+  void detach();
 
+  Runtime& runtime_;
+  int listening_ = -1;                           // -1: nobody can attach
   std::unique_ptr<profile::Recorder> recorder_;  // while it records
 };
 

@@ -117,7 +117,7 @@ void after_fork_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
     base::InsideRuntime inside;
     all.recorder->begin_in_child();
   }
-  all.attached.leave_to_parent(all);
+  all.attached.leave_to_parent();
   if (all.plan) g_observer.store(nullptr);  // the child goes its own way
   os::leave_parents_descriptors();
   all.run_page->counters.processes.fetch_add(1);

@@ -195,7 +195,7 @@ static void make_whole(Runtime& runtime) {
   }
   start_recording(runtime);
   start_plan(runtime);
-  runtime.segment->accompany(&AttachedRecording::let_recorders_in, &runtime);
+  runtime.segment->accompany(runtime.attached);
   runtime.run_page->counters.processes.fetch_add(1);
 }
 

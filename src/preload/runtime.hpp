@@ -33,7 +33,7 @@ struct Runtime {
   std::unique_ptr<segment::PagedSegment> segment;
   std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
   std::unique_ptr<plan::PlannedRun> plan;       // of a run that has a plan
-  AttachedRecording attached;
+  AttachedRecording attached{*this};
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies
   std::uintptr_t loader_bytes = 0;

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/system_call.hpp"
+
 namespace farheap::profile {
 
 namespace {
@@ -23,8 +25,8 @@ constexpr timeval kPatience{10, 0};
 // Whoever asks has his words ready.
 constexpr timeval kPatienceOfProcess{1, 0};
 
-// Inside a program that runs on Farheap, close() is Farheap's own.
-void close_now(int file) { syscall(SYS_close, file); }
+// The system calls: a program may have functions of its own with the names of the C library's.
+void close_now(int file) { base::system_call(SYS_close, file); }
 
 struct Address {
   explicit Address(std::int32_t process) {
@@ -59,7 +61,7 @@ std::optional<std::string> receive(int connection, timeval patience) {
   std::string text(kMostText, '\0');
   ssize_t got = 0;
   do {
-    got = recv(connection, text.data(), text.size(), 0);
+    got = base::system_call(SYS_recvfrom, connection, text.data(), text.size(), 0, nullptr, nullptr);
   } while (got < 0 && errno == EINTR);
   if (got <= 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(got));
@@ -67,7 +69,8 @@ std::optional<std::string> receive(int connection, timeval patience) {
 }
 
 bool send_text(int connection, std::string_view text) {
-  return send(connection, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
+  return base::system_call(SYS_sendto, connection, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0) ==
+         static_cast<long>(text.size());
 }
 
 }  // namespace
@@ -77,7 +80,11 @@ Result<int> listen_for_recorders(std::int32_t process) {
   const auto made = new_socket(kWhat);
   if (!made) return made;
   const Address address(process);
-  if (bind(*made, address.get(), address.bytes) == 0 && listen(*made, 8) == 0) return made;
+  constexpr int kMostWaiting = 8;
+  if (base::system_call(SYS_bind, *made, address.get(), address.bytes) == 0 &&
+      base::system_call(SYS_listen, *made, kMostWaiting) == 0) {
+    return made;
+  }
   Error error = errno_error(errno, kWhat, fmt::format("process {}", process));
   if (errno == EADDRINUSE) error.code = ErrorCode::kConflict;
   close_now(*made);
@@ -85,7 +92,7 @@ Result<int> listen_for_recorders(std::int32_t process) {
 }
 
 std::optional<RecordingRequest> next_request(int listening) {
-  const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
+  const auto connection = static_cast<int>(base::system_call(SYS_accept4, listening, nullptr, nullptr, SOCK_CLOEXEC));
   if (connection < 0) return std::nullopt;
   const auto text = may_ask(other_end(connection)) ? receive(connection, kPatienceOfProcess) : std::nullopt;
   if (text && text->starts_with(kRequest) && text->size() > kRequest.size() && (*text)[kRequest.size()] == '/') {
@@ -130,14 +137,14 @@ Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
 }
 
 void end_request(int connection) {
-  shutdown(connection, SHUT_WR);
+  base::system_call(SYS_shutdown, connection, SHUT_WR);
   (void)receive(connection, kPatience);
   close_now(connection);
 }
 
 bool has_hung_up(int connection) {
   char byte = 0;
-  const ssize_t got = recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const long got = base::system_call(SYS_recvfrom, connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 }
 

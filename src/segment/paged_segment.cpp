@@ -275,7 +275,6 @@ Status PagedSegment::start_paging(bool tells_writes) {
   wanted.observer = observer_;
   wanted.may_be_observed = companion_ != nullptr;
   wanted.companion = companion_;
-  wanted.companions = companions_;
   if (records_pages()) {
     auto recorder = make_recorder();
     if (!recorder) return fail(std::move(recorder.error()));

@@ -102,11 +102,8 @@ class PagedSegment final : public PageSpace {
   void leave_observer_to_parent() {
     if (is_paging()) paging_->leave_observer_to_parent();
   }
-  // A thread from the time on when it is paged. Requires: as of observe_faults().
-  void accompany(os::ThreadBody body, void* argument) {
-    companion_ = body;
-    companions_ = argument;
-  }
+  // From the time on when it is paged. Requires: as of observe_faults().
+  void accompany(Companion& companion) { companion_ = &companion; }
   // The same of who knows in which order pages will be used.
   void ask_for_order(pager::OrderSource& source) { order_source_ = &source; }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).
@@ -205,8 +202,7 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   pager::FaultObserver* observer_ = nullptr;
   pager::OrderSource* order_source_ = nullptr;
-  os::ThreadBody companion_ = nullptr;
-  void* companions_ = nullptr;
+  Companion* companion_ = nullptr;
   bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;
 };

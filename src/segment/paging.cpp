@@ -56,7 +56,6 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   }
   order_source_ = settings.order_source;
   companion_ = settings.companion;
-  companions_ = settings.companions;
   // Not where all pages are recorded.
   if ((settings.observer != nullptr || settings.may_be_observed) && !recording_) make_sampling(*view_);
   pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
@@ -193,7 +192,13 @@ void Paging::observe_no_more() {
 }
 
 Status Paging::start_companion() const {
-  return companion_ != nullptr ? os::start_runtime_thread(companion_, companions_) : Status{};
+  if (companion_ == nullptr) return {};
+  companion_->begin();
+  const auto run = [](void* companion) -> void* {
+    static_cast<Companion*>(companion)->run();
+    return nullptr;
+  };
+  return os::start_runtime_thread(run, companion_);
 }
 
 void* Paging::tell_order(void* paging) {

@@ -32,6 +32,19 @@ namespace farheap::segment {
 // Threads that serve faults from so many queues, at the most.
 [[nodiscard]] unsigned handlers_for(unsigned said, unsigned queues);
 
+// What goes along with paging in a thread of its own, in forked children that page, too.
+class Companion {
+ public:
+  Companion() = default;
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+  virtual ~Companion() = default;
+  // In the thread that makes paging begin, or the child's: what opens descriptors, which no other thread shall meet.
+  virtual void begin() = 0;
+  // In a thread of the runtime. Does not return.
+  virtual void run() = 0;
+};
+
 struct PagingSettings {
   pager::PagerOptions pager;  // its capacity is the range's; `lost` ends the process
   unsigned handlers = 2;      // at the most; two for each queue of faults at least. Evictors and readers: the pager's
@@ -40,9 +53,7 @@ struct PagingSettings {
   pager::FaultObserver* observer = nullptr;    // from the start on; outlives the paging
   bool may_be_observed = false;                // ... or later (observe())
   pager::OrderSource* order_source = nullptr;  // outlives the paging
-  // A thread of the runtime that goes along with it, in forked children, too. It does not return.
-  os::ThreadBody companion = nullptr;
-  void* companions = nullptr;  // what it is called with
+  Companion* companion = nullptr;              // ... as this
   // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
   std::unique_ptr<pager::PageRecorder> recorder;
   std::uint64_t recorded_window_pages = 0;
@@ -120,8 +131,7 @@ class Paging {
 
   std::unique_ptr<Sampling> sampling_;  // around the view, if an observer may want it
   pager::OrderSource* order_source_ = nullptr;
-  os::ThreadBody companion_ = nullptr;
-  void* companions_ = nullptr;
+  Companion* companion_ = nullptr;
   std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;

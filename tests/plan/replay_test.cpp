@@ -94,7 +94,7 @@ TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
       const auto exact = static_cast<double>(program.reads(curve.points[i].memory_bytes / kPage));
       sum += std::abs(reads[i] - exact) / static_cast<double>(program.all.uses.size());
     }
-    EXPECT_LT(sum / static_cast<double>(reads.size()), 0.05) << (sweeps ? "sweeps" : "at random");
+    EXPECT_LT(sum / static_cast<double>(reads.size()), sweeps ? 0.02 : 0.08) << (sweeps ? "sweeps" : "at random");
     EXPECT_EQ(reads.back(), 0);
   }
 }

@@ -107,11 +107,12 @@ class Page(unittest.TestCase):
         return panel
 
     def rows(self, view, table=0):
-        """[{heading: (value, text)}] of a table; headings that come twice have a number behind them."""
+        """[{heading: (value, text)}] of a table; headings that come again have a number behind them."""
         return self.script("""
             const table = document.querySelectorAll(`#view-${arguments[0]} table`)[arguments[1]];
             const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-            names.forEach((name, at) => { if (names.indexOf(name) < at) names[at] = `${name} 2`; });
+            const before = (name, at) => names.slice(0, at).filter((one) => one.replace(/ \\d+$/, "") === name).length;
+            names.forEach((name, at) => { if (before(name, at) > 0) names[at] = `${name} ${before(name, at) + 1}`; });
             return [...table.tBodies[0].rows].map((row) => Object.fromEntries(
               [...row.cells].map((cell, at) => [names[at], [cell.dataset.value, cell.textContent]])));""", view, table)
 
