@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -40,8 +41,8 @@ struct Address {
   socklen_t bytes;
 };
 
-Result<int> new_socket(const char* what) {
-  const int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+Result<int> new_socket(const char* what, int flags = 0) {
+  const int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
   if (made < 0) return fail(errno_error(errno, what, "socket"));
   return made;
 }
@@ -77,7 +78,7 @@ bool send_text(int connection, std::string_view text) {
 
 Result<int> listen_for_recorders(std::int32_t process) {
   constexpr char kWhat[] = "cannot listen for recorders";
-  const auto made = new_socket(kWhat);
+  const auto made = new_socket(kWhat, SOCK_NONBLOCK);  // who came may have gone again
   if (!made) return made;
   const Address address(process);
   constexpr int kMostWaiting = 8;
@@ -91,7 +92,11 @@ Result<int> listen_for_recorders(std::int32_t process) {
   return fail(std::move(error));
 }
 
+// While accept() waits it keeps the lowest free number of a descriptor, which the program may expect to get. So it is
+// called when somebody has come.
 std::optional<RecordingRequest> next_request(int listening) {
+  pollfd coming{listening, POLLIN, 0};
+  if (poll(&coming, 1, -1) <= 0) return std::nullopt;
   const auto connection = static_cast<int>(base::system_call(SYS_accept4, listening, nullptr, nullptr, SOCK_CLOEXEC));
   if (connection < 0) return std::nullopt;
   const auto text = may_ask(other_end(connection)) ? receive(connection, kPatienceOfProcess) : std::nullopt;
