@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "interval.hpp"
 #include "pause.hpp"
 #include "process_facts.hpp"
 #include "profile/attachment.hpp"
@@ -34,7 +33,8 @@ Result<FoundRun> find_run_of(pid_t process) {
   for (const UnreadableRun& run : found.unreadable) {
     if (run.tool == process) return fail(run.error);
   }
-  return fail(ErrorCode::kNotFound, kWhat, fmt::format("{}", process), "no run of yours has it",
+  return fail(ErrorCode::kNotFound, kWhat, fmt::format("{}", process),
+              "it does not run under `farheap run`, or is not yours",
               "`farheap top` shows the runs; `farheap record -- PROGRAM` records a program from its start");
 }
 
@@ -110,10 +110,17 @@ void let_owner_write(const std::string& folder, pid_t process) {
   (void)!lchown(folder.c_str(), status.st_uid, status.st_gid);
 }
 
-void record_on(Recorded& recorded, double seconds, const Pause& pause) {
+Status check_seconds(std::optional<double> seconds) {
+  constexpr double kLeast = 0.001, kMost = 1e6;
+  if (!seconds || (*seconds >= kLeast && *seconds <= kMost)) return {};
+  return fail(ErrorCode::kInvalidArgument, "so long cannot be recorded", fmt::format("--seconds {}", *seconds),
+              fmt::format("it is from {} to {} seconds", kLeast, kMost), "without --seconds it lasts until Ctrl-C");
+}
+
+void record_on(Recorded& recorded, std::optional<double> seconds, const Pause& pause) {
   const auto begun = base::Clock::now();
   const auto is_enough = [&] {
-    return seconds > 0 && base::Clock::now() - begun >= std::chrono::duration<double>(seconds);
+    return seconds && base::Clock::now() - begun >= std::chrono::duration<double>(*seconds);
   };
   while (recorded.goes_on() && !is_enough() && pause.wait()) {
     recorded.ask_all();
@@ -124,30 +131,26 @@ void record_on(Recorded& recorded, double seconds, const Pause& pause) {
 }  // namespace
 
 int attach(const AttachArguments& arguments) {
-  if (arguments.seconds != 0) {
-    if (const auto possible = check_interval("--seconds", arguments.seconds); !possible) {
-      return wrong_usage(possible.error());
-    }
-  }
-  auto run = find_run_of(arguments.process);
+  if (const auto possible = check_seconds(arguments.seconds); !possible) return wrong_usage(possible.error());
+  const pid_t process = arguments.process.value_or(0);
+  auto run = find_run_of(process);
   if (!run) return complain(run.error()), kFailed;
-  const double between = arguments.seconds > 0 ? std::min(arguments.seconds, kBetweenLooks) : kBetweenLooks;
-  const Pause pause(between);  // first: no thread gets the signals
+  const Pause pause(std::min(arguments.seconds.value_or(kBetweenLooks), kBetweenLooks));  // no thread gets the signals
   const auto folder = RecordingFolder::make(arguments.profile);
   if (!folder) return complain(folder.error()), kFailed;
-  let_owner_write((*folder)->path(), arguments.process);
-  Recorded recorded(std::move(*run), arguments.process, (*folder)->path());
+  let_owner_write((*folder)->path(), process);
+  Recorded recorded(std::move(*run), process, (*folder)->path());
   recorded.ask_all();
   if (!recorded.goes_on()) {
     (*folder)->remove();
-    complain(recorded.why_not().value_or(Error{ErrorCode::kNotFound, "cannot record a run",
-                                               fmt::format("{}", arguments.process), "no process of it pages",
+    complain(recorded.why_not().value_or(Error{ErrorCode::kNotFound, "cannot record a run", fmt::format("{}", process),
+                                               "no process of it pages",
                                                "record the program from its start, as `farheap record -- PROGRAM`"}));
     return kFailed;
   }
   if (!arguments.quiet) {
     say(fmt::format("recording {}{}; Ctrl-C ends the recording, and the program goes on", recorded.what(),
-                    arguments.seconds > 0 ? fmt::format(" for {} s", arguments.seconds) : ""));
+                    arguments.seconds ? fmt::format(" for {} s", *arguments.seconds) : ""));
   }
   record_on(recorded, arguments.seconds, pause);
   recorded.end();

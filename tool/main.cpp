@@ -217,7 +217,7 @@ class CommandLine {
                                fmt::format("`farheap {} --help` lists them; the program goes behind --", verb)});
     }
     if (verb == "record" && run_.profile.empty()) run_.profile = "farheap.profile";
-    if (attach_.process != 0 || attach_.seconds != 0) return attach_to_run(command);
+    if (attach_.process || attach_.seconds) return attach_to_run(command);
     if (!command.empty() && words_.separated) command.emplace_back("--");
     command.insert(command.end(), words_.program.begin(), words_.program.end());
     run_.command = std::move(command);
@@ -229,14 +229,18 @@ class CommandLine {
     const auto wrong = [](const char* what, const std::string& subject, const char* remedy) {
       return wrong_usage(Error{ErrorCode::kInvalidArgument, what, subject, "", remedy});
     };
-    if (attach_.process <= 0) return wrong("no process to attach to", "--attach", "name one, as --attach 4711");
+    if (!attach_.process) return wrong("it goes with --attach alone", "--seconds", "leave it out, or name a process");
+    if (*attach_.process <= 0) return wrong("no process has this number", "--attach", "name one, as --attach 4711");
     if (!command.empty() || words_.separated) {
-      return wrong("a program runs already, or is started", "--attach", "leave out --attach, or the program");
+      return wrong("--attach takes no program", command.empty() ? "--" : command.front(),
+                   "leave out --attach to start it, or the program");
     }
     std::vector<std::string> settings = run_.settings;
     settings.insert(settings.end(), shorts_.begin(), shorts_.end());
     attach_.quiet = std::erase(settings, "quiet=on") != 0;
-    if (!settings.empty()) return wrong("a program that runs has its settings", settings.front(), "leave it out");
+    if (!settings.empty()) {
+      return wrong("settings are for a program that is started", settings.front(), "leave it out with --attach");
+    }
     attach_.profile = run_.profile;
     return attach(attach_);
   }

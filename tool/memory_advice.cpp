@@ -33,7 +33,8 @@ void advise(const profile::Profile& profile, const profile::ProcessProfile& proc
     return;
   }
   if (advice.sampled_pages < kLeastSampled) {
-    advice.caution = "few pages were in the sample: sizes and misses are coarse";
+    advice.caution =
+        "few pages were in the sample: sizes and misses are coarse; record a larger input, or fewer rounds";
     return;
   }
   for (auto point = advice.points.rbegin(); point != advice.points.rend(); ++point) {

@@ -2,6 +2,7 @@
 //
 // farheap report FILE: what a recorded run did over time, and, of a profile, where.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -214,6 +215,11 @@ int report(const ReportArguments& arguments) {
   if (has_stacks(arguments)) {
     return wrong_usage(Error{ErrorCode::kInvalidArgument, "a trace has no stacks", arguments.file, "",
                              "`farheap record -o FILE -- PROGRAM` makes a profile, which has"});
+  }
+  if (access(arguments.file.c_str(), F_OK) != 0) {
+    complain(errno_error(errno, "cannot read a profile or a trace", arguments.file,
+                         "`farheap record -o FILE -- PROGRAM` makes a profile, `farheap run --trace FILE` a trace"));
+    return kFailed;
   }
   const auto trace = read_trace(arguments.file);
   if (!trace) {

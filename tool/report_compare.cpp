@@ -32,6 +32,11 @@ void take_summary(const RunSummary& summary, ComparedRun& into) {
 Status take_profile(const std::string& file, ComparedRun& into) {
   const auto profile = load_profile(file);
   if (!profile) return fail(profile.error());
+  if (std::ranges::any_of(profile->processes, &profile::ProcessProfile::is_attached)) {
+    return fail(ErrorCode::kUnavailable, "cannot compare", file,
+                "it was recorded in the middle of a run, so nothing is known of the whole of it",
+                "compare profiles of whole runs: `farheap record -- PROGRAM`");
+  }
   const auto trace = parse_trace(profile->trace, file);
   if (!trace) return fail(trace.error());
   take_summary(summary_of(*trace), into);

@@ -298,6 +298,14 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, ba
   summary.used_again_bytes = used_again(whole, options.memory);
   summary.doubt = doubt_of(summary, Machine::here());
   summary.loaded = loaded_by(path, arguments.command);
+  const bool follows = summary.touches_expected + summary.touches_unexpected != 0;
+  if (!options.plan.empty() && summary.paging_processes != 0 && !follows && recording == nullptr) {
+    say(coloured(Colour::kYellow,
+                 fmt::format("WARNING: {}: no process of the run used what it plans: it is of another program, or of "
+                             "another build of this one",
+                             options.plan),
+                 true));
+  }
   signal(SIGPIPE, SIG_IGN);  // the program's status counts, whether or not anybody still reads the report
   print_report(summary, options);
   const bool json = options.stats == base::StatsForm::kJson;

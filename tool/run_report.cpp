@@ -100,8 +100,9 @@ double enough_bytes(const RunSummary& summary) {
 }
 
 std::string how_it_waited(const RunSummary& summary) {
-  std::string waited =
-      fmt::format("{:.0f} of {:.0f} s waiting for pages", stalled_share(summary) * summary.seconds, summary.seconds);
+  constexpr double kShort = 3;
+  std::string waited = fmt::format("{:.{}f} of {:.{}f} s waiting for pages", stalled_share(summary) * summary.seconds,
+                                   summary.seconds < kShort ? 1 : 0, summary.seconds, summary.seconds < kShort ? 1 : 0);
   const double enough = enough_bytes(summary);
   if (enough == 0) return waited;
   return fmt::format("{}: {:.0f} MiB would do (it used {} of its heap again and again)", waited, enough / base::kMiB,

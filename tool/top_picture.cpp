@@ -126,8 +126,8 @@ std::string picture_text(const RunPicture& run) {
   const Rates rates(run.now.seconds - run.before.seconds);
   const auto number = [&](auto what) { return rates.number(grown(run, what)); };
   const auto bytes = [&](auto what) { return rates.bytes(grown(run, what)); };
-  std::string text = fmt::format("{}  (process {}, {:.1f} s)\n", coloured(Colour::kBold, printable(run.command)),
-                                 run.tool, run.now.seconds);
+  std::string text = fmt::format("{}  (run {}, {:.1f} s)\n", coloured(Colour::kBold, printable(run.command)), run.tool,
+                                 run.now.seconds);
   if (const std::string doubt = doubt_of(run.now); !doubt.empty()) {
     return text +
            fmt::format("  its figures cannot be right ({}): a process of the run has written over them\n", doubt);

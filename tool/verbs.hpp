@@ -7,6 +7,7 @@
 // Thread-safety: the tool has one thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,9 +45,9 @@ struct RunArguments {
 int run(const RunArguments& arguments);
 
 struct AttachArguments {
-  int process = 0;      // of a run, or the run itself: then all of its processes
-  std::string profile;  // to write
-  double seconds = 0;   // 0: until Ctrl-C, or the program's end
+  std::optional<int> process;     // of a run, or the run itself: then all of its processes
+  std::string profile;            // to write
+  std::optional<double> seconds;  // none: until Ctrl-C, or the program's end
   bool quiet = false;
 };
 int attach(const AttachArguments& arguments);

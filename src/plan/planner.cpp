@@ -225,9 +225,12 @@ const profile::ProcessProfile* process_to_plan(const profile::Profile& profile) 
 
 namespace {
 
-Error no_order(const std::string& name) {
+Error no_order(const profile::Profile& profile, const std::string& name) {
+  const bool counts =
+      std::ranges::any_of(profile.processes, [](const auto& one) { return !one.contexts.contexts.empty(); });
   return {ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
-          "record a run that uses some ten megabytes or more"};
+          counts ? "a program that counts its contexts does not look at it: record it with `farheap record -- PROGRAM`"
+                 : "record a run that uses some ten megabytes or more"};
 }
 
 // A file's reader refuses such figures; whoever made the profile otherwise hears of them here.
@@ -240,7 +243,12 @@ Status check_order(const profile::Touches& touches, const char* section, const s
               "record it again");
 }
 
-Status check_sound(const profile::ProcessProfile& process, const std::string& name) {
+Status check_process(const profile::ProcessProfile& process, const std::string& name) {
+  if (process.is_attached) {
+    return fail(ErrorCode::kInvalidArgument, kWhat, name,
+                "it was recorded in the middle of a run: what was allocated before is not known",
+                "record the program from its start, as `farheap record -- PROGRAM`");
+  }
   if (Status sound = check_order(process.touches, "5 (the order of its pages)", name); !sound) return sound;
   if (Status sound = check_order(process.detailed, "8 (the beginning in detail)", name); !sound) return sound;
   if (std::ranges::all_of(process.objects, &profile::LargeObject::is_sound)) return {};
@@ -253,8 +261,8 @@ Status check_sound(const profile::ProcessProfile& process, const std::string& na
 // The beginning in detail tells it best, if there are rounds in it already.
 Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
-  if (process == nullptr) return fail(no_order(name));
-  if (Status sound = check_sound(*process, name); !sound) return fail(std::move(sound.error()));
+  if (process == nullptr) return fail(no_order(profile, name));
+  if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
   if (!process->detailed.words.empty()) {
     auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
     if (detailed && detailed->round != 0) return detailed;
@@ -265,8 +273,8 @@ Result<Plan> make_plan(const profile::Profile& profile, const std::string& name)
 // How often objects are used the whole run tells; when, the beginning in detail, as for a plan.
 Result<HintPlan> plan_hints(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
-  if (process == nullptr) return fail(no_order(name));
-  if (Status sound = check_sound(*process, name); !sound) return fail(std::move(sound.error()));
+  if (process == nullptr) return fail(no_order(profile, name));
+  if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
   const auto whole = seen_uses(profile, *process, process->touches, Touched::kThroughout, name);
   if (!whole) return fail(whole.error());
   const auto begin = seen_uses(profile, *process, process->detailed, Touched::kInTheBeginning, name);

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kAfterNobody{10};  // there may be no descri
 
 const char* why_not(const Runtime& runtime) {
   if (runtime.recorder) return "`farheap record` has started it, and records it";
-  if (runtime.plan) return "it follows a plan, which hears of its allocations";
+  if (runtime.plan) return "it follows a plan; run it without --plan to record it";
   if (!runtime.options.record_pages.empty()) return "all uses of its pages are recorded (record_pages)";
   return nullptr;
 }

@@ -133,6 +133,11 @@ class Attaching(unittest.TestCase):
         self.assertEqual(self.processes(), [guest.process])
         self.assertTrue(any("in the middle of a run" in note for note in report["notes"]), report["notes"])
         self.assertIn("in the middle of a run", report["memory"]["missing"])
+        for words, status in ((("plan", self.profile, "-o", str(self.folder / "plan")), 1),
+                              (("report", "--compare", self.profile, self.profile), 2)):
+            done = tool(*words)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("in the middle of a run", done.stderr)
         self.assertIn("What was allocated meanwhile held about", tool("report", self.profile).stdout)
         name = pathlib.Path(SOURCE).name
         if NAMES:
@@ -216,7 +221,7 @@ class Attaching(unittest.TestCase):
         for process, words in ((guest.process, "another `farheap record --attach` records it"),
                                (large.process, "it does not page"),
                                (recorded.process, "`farheap record` has started it"),
-                               (os.getpid(), "no run of yours has it")):
+                               (os.getpid(), "does not run under `farheap run`")):
             done = tool("record", "--attach", str(process), "-o", other)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(words, done.stderr)
@@ -231,7 +236,8 @@ class Attaching(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("/no/such/folder", done.stderr)
         for words in (("--attach", "0"), ("--attach", "7", "--", "ls"), ("--attach", "7", "--memory", "1G"),
-                      ("--attach", "7", "--seconds", "-1"), ("--seconds", "3", "--", "ls")):
+                      ("--attach", "7", "--seconds", "-1"), ("--attach", "7", "--seconds", "0"),
+                      ("--seconds", "3", "--", "ls")):
             done = tool("record", "-o", self.profile, *words)
             self.assertEqual(done.returncode, 2, (words, done.stderr))
         self.goes_on_and_ends_well(guest)
