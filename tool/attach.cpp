@@ -3,7 +3,6 @@
 // farheap record --attach PID: records a program that runs already under `farheap run`, for a while
 // (profile/attachment.hpp). It neither stops nor ends it.
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,13 +102,6 @@ class Recorded {
   std::optional<Error> why_not_;
 };
 
-// Its parts are the process's own files: root lets another user make them.
-void let_owner_write(const std::string& folder, pid_t process) {
-  struct stat status{};
-  if (geteuid() != 0 || stat(fmt::format("/proc/{}", process).c_str(), &status) != 0 || status.st_uid == 0) return;
-  (void)!lchown(folder.c_str(), status.st_uid, status.st_gid);
-}
-
 Status check_seconds(std::optional<double> seconds) {
   constexpr double kLeast = 0.001, kMost = 1e6;
   if (!seconds || (*seconds >= kLeast && *seconds <= kMost)) return {};
@@ -138,7 +130,6 @@ int attach(const AttachArguments& arguments) {
   const Pause pause(std::min(arguments.seconds.value_or(kBetweenLooks), kBetweenLooks));  // no thread gets the signals
   const auto folder = RecordingFolder::make(arguments.profile);
   if (!folder) return complain(folder.error()), kFailed;
-  let_owner_write((*folder)->path(), process);
   Recorded recorded(std::move(*run), process, (*folder)->path());
   recorded.ask_all();
   if (!recorded.goes_on()) {

@@ -33,6 +33,19 @@ Result<SharedFile> SharedFile::create(const std::string& path, std::size_t bytes
   return fail(errno_error(why, kWhat, path));
 }
 
+Status SharedFile::move_over(SharedFile& place) {
+  const long moved = syscall(SYS_mremap, at_, bytes_, bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, place.at_);
+  if (moved == -1) return fail(errno_error(errno, "cannot map a file", "mremap"));
+  at_ = std::exchange(place.at_, nullptr);
+  place.bytes_ = 0;
+  return {};
+}
+
+void SharedFile::leave_file() {
+  constexpr int kInItsPlace = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (at_ != nullptr) syscall(SYS_mmap, at_, bytes_, PROT_READ | PROT_WRITE, kInItsPlace, -1, 0L);
+}
+
 SharedFile::~SharedFile() {
   if (at_ != nullptr) syscall(SYS_munmap, at_, bytes_);
 }

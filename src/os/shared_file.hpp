@@ -28,6 +28,12 @@ class SharedFile {
   }
   ~SharedFile();
 
+  // The bytes are where `place` had its own, and who writes there meanwhile writes into either. `place` is left without
+  // a file. Requires: they have one size. kIo: nothing has changed.
+  [[nodiscard]] Status move_over(SharedFile& place);
+  // What is written there from now on is in no file: zeros, and memory of this process.
+  void leave_file();
+
   [[nodiscard]] std::byte* data() const { return at_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
 

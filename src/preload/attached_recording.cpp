@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "os/own_descriptors.hpp"
@@ -25,11 +27,10 @@ const char* why_not(const Runtime& runtime) {
 }
 
 void send_away(int listening, const char* why) {
-  const auto request = profile::next_request(listening);
+  const auto request = profile::next_request(listening, profile::Patience::kNone);
   if (!request) return;
   profile::answer_request(request->connection, why);
-  const int connection = os::keep_descriptor(request->connection);
-  os::release_descriptor(connection);
+  profile::end_connection(request->connection);
 }
 
 }  // namespace
@@ -50,9 +51,9 @@ void AttachedRecording::run() {
 void AttachedRecording::let_one_in() {
   const auto request = profile::next_request(listening_);
   if (!request) return base::sleep_for(kAfterNobody);
-  const int connection = os::keep_descriptor(request->connection);
-  record(connection, request->folder);
-  os::release_descriptor(connection);
+  // Who asked while the process was stopped may have given up.
+  if (!profile::has_hung_up(request->connection)) record(request->connection, request->folder);
+  profile::end_connection(request->connection);
 }
 
 void AttachedRecording::record(int connection, const std::string& folder) {
@@ -73,10 +74,13 @@ Status AttachedRecording::attach(const std::string& folder) {
   if (const char* const why = why_not(runtime_)) return fail(ErrorCode::kConflict, kWhat, "", why, "");
   segment::PagedSegment& segment = *runtime_.segment;
   if (!segment.is_paging()) return fail(ErrorCode::kUnavailable, kWhat, "", "it begins to page", "try again");
-  auto made = profile::Recorder::make(folder, {segment.base(), segment.capacity_bytes()});
-  if (!made) return fail(std::move(made.error()));
-  if (Status begun = (*made)->attach(); !begun) return begun;
-  recorder_ = std::move(*made);
+  if (!recorder_) {
+    auto made = profile::Recorder::make(folder, {segment.base(), segment.capacity_bytes()});
+    if (!made) return fail(std::move(made.error()));
+    recorder_ = std::move(*made);
+  }
+  if (Status begun = recorder_->attach(folder); !begun) return begun;
+  records_ = true;
   // Allocations first: what is new has a site when it is waited for.
   g_observer.store(recorder_.get(), std::memory_order_release);
   Status observed = segment.observe_for_a_while(*recorder_);
@@ -84,19 +88,19 @@ Status AttachedRecording::attach(const std::string& folder) {
   return observed;
 }
 
-// Threads may still be in the recorder: it stays.
 void AttachedRecording::detach() {
+  records_ = false;
   g_observer.store(nullptr);
   runtime_.segment->observe_no_more();
   recorder_->end();
-  (void)recorder_.release();
 }
 
+// Another thread of the parent may have been in the middle of it.
 void AttachedRecording::leave_to_parent() {
-  if (!recorder_) return;
+  if (recorder_) recorder_->begin_in_child();
+  if (!std::exchange(records_, false)) return;
   g_observer.store(nullptr);
   runtime_.segment->leave_observer_to_parent();
-  (void)recorder_.release();  // another thread may have been in the middle of changing it
 }
 
 }  // namespace farheap::preload

@@ -31,8 +31,9 @@ class AttachedRecording final : public segment::Companion {
   void detach();
 
   Runtime& runtime_;
-  int listening_ = -1;                           // -1: nobody can attach
-  std::unique_ptr<profile::Recorder> recorder_;  // while it records
+  int listening_ = -1;  // -1: nobody can attach
+  bool records_ = false;
+  std::unique_ptr<profile::Recorder> recorder_;  // made for the first one, and never destroyed: threads may be in it
 };
 
 }  // namespace farheap::preload

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/system_call.hpp"
+#include "os/own_descriptors.hpp"
 
 namespace farheap::profile {
 
@@ -57,12 +58,12 @@ std::optional<ucred> other_end(int connection) {
 bool may_ask(const std::optional<ucred>& who) { return who && (who->uid == 0 || who->uid == geteuid()); }
 
 // Nothing: the other end said nothing in time, or has gone.
-std::optional<std::string> receive(int connection, timeval patience) {
+std::optional<std::string> receive(int connection, timeval patience, int flags = 0) {
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   std::string text(kMostText, '\0');
   ssize_t got = 0;
   do {
-    got = base::system_call(SYS_recvfrom, connection, text.data(), text.size(), 0, nullptr, nullptr);
+    got = base::system_call(SYS_recvfrom, connection, text.data(), text.size(), flags, nullptr, nullptr);
   } while (got < 0 && errno == EINTR);
   if (got <= 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(got));
@@ -94,19 +95,28 @@ Result<int> listen_for_recorders(std::int32_t process) {
 
 // While accept() waits it keeps the lowest free number of a descriptor, which the program may expect to get. So it is
 // called when somebody has come.
-std::optional<RecordingRequest> next_request(int listening) {
+std::optional<RecordingRequest> next_request(int listening, Patience patience) {
   pollfd coming{listening, POLLIN, 0};
   if (poll(&coming, 1, -1) <= 0) return std::nullopt;
-  const auto connection = static_cast<int>(base::system_call(SYS_accept4, listening, nullptr, nullptr, SOCK_CLOEXEC));
-  if (connection < 0) return std::nullopt;
-  const auto text = may_ask(other_end(connection)) ? receive(connection, kPatienceOfProcess) : std::nullopt;
-  if (text && text->starts_with(kRequest) && text->size() > kRequest.size() && (*text)[kRequest.size()] == '/') {
-    return RecordingRequest{connection, text->substr(kRequest.size())};
-  }
+  const auto accepted = static_cast<int>(base::system_call(SYS_accept4, listening, nullptr, nullptr, SOCK_CLOEXEC));
+  if (accepted < 0) return std::nullopt;
+  const os::ForUsAlone ours;
+  const int connection = os::keep_descriptor(accepted);
+  const bool may = may_ask(other_end(connection));
+  const auto text =
+      may ? receive(connection, kPatienceOfProcess, patience == Patience::kNone ? MSG_DONTWAIT : 0) : std::nullopt;
+  const bool is_request = text && text->starts_with(kRequest) && text->size() > kRequest.size();
+  if (is_request && (*text)[kRequest.size()] == '/') return RecordingRequest{connection, text->substr(kRequest.size())};
+  if (may && !text && patience == Patience::kNone) return RecordingRequest{connection, {}};  // he may be about to ask
   answer_request(connection,
-                 text ? "it is of another version of farheap" : "it records for its own user and root alone");
-  close_now(connection);
+                 may ? "it is of another version of farheap" : "it records for its own user and root alone");
+  end_connection(connection);
   return std::nullopt;
+}
+
+void end_connection(int connection) {
+  base::system_call(SYS_shutdown, connection, SHUT_RDWR);
+  os::release_descriptor(connection);
 }
 
 // A packet of nothing would look like an end.
@@ -132,9 +142,7 @@ Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
   const auto who = other_end(*made);
   if (!who || who->pid != process) return give_up(ErrorCode::kPermission, "another process answers in its place", "");
   if (!may_ask(who)) return give_up(ErrorCode::kPermission, "it is another user's", "record as that user");
-  if (!send_text(*made, std::string(kRequest) + folder)) {
-    return give_up(ErrorCode::kIo, "it does not listen any more", "");
-  }
+  (void)send_text(*made, std::string(kRequest) + folder);  // it may have answered and hung up already
   const auto answer = receive(*made, kPatience);
   if (!answer) return give_up(ErrorCode::kIo, "it ended, is stopped, or waits for its store", "try again");
   if (answer->front() != '+') return give_up(ErrorCode::kConflict, answer->substr(1), "");

@@ -28,13 +28,17 @@ namespace farheap::profile {
 [[nodiscard]] Result<int> listen_for_recorders(std::int32_t process);
 
 struct RecordingRequest {
-  int connection = -1;  // to be closed
+  int connection = -1;  // the runtime's own (os/own_descriptors.hpp); for end_connection()
   std::string folder;
 };
+// How long who has come is waited for until he says what he wants: a second, or not at all.
+enum class Patience { kSome, kNone };
 // Waits for one. Nothing: who came says nothing of use, or may not ask; he was sent away.
-[[nodiscard]] std::optional<RecordingRequest> next_request(int listening);
+[[nodiscard]] std::optional<RecordingRequest> next_request(int listening, Patience patience = Patience::kSome);
 // `refusal`: why it is not recorded; empty if it is.
 void answer_request(int connection, std::string_view refusal);
+// For the other end, too, whoever else has a copy of the descriptor.
+void end_connection(int connection);
 
 // ---- in the tool
 

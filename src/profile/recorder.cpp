@@ -77,12 +77,12 @@ Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<c
 
 Recorder::Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
                    os::ReservedArray<std::atomic<Owner>> owners, os::ReservedArray<std::atomic<std::uint64_t>> live)
-    : folder_(std::move(folder)),
-      heap_(heap),
+    : heap_(heap),
       room_(room),
       sites_(std::move(sites)),
       owners_(std::move(owners)),
-      live_(std::move(live)) {}
+      live_(std::move(live)),
+      folder_(std::move(folder)) {}
 
 // ---- the tables
 
@@ -119,26 +119,45 @@ RecordingTables* Recorder::make_tables() {
 Status Recorder::make_recording() {
   auto file = make_file();
   if (!file) return fail(std::move(file.error()));
+  // Tables stay where they are: who came for those of before may still be at them.
+  if (file_.data() != nullptr) {
+    if (Status moved = file->move_over(file_); !moved) return moved;
+  }
   file_ = std::move(*file);
-  made_ = RecordingTables::over(file_.data(), room_);
+  const RecordingTables made = RecordingTables::over(file_.data(), room_);
+  if (made.header != made_.header) made_ = made;
   fill_begin(made_);
   tables_.store(&made_, std::memory_order_release);
   return {};
 }
 
-Status Recorder::attach() {
-  base::LockGuard lock(making_);
-  is_attached_ = true;
-  return tables_.load(kRelaxed) != nullptr ? Status{} : make_recording();
+template <class T>
+static void make_zeros(const os::ReservedArray<T>& array) {
+  (void)os::drop_though_locked(reinterpret_cast<std::byte*>(&array[0]),
+                               base::round_up(array.capacity() * sizeof(T), base::kPageBytes));
 }
 
-// Who is still at the tables goes on there: the file stays mapped.
+Status Recorder::attach(std::string folder) {
+  base::LockGuard lock(making_);
+  folder_ = std::move(folder);
+  is_attached_ = true;
+  make_zeros(owners_);
+  make_zeros(live_);
+  {
+    base::LockGuard code(code_mutex_);  // they name what stood in the tables before
+    places_.clear();
+    code_ = {};
+  }
+  has_failed_ = false;
+  return make_recording();
+}
+
 void Recorder::end() {
   base::LockGuard lock(making_);
   has_failed_ = true;
   tables_.store(nullptr);
-  (void)os::drop_though_locked(reinterpret_cast<std::byte*>(&owners_[0]),
-                               base::round_up(owners_.capacity() * sizeof owners_[0], base::kPageBytes));
+  file_.leave_file();
+  make_zeros(owners_);
 }
 
 // A file without the magic was never begun.
@@ -177,7 +196,8 @@ void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&places_) decltype(places_);
   new (&path_) std::string;
   tables_.store(nullptr);
-  has_failed_ = false;
+  has_failed_ = is_attached_;  // then nobody records it yet
+  if (is_attached_) new (&folder_) std::string;
   file_ = {};
 }
 

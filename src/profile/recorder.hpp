@@ -54,9 +54,10 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
 
   [[nodiscard]] std::string sample_path() override;
 
-  // Makes this process's recording now, and not at the first sample: it says that the process ran already.
-  [[nodiscard]] Status attach();
-  // Nothing is recorded any more, ever. Calls may still be under way: it outlives the process.
+  // Begins anew, with nothing of what is allocated already: its recording is in this folder, is made now, and says that
+  // the process ran already. Requires: nothing was recorded yet, or end() was called.
+  [[nodiscard]] Status attach(std::string folder);
+  // Nothing is recorded any more. Calls may still be under way, and go on where the tables were.
   void end();
   // In a forked child: its own recording begins with what lives.
   void begin_in_child();
@@ -97,7 +98,6 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void choose_sample();
   [[nodiscard]] StallFigures* stalls_of(RecordingTables& to, std::uint64_t key) const;
 
-  const std::string folder_;
   const std::span<const std::byte> heap_;
   const RecordingRoom room_;
   CallSites sites_;
@@ -110,7 +110,8 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   std::atomic<std::int64_t> sampled_since_ns_{0};
   std::atomic<std::uint32_t> births_and_deaths_{0};  // of large objects
 
-  base::Mutex making_;  // tried, never waited for
+  base::Mutex making_;  // tried, never waited for by who allocates or serves faults
+  std::string folder_ FARHEAP_GUARDED_BY(making_);
   bool is_attached_ FARHEAP_GUARDED_BY(making_) = false;
   bool has_failed_ FARHEAP_GUARDED_BY(making_) = false;
   os::SharedFile file_ FARHEAP_GUARDED_BY(making_);

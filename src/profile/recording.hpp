@@ -73,8 +73,8 @@ inline constexpr std::uint64_t kLargeObjectBytes = 256 << 10;
 
 // One of them, in the order of allocation.
 struct RecordedObject {
-  std::uint64_t first, bytes;  // counted from the heap's first byte
-  std::uint32_t site;
+  std::atomic<std::uint64_t> first, bytes;  // counted from the heap's first byte
+  std::atomic<std::uint32_t> site;
   // By a clock that each of them moves on. Not born (0): nothing is here (yet). Not dead: it lives.
   std::atomic<std::uint32_t> born, died;
   std::uint32_t unused;

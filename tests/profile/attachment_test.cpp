@@ -48,7 +48,7 @@ class AttachmentTest : public ::testing::Test {
       EXPECT_EQ(request->folder, "/some folder");
       answer_request(request->connection, refusal);
       while (refusal.empty() && !has_hung_up(request->connection)) std::this_thread::yield();
-      close(request->connection);
+      end_connection(request->connection);
     });
   }
 
@@ -86,7 +86,7 @@ TEST_F(AttachmentTest, TheEndOfTheProcessIsSeen) {
     const auto request = next_request(listening_);
     ASSERT_TRUE(request);
     answer_request(request->connection, "");
-    close(request->connection);
+    end_connection(request->connection);
   });
   const auto connection = ask_to_record(getpid(), "/some folder");
   ASSERT_TRUE(connection) << connection.error().message();
@@ -104,7 +104,7 @@ TEST_F(AttachmentTest, OneThatSaysNothingOfUseIsSentAway) {
   const auto request = request_of("record 1 /folder");
   ASSERT_TRUE(request);
   EXPECT_EQ(request->folder, "/folder");
-  close(request->connection);
+  end_connection(request->connection);
 }
 
 TEST_F(AttachmentTest, ThereIsOneListenerForAProcess) {

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -142,6 +143,26 @@ class Attaching(unittest.TestCase):
             self.assertFalse(any(f"({name}:{line_of(SOURCE, 'large')})" in site for site in self.site_names(report)),
                              "what was allocated before is of no known site")
         self.goes_on_and_ends_well(guest)
+
+    def test_again_and_again(self):
+        """Each time two gibibytes of addresses and a file of 2.4 MiB stayed with the program."""
+        guest = self.guest()
+        for number in range(12):
+            done = tool("record", "--attach", guest.process, "-o", self.folder / f"{number}.profile", "--seconds", "0.05")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if number == 1:
+                before = self.addresses(guest.process)
+        size, files = self.addresses(guest.process)
+        self.assertLess(size - before[0], 256 * MIB)
+        self.assertLessEqual(files, before[1])
+        self.goes_on_and_ends_well(guest)
+
+    @staticmethod
+    def addresses(process):
+        """Bytes of them, and files that are gone and still mapped."""
+        status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii")
+        maps = pathlib.Path(f"/proc/{process}/maps").read_text(encoding="utf-8")
+        return int(re.search(r"VmSize:\s*(\d+) kB", status).group(1)) << 10, maps.count(".recording (deleted)")
 
     def test_a_second_time(self):
         guest = self.guest()
