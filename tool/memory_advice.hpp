@@ -55,6 +55,7 @@ struct MemoryAdvice {
   std::uint64_t whole_bytes = 0;
   double own_seconds = 0;  // that the program took without waiting for pages
   std::uint64_t sampled_pages = 0, uses = 0;
+  double times = 1;  // the whole run had so many times as many
   double pages_for_one = 1;
   double read_us = 0, read_mb_per_second = 0;  // of the store: a page by itself, and in large pieces
   std::vector<MemoryPrediction> points;        // from little memory to much
