@@ -90,11 +90,11 @@ TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
     const std::vector<double> reads = pager_reads({program.sample}, curve);
     ASSERT_EQ(reads.size(), curve.points.size());
     double sum = 0;
-    for (std::size_t i = 0; i < reads.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < reads.size(); ++i) {  // with all of it nothing is paged: told, not driven
       const auto exact = static_cast<double>(program.reads(curve.points[i].memory_bytes / kPage));
       sum += std::abs(reads[i] - exact) / static_cast<double>(program.all.uses.size());
     }
-    EXPECT_LT(sum / static_cast<double>(reads.size()), sweeps ? 0.02 : 0.08) << (sweeps ? "sweeps" : "at random");
+    EXPECT_LT(sum / static_cast<double>(reads.size() - 1), sweeps ? 0.02 : 0.08) << (sweeps ? "sweeps" : "at random");
     EXPECT_EQ(reads.back(), 0);
   }
 }
