@@ -85,12 +85,10 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     advice.missing = "the run waited for memory too long to tell what it takes without; record it with more --memory";
     return advice;
   }
-  const plan::CurveSample sample = plan::curve_sample(*most);
-  const plan::MemoryCurve curve = plan::memory_curve(sample);
+  const plan::MemoryCurve curve = plan::memory_curve(most->touches);
   advice.whole_bytes = curve.whole_bytes;
   advice.sampled_pages = curve.sampled;
   advice.uses = curve.uses;
-  advice.times = curve.times;
   advice.pages_for_one = curve.pages_for_one;
   if (curve.points.empty()) {
     advice.missing = "too few pages were seen to be used again";
@@ -104,7 +102,7 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     const double reading = misses * base::kPageBytes / (advice.read_mb_per_second * kMegabyte);
     return std::max(advice.own_seconds, reading);
   };
-  const std::vector<double> farheap = plan::pager_reads(sample, curve);
+  const std::vector<double> farheap = plan::pager_reads(most->touches, curve);
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const plan::MemoryPoint& point = curve.points[i];
     MemoryPrediction one;

@@ -34,7 +34,7 @@ int plan(const PlanArguments& arguments) {
   }
   if (arguments.explain) {
     CodeNames names(made->files);
-    const auto curve = plan::memory_curve(plan::curve_sample(*plan::process_to_plan(*profile)));
+    const auto curve = plan::memory_curve(plan::process_to_plan(*profile)->touches);
     print_out("{}\n{}", plan_text(*made, names), savings_text(curve));
   }
   say(fmt::format("plan: {} of {} in {}; `farheap run --memory SIZE --plan {} -- ...` follows it",

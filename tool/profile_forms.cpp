@@ -245,10 +245,9 @@ std::string advice_text(const MemoryAdvice& advice) {
       "are "
       "those of\nreading alone: what a pager does beside, as writing, often costs as much again. Told from {} uses of "
       "{} "
-      "pages, each for {:.0f}{}.\n",
+      "pages, each for {:.0f}.\n",
       advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses,
-      advice.sampled_pages, advice.pages_for_one,
-      advice.times == 1 ? "" : fmt::format(", in its beginning; the whole run had {:.1f} times as many", advice.times));
+      advice.sampled_pages, advice.pages_for_one);
   if (!advice.caution.empty()) text += "No budget is recommended: " + advice.caution + ".\n";
   if (advice.enough_bytes != 0) {
     const std::uint64_t budget = std::max(advice.enough_bytes, base::kLeastBudgetBytes);
@@ -275,7 +274,6 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
           {"own_seconds", advice.own_seconds},
           {"sampled_pages", advice.sampled_pages},
           {"uses", advice.uses},
-          {"times", advice.times},
           {"pages_for_one", advice.pages_for_one},
           {"read_us", advice.read_us},
           {"read_mb_per_second", advice.read_mb_per_second},

@@ -125,7 +125,7 @@ def own_errors(bench, program):
     memory = bench.sampled(program)
     if memory["missing"]:
         return None, memory["missing"]
-    uses = memory["uses"] * memory["pages_for_one"] * memory["times"]
+    uses = memory["uses"] * memory["pages_for_one"]
     found = []
     for share in SHARES:
         point = min(memory["points"], key=lambda one: abs(one["memory_bytes"] - share * memory["whole_bytes"]))

@@ -92,8 +92,8 @@ std::vector<ReplayedTouch> multiplied(const Seen& seen, std::uint32_t each) {
 
 }  // namespace
 
-std::vector<double> pager_reads(const CurveSample& sample, const MemoryCurve& curve) {
-  const Seen seen = seen_in(sample.touches);
+std::vector<double> pager_reads(const profile::Touches& touches, const MemoryCurve& curve) {
+  const Seen seen = seen_in(touches);
   if (seen.touches.empty()) return std::vector<double>(curve.points.size());
   // In a world that is as much smaller as the replay would be too long.
   const double most_each = std::max(static_cast<double>(kMostTouches) / static_cast<double>(seen.touches.size()), 1.0);
@@ -109,7 +109,7 @@ std::vector<double> pager_reads(const CurveSample& sample, const MemoryCurve& cu
     const double memory = static_cast<double>(point.memory_bytes) / base::kPageBytes / scale;
     const ReplayCounts counts =
         replay(world, std::uint64_t{seen.pages} * each, static_cast<std::uint64_t>(std::llround(memory)));
-    reads.push_back(static_cast<double>(counts.pages_read) * scale * sample.times);
+    reads.push_back(static_cast<double>(counts.pages_read) * scale);
   }
   return reads;
 }

@@ -14,7 +14,7 @@
 
 namespace farheap::plan {
 
-// Pages read at each size of the curve, which is of the same sample.
-[[nodiscard]] std::vector<double> pager_reads(const CurveSample& sample, const MemoryCurve& curve);
+// Pages read at each size of the curve, which is of the same touches.
+[[nodiscard]] std::vector<double> pager_reads(const profile::Touches& touches, const MemoryCurve& curve);
 
 }  // namespace farheap::plan

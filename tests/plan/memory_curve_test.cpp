@@ -53,7 +53,7 @@ TEST(MemoryCurve, OfASweepHasItsStepWhereTheSweepFits) {
   for (int round = 0; round < 5; ++round) {
     for (PageNumber page = 0; page < kPages; ++page) program.use(page);
   }
-  const MemoryCurve curve = memory_curve({program.touches});
+  const MemoryCurve curve = memory_curve(program.touches);
   ASSERT_EQ(curve.points.size(), 20u);
   EXPECT_EQ(curve.whole_bytes / kPage, kPages) << "the number of pages is known, not drawn";
   EXPECT_EQ(curve.points.back().lru_misses, 0);
@@ -71,7 +71,7 @@ TEST(MemoryCurve, OfHotAndColdPagesIsNearTheExactOne) {
     const double dice = static_cast<double>(random() % 1'000'000) / 1e6;
     program.use(static_cast<PageNumber>(std::pow(dice, 4) * kPages));  // the first pages far more often
   }
-  const MemoryCurve curve = memory_curve({program.touches});
+  const MemoryCurve curve = memory_curve(program.touches);
   ASSERT_GT(curve.points.size(), 10u);
   EXPECT_LT(mean_error(program, curve), 0.03);
   for (const MemoryPoint& point : curve.points) EXPECT_LE(point.best_misses, point.lru_misses);
@@ -87,80 +87,16 @@ TEST(MemoryCurve, WithWhatWasDroppedNeedsOnlyWhatIsThereAtOnce) {
       program.known[page] = false;
     }
   }
-  const MemoryCurve curve = memory_curve({program.touches});
+  const MemoryCurve curve = memory_curve(program.touches);
   EXPECT_NEAR(static_cast<double>(curve.whole_bytes / kPage), kPages, kPages * 0.05);
   for (const MemoryPoint& point : curve.points) EXPECT_EQ(point.lru_misses, 0) << "nothing of it is needed again";
-}
-
-// A program that goes through its memory many times a second leaves few pages in the sample, but many in its beginning.
-struct ThinnedProgram {
-  explicit ThinnedProgram(std::uint32_t log2) : coarse(log2), fine(6) {}
-  void use(PageNumber page) {
-    coarse.use(page);
-    if (fine.touches.words.size() < 6000) fine.use(page);
-  }
-  [[nodiscard]] profile::ProcessProfile process() const {
-    profile::ProcessProfile one;
-    one.touches = coarse.touches;
-    one.detailed.one_in_log2 = fine.touches.one_in_log2;
-    one.detailed.words = fine.touches.words;
-    return one;
-  }
-  Program coarse, fine;
-};
-
-TEST(CurveSample, OfFewPagesIsThatOfTheBeginning) {
-  ThinnedProgram program(11);
-  const auto sweep = [&](PageNumber pages, int times) {
-    for (int i = 0; i < times; ++i) {
-      for (PageNumber page = 0; page < pages; ++page) program.use(page);
-    }
-  };
-  for (int round = 0; round < 20; ++round) {  // a third of it thrice as often as the rest
-    sweep(20'000, 2);
-    sweep(60'000, 1);
-  }
-  const CurveSample sample = curve_sample(program.process());
-  EXPECT_EQ(sample.touches.words.size(), 6000u);
-  EXPECT_GT(sample.times, 4);
-  const MemoryCurve best = memory_curve(sample), coarse = memory_curve({program.coarse.touches});
-  EXPECT_LT(mean_error(program.coarse, best), 0.05);
-  EXPECT_LT(mean_error(program.coarse, best), mean_error(program.coarse, coarse));
-}
-
-TEST(CurveSample, OfEnoughPagesIsThatOfTheWholeRun) {
-  ThinnedProgram program(7);
-  for (int round = 0; round < 20; ++round) {
-    for (PageNumber page = 0; page < 60'000; ++page) program.use(page);
-  }
-  EXPECT_EQ(curve_sample(program.process()).times, 1);
-}
-
-TEST(CurveSample, OfABeginningThatHasNotSeenAllIsThatOfTheWholeRun) {
-  ThinnedProgram program(11);
-  for (int round = 0; round < 20; ++round) {
-    for (PageNumber page = 0; page < 30'000; ++page) program.use(page);
-  }
-  for (int round = 0; round < 20; ++round) {
-    for (PageNumber page = 0; page < 60'000; ++page) program.use(page);
-  }
-  EXPECT_EQ(curve_sample(program.process()).times, 1);
-}
-
-TEST(CurveSample, OfABeginningWithoutRoundsIsThatOfTheWholeRun) {
-  ThinnedProgram program(11);
-  for (PageNumber page = 0; page < 200'000; ++page) program.use(page);
-  for (int round = 0; round < 10; ++round) {
-    for (PageNumber page = 0; page < 200'000; ++page) program.use(page);
-  }
-  EXPECT_EQ(curve_sample(program.process()).times, 1);
 }
 
 TEST(MemoryCurve, OfTooLittleSaysNothing) {
   EXPECT_TRUE(memory_curve({}).points.empty());
   Program program(0);
   for (PageNumber page = 0; page < 5; ++page) program.use(page);
-  EXPECT_TRUE(memory_curve({program.touches}).points.empty());
+  EXPECT_TRUE(memory_curve(program.touches).points.empty());
 }
 
 // Whatever stands in a file that somebody else wrote.
@@ -172,7 +108,7 @@ TEST(MemoryCurve, OfAnyWordsIsFinite) {
     touches.window = random();
     touches.pages = random() % 3 == 0 ? 0 : random();
     for (unsigned i = 0; i < random() % 2000; ++i) touches.words.push_back(random());
-    for (const MemoryPoint& point : memory_curve({touches}).points) {
+    for (const MemoryPoint& point : memory_curve(touches).points) {
       EXPECT_TRUE(std::isfinite(point.lru_misses) && std::isfinite(point.best_misses));
     }
   }

@@ -86,8 +86,8 @@ TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
     constexpr std::uint32_t kPages = 24'000;
     program.sweep(kPages, sweeps ? 6 : 1);
     for (int i = 0; !sweeps && i < 200'000; ++i) program.use(random() % kPages);
-    const MemoryCurve curve = memory_curve({program.sample}, 6);
-    const std::vector<double> reads = pager_reads({program.sample}, curve);
+    const MemoryCurve curve = memory_curve(program.sample, 6);
+    const std::vector<double> reads = pager_reads(program.sample, curve);
     ASSERT_EQ(reads.size(), curve.points.size());
     double sum = 0;
     for (std::size_t i = 0; i + 1 < reads.size(); ++i) {  // with all of it nothing is paged: told, not driven
@@ -106,8 +106,8 @@ TEST(PagerCurve, OfALongRecordingIsToldInASmallerWorld) {
   profile::Touches longer = program.sample;
   longer.one_in_log2 = 14;  // 16,384 pages each: 40,000 uses of so many would take long
   longer.pages <<= 14;
-  const MemoryCurve curve = memory_curve({longer}, 4);
-  const std::vector<double> reads = pager_reads({longer}, curve);
+  const MemoryCurve curve = memory_curve(longer, 4);
+  const std::vector<double> reads = pager_reads(longer, curve);
   ASSERT_EQ(reads.size(), 4u);
   EXPECT_GT(reads[0], curve.points[0].best_misses * 0.95);
   EXPECT_LT(reads[0], curve.points[0].lru_misses * 1.05);
