@@ -38,10 +38,13 @@ std::vector<SiteId> take_frames(const RecordingTables& from, const CodePlaces& c
   return numbers;
 }
 
+// Below zero (Recorder's add_live()) is nothing.
+std::uint64_t not_negative(std::uint64_t live) { return static_cast<std::int64_t>(live) < 0 ? 0 : live; }
+
 void take_sites(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
   for (SiteId site = 1; site < numbers.size(); ++site) {
     const SiteFigures& figures = from.figures[site];
-    const std::uint64_t allocated = figures.allocated_bytes, live = figures.live_bytes;
+    const std::uint64_t allocated = figures.allocated_bytes, live = not_negative(figures.live_bytes);
     if (numbers[site] == 0 || (allocated == 0 && live == 0)) continue;
     const auto objects = static_cast<double>(figures.objects.load()) / SiteFigures::kPerObject;
     to.sites.push_back({numbers[site], objects, allocated, live, figures.peak_bytes});
@@ -169,7 +172,7 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   one.faults = header.faults;
   one.stalled_ns = header.stalled_ns;
   one.pages_read = header.pages_read;
-  one.live_bytes = header.live_bytes;
+  one.live_bytes = not_negative(header.live_bytes);
   one.peak_bytes = header.peak_bytes;
   one.faults_without_place = header.faults_without_place;
   one.without_room = header.without_room;

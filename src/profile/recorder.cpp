@@ -45,8 +45,10 @@ void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   }
 }
 
+// Who took something back while the recorder was attached anew may have taken it from what never had it: below zero.
 void add_live(std::atomic<std::uint64_t>& live, std::atomic<std::uint64_t>& peak, std::uint64_t bytes) {
-  raise_to(peak, live.fetch_add(bytes, kRelaxed) + bytes);
+  const std::uint64_t value = live.fetch_add(bytes, kRelaxed) + bytes;
+  if (static_cast<std::int64_t>(value) > 0) raise_to(peak, value);
 }
 
 // Whether a call instruction ends at the address. (Intel's manual, volume 2, CALL: e8 with 32 bits, or ff /2.)

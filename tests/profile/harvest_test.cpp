@@ -443,6 +443,18 @@ TEST(Harvest, LargeObjectsThatNoProgramHasAreLeftOut) {
   EXPECT_EQ(taken(made).objects.size(), 0u);
 }
 
+// Of a site of which more was taken back than given, when a recorder was attached for the second time.
+TEST(Harvest, LiveBytesBelowZeroAreNone) {
+  Made made;
+  made.frame(2, 0, 0x400);
+  made.figures(2, 8192, 2 * SiteFigures::kPerObject, ~std::uint64_t{0} - 4095, 8192);
+  made.tables.header->live_bytes = ~std::uint64_t{0} - 4095;
+  const ProcessProfile one = taken(made);
+  ASSERT_EQ(one.sites.size(), 1u);
+  EXPECT_EQ(one.sites[0].live_bytes, 0u);
+  EXPECT_EQ(one.live_bytes, 0u);
+}
+
 TEST(Harvest, CountsBeyondTheirTablesEndThere) {
   Made made;
   made.tables.header->places = 0xffffffff;
