@@ -74,6 +74,7 @@ std::string phases_table(const PhaseFigures& figures) {
   for (std::size_t site = 0; site < figures.sites.size(); ++site) {
     if (site >= kSitesShown && site + 1 < figures.sites.size()) continue;
     std::vector<std::string> row;
+    row.reserve(figures.phases.size() + 1);
     for (const PhaseFigures::Phase& phase : figures.phases) {
       row.push_back(percent(static_cast<double>(phase.of_site[site]) / static_cast<double>(phase.uses)));
     }

@@ -5,6 +5,7 @@
 
 #include "hints/next_malloc.hpp"
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name, and a list of parameters
 #define FARHEAP_NEW(name, mangled, parameters, call) \
   __attribute__((visibility("default"))) void* name parameters { return call; }
 

@@ -298,7 +298,7 @@ void Pager::tell_in_view(PageNumber first, std::uint64_t count, const std::funct
   for (PageNumber at = first; at < end; at += kAtOnce) {
     const Still still(door_, leaving_view_);
     Lock lock(mutex_);
-    table_.for_each_run(at, std::min(at + kAtOnce, end), PageState::kPresent, 0, to);
+    table_.for_each_run(at, std::min(at + kAtOnce, end), PageState::kPresent, 0, std::ref(to));
   }
 }
 

@@ -11,6 +11,7 @@
   __attribute__((visibility("default"))) result name parameters { __VA_ARGS__; }                       \
   extern "C" __attribute__((visibility("hidden"))) result __wrap_##mangled parameters { __VA_ARGS__; } \
   static_assert(true)
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name, and a list of parameters
 #define FARHEAP_NEW(name, mangled, parameters, call) FARHEAP_OPERATOR(void*, name, mangled, parameters, return call);
 
 extern "C" void free(void*);

@@ -79,7 +79,7 @@ bool send_text(int connection, std::string_view text) {
 
 Result<int> listen_for_recorders(std::int32_t process) {
   constexpr char kWhat[] = "cannot listen for recorders";
-  const auto made = new_socket(kWhat, SOCK_NONBLOCK);  // who came may have gone again
+  auto made = new_socket(kWhat, SOCK_NONBLOCK);  // who came may have gone again
   if (!made) return made;
   const Address address(process);
   constexpr int kMostWaiting = 8;
@@ -128,7 +128,7 @@ void answer_request(int connection, std::string_view refusal) {
 Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
   constexpr char kWhat[] = "cannot record a process";
   const std::string subject = fmt::format("{}", process);
-  const auto made = new_socket(kWhat);
+  auto made = new_socket(kWhat);
   if (!made) return made;
   const auto give_up = [&](ErrorCode code, std::string why, std::string remedy) {
     close_now(*made);
