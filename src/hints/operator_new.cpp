@@ -5,9 +5,10 @@
 
 #include "hints/next_malloc.hpp"
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a name, and a list of parameters
+// NOLINTBEGIN(bugprone-macro-parentheses): a name, and a list of parameters
 #define FARHEAP_NEW(name, mangled, parameters, call) \
   __attribute__((visibility("default"))) void* name parameters { return call; }
+// NOLINTEND(bugprone-macro-parentheses)
 
 using WithHints = farheap::preload::OperatorNew<farheap::hints::allocate_for, farheap::hints::allocate_aligned_for>;
 
