@@ -49,12 +49,14 @@ Error half_error(const SplitUri& parts, bool pages_are_lost) {
 Result<std::uint64_t> pages_in(Store& pages, const SplitUri& parts) {
   auto held = pages.usage();
   if (!held) return fail(std::move(held.error()));
-  if (mark_of(pages) == Mark::kPagesOfTwo) return held->blocks - std::min<std::uint64_t>(held->blocks, 1);
+  const std::uint64_t beside_mark = held->blocks - std::min<std::uint64_t>(held->blocks, 1);
+  if (mark_of(pages) == Mark::kPagesOfTwo) return beside_mark;
   AlignedBuffer buffer(pages.limits().block_bytes);
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, kWhat, pages.describe(), "no memory");
   Get root{.block = 0, .into = buffer.part(0, pages.limits().block_bytes)};
   if (Status got = pages.get({&root, 1}); !got) return fail(std::move(got.error()));
   if (root.outcome == Outcome::kAbsent) return held->blocks;  // made before there were marks, or just begun
+  if (mark_of(pages) == Mark::kPagesOfTwo) return beside_mark;  // somebody else has put it there meanwhile
   return fail(ErrorCode::kConflict, kWhat, SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(),
               fmt::format("{} holds something of its own, and no pages of two stores", without_secrets(parts.pages)),
               "open it by itself, or name another place");

@@ -198,6 +198,12 @@ TEST_F(HeapOnEngine, AForkedChildReadsTheLastCommit) {
   EXPECT_TRUE(committed) << committed.error().message();
 }
 
+// In a child, whose failures nobody counts.
+bool said(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.message().c_str());
+  return false;
+}
+
 // Seed 000's variant: the allocation pointer is one atomic addition in the store.
 TEST(FarHeapOnEngine, ProcessesAllocateFromOneHeapWithoutALock) {
   const std::string uri = base_uri + "-far";
@@ -207,12 +213,13 @@ TEST(FarHeapOnEngine, ProcessesAllocateFromOneHeapWithoutALock) {
   for (std::uint64_t p = 0; p < kProcesses; ++p) {
     children.push_back(in_child([&] {
       auto heap = FarHeap::open(uri, options);
-      bool well = heap.has_value();
-      for (std::uint64_t i = 0; well && i < kEach; ++i) {
+      if (!heap) return said(heap.error());
+      for (std::uint64_t i = 0; i < kEach; ++i) {
         const auto at = heap->allocate(sizeof i);
-        well = at && heap->put(*at, p << 32 | i);
+        if (!at) return said(at.error());
+        if (const auto put = heap->put(*at, p << 32 | i); !put) return said(put.error());
       }
-      return well;
+      return true;
     }));
   }
   for (const pid_t child : children) EXPECT_TRUE(ended_well(child));
