@@ -57,7 +57,7 @@ struct alignas(64) Node {
 };
 static_assert(sizeof(Node) == 128 && offsetof(Node, cached_place) == 0 && offsetof(Node, cached_child) == 8 &&
               offsetof(Node, entries) == 16 && offsetof(Node, reads) == 24 && offsetof(Node, writes) == 32 &&
-              offsetof(Node, ticks) == 40 && offsetof(Node, until) == 48);
+              offsetof(Node, ticks) == 40 && offsetof(Node, until) == 48 && offsetof(Node, place) == 72);
 
 // Accesses through one pointer, as long as it stays the same.
 struct Slot {

@@ -33,7 +33,7 @@ using llvm::Value;
 // Of compiler/contexts/nodes.hpp, whose static_asserts name this list.
 constexpr std::uint64_t kNodeBytes = 128, kSlotBytes = 32;
 constexpr std::uint64_t kCachedPlace = 0, kCachedChild = 8, kEntries = 16, kReads = 24, kWrites = 32, kTicks = 40,
-                        kUntil = 48;
+                        kUntil = 48, kPlace = 72;
 constexpr std::uint64_t kTag = 0, kSlotReads = 8, kSlotWrites = 16;
 constexpr std::uint64_t kCurrent = 0, kLast = 8;
 
@@ -294,10 +294,16 @@ class Inserter {
     Builder at = before(first);
     Value* own = thread(at);
     outer_ = at.CreateAlignedLoad(pointer_, field(at, own, kCurrent), llvm::Align(8), "farheap.outer");
-    Value* place = at.CreateAlignedLoad(pointer_, field(at, outer_, kCachedPlace), llvm::Align(8));
-    Value* child = at.CreateAlignedLoad(pointer_, field(at, outer_, kCachedChild), llvm::Align(8));
+    // A signal handler may come between the two loads, and leave another child: of what is cached, a child's own place
+    // is what counts. (In this order, because a cached place has a child.)
+    constexpr bool kIsVolatile = true;
+    Value* place = at.CreateAlignedLoad(pointer_, field(at, outer_, kCachedPlace), llvm::Align(8), kIsVolatile);
+    Value* child = at.CreateAlignedLoad(pointer_, field(at, outer_, kCachedChild), llvm::Align(8), kIsVolatile);
+    Value* is_cached = at.CreateICmpEQ(place, place_);
+    Value* node = at.CreateSelect(is_cached, child, outer_);
+    Value* of_node = at.CreateAlignedLoad(pointer_, field(at, node, kPlace), llvm::Align(8));
     BasicBlock* here = at.GetInsertBlock();
-    Instruction* then = branch(at, at.CreateICmpNE(place, place_));
+    Instruction* then = branch(at, at.CreateNot(at.CreateAnd(is_cached, at.CreateICmpEQ(of_node, place_))));
     Builder slow = before(then);
     Value* found = slow.CreateCall(runtime("__farheap_context_enter", pointer_, {pointer_}), {place_});
     auto* me = at.CreatePHI(pointer_, 2, "farheap.context");

@@ -6,7 +6,11 @@
 ; CHECK: @__farheap_context = external thread_local(initialexec) global { ptr, i64 }
 ; CHECK-LABEL: define i64 @calls(
 ; CHECK: %farheap.outer = load ptr, ptr
-; CHECK: icmp ne ptr {{.*}}, @farheap_context_place
+; CHECK: [[CACHED:%.*]] = icmp eq ptr {{.*}}, @farheap_context_place
+; CHECK: [[NODE:%.*]] = select i1 [[CACHED]], ptr {{.*}}, ptr %farheap.outer
+; CHECK: [[AT:%.*]] = getelementptr inbounds i8, ptr [[NODE]], i64 72
+; CHECK: [[PLACE:%.*]] = load ptr, ptr [[AT]]
+; CHECK: icmp eq ptr [[PLACE]], @farheap_context_place
 ; CHECK: call ptr @__farheap_context_enter(ptr @farheap_context_place)
 ; CHECK: %farheap.context = phi ptr
 ; CHECK: call i64 @llvm.readcyclecounter()
