@@ -55,7 +55,7 @@ Result<std::uint64_t> pages_in(Store& pages, const SplitUri& parts) {
   if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, kWhat, pages.describe(), "no memory");
   Get root{.block = 0, .into = buffer.part(0, pages.limits().block_bytes)};
   if (Status got = pages.get({&root, 1}); !got) return fail(std::move(got.error()));
-  if (root.outcome == Outcome::kAbsent) return held->blocks;  // made before there were marks, or just begun
+  if (root.outcome == Outcome::kAbsent) return held->blocks;    // made before there were marks, or just begun
   if (mark_of(pages) == Mark::kPagesOfTwo) return beside_mark;  // somebody else has put it there meanwhile
   return fail(ErrorCode::kConflict, kWhat, SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(),
               fmt::format("{} holds something of its own, and no pages of two stores", without_secrets(parts.pages)),
