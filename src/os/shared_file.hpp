@@ -31,7 +31,7 @@ class SharedFile {
   // The bytes are where `place` had its own, and who writes there meanwhile writes into either. `place` is left without
   // a file. Requires: they have one size. kIo: nothing has changed.
   [[nodiscard]] Status move_over(SharedFile& place);
-  // What is written there from now on is in no file: zeros, and memory of this process.
+  // The file is unmapped. Zeros of this process take its place, and later writes go there.
   void leave_file();
 
   [[nodiscard]] std::byte* data() const { return at_; }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kMostTouches = std::size_t{1} << 21;  // of one replay: less than a second
 
-// What was seen: pages of the sample, numbered in the order of their addresses. Whether a use wrote is not known: first
-// ones do.
+// The sample's uses. Its pages have numbers in the order of their addresses. The sample does not tell which uses write;
+// first uses are taken to.
 struct Seen {
   std::vector<ReplayedTouch> touches;
   std::uint32_t pages = 0;
@@ -44,8 +44,8 @@ Seen seen_in(const profile::Touches& touches) {
   return seen;
 }
 
-// Whether most uses of a page came right after one of its neighbours in the sample: then what lies between them is used
-// in passing, too.
+// A page is used in passing if most of its uses follow a use of its neighbour in the sample. Then the program uses the
+// pages between the two, too.
 std::vector<bool> used_in_passing(const Seen& seen) {
   constexpr std::size_t kLately = 4;
   std::vector<std::uint32_t> all(seen.pages), passing(seen.pages);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the pager itself reads and writes when a program uses its pages in a known order: the pager, driven without a
-// program, a store or a clock. What its threads do at the same time is done here one after the other.
+// The replay drives the pager with a known order of uses, and counts what it reads and writes. There is no program, no
+// store and no clock. The replay does one after the other what the pager's threads do at the same time.
 //
 // Thread-safety: pure functions.
 #pragma once

@@ -51,7 +51,7 @@ void AttachedRecording::run() {
 void AttachedRecording::let_one_in() {
   const auto request = profile::next_request(listening_);
   if (!request) return base::sleep_for(kAfterNobody);
-  // Who asked while the process was stopped may have given up.
+  // The recorder may have given up while the process was stopped.
   if (!profile::has_hung_up(request->connection)) record(request->connection, request->folder);
   profile::end_connection(request->connection);
 }

@@ -24,7 +24,7 @@ constexpr std::string_view kRequest = "record 1 ";
 constexpr std::size_t kMostText = 5000;  // a path, and some words
 // A process answers at once, unless it is stopped or waits for its store.
 constexpr timeval kPatience{10, 0};
-// Whoever asks has his words ready.
+// A recorder sends its request at once.
 constexpr timeval kPatienceOfProcess{1, 0};
 
 // The system calls: a program may have functions of its own with the names of the C library's.

@@ -4,9 +4,9 @@
 // at a socket of its own number; a recorder connects and names a folder; the recording lasts as long as the connection,
 // so it ends with the recorder, however that ends.
 //
-//   \0farheap-record-PID     abstract, of packets: nothing of it is on a disk, and the kernel tells who is at the other
-//   end to the process           "record 1 FOLDER": the format of the recording's beginnings (1), and an absolute path
-//   from the process         "" if it records now, or why it does not
+//   \0farheap-record-PID   an abstract socket of packets: it is no file, and the kernel names the other end
+//   to the process         "record 1 FOLDER": 1 is the format of this talk, FOLDER an absolute path
+//   from the process       "+" if it records now; "-" and why it does not
 //
 // Both ends talk to the same user or root alone; and the tool to the very process that it means.
 //

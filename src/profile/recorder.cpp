@@ -150,8 +150,9 @@ Status Recorder::attach(std::string folder) {
     places_.clear();
     code_ = {};
   }
-  has_failed_ = false;
-  return make_recording();
+  Status made = make_recording();
+  has_failed_ = !made;
+  return made;
 }
 
 void Recorder::end() {

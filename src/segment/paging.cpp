@@ -81,9 +81,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
   if (settings.observer != nullptr) begin_sampling(*settings.observer);
-  if (Status started = start_companion(); !started) {
-    base::log(base::LogLevel::kInfo, "nobody can attach to process {}: {}", getpid(), started.error().message());
-  }
+  start_companion();
   if (order_source_ != nullptr) {
     const Status begun = os::start_runtime_thread(&Paging::tell_order, this);
     if (!begun) base::log(base::LogLevel::kWarn, "the plan is not followed: {}", begun.error().message());
@@ -188,17 +186,20 @@ Status Paging::observe(pager::FaultObserver& observer, const pager::KernelView::
 
 void Paging::observe_no_more() {
   loop_->observe(nullptr);
-  sampling_->sampler->end();
+  if (sampling_) sampling_->sampler->end();  // there may have been no addresses for it
 }
 
-Status Paging::start_companion() const {
-  if (companion_ == nullptr) return {};
+// A program, or its child, is not ended because nobody can go along with it.
+void Paging::start_companion() const {
+  if (companion_ == nullptr) return;
   companion_->begin();
   const auto run = [](void* companion) -> void* {
     static_cast<Companion*>(companion)->run();
     return nullptr;
   };
-  return os::start_runtime_thread(run, companion_);
+  if (const Status started = os::start_runtime_thread(run, companion_); !started) {
+    base::log(base::LogLevel::kInfo, "nobody can attach to process {}: {}", getpid(), started.error().message());
+  }
 }
 
 void* Paging::tell_order(void* paging) {
@@ -238,7 +239,7 @@ Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
   pager_->thaw_in_child();
   if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
   if (Status started = loop_->start_in_child(); !started) return started;
-  if (Status started = start_companion(); !started) return started;
+  start_companion();
   run_page_.counters.paging_processes.fetch_add(1);
   return {};
 }

@@ -125,7 +125,7 @@ class Paging {
   };
   void make_sampling(pager::View& seen);
   void begin_sampling(pager::FaultObserver& observer);
-  [[nodiscard]] Status start_companion() const;
+  void start_companion() const;
   static void* watch_sample(void* paging);
   static void* tell_order(void* paging);
 
