@@ -118,6 +118,15 @@ Trace hot_and_scan() {
   return trace;
 }
 
+// One half is swept again and again, of the other nobody asks any more.
+Trace hot_and_cold() {
+  Trace trace = fill();
+  for (int round = 0; round < 30; ++round) {
+    for (std::uint32_t page = 0; page < kPages / 2; ++page) trace.push_back({page, false});
+  }
+  return trace;
+}
+
 const std::map<std::string, PolicyKind> kPolicies = {
     {"clock", PolicyKind::kClock}, {"period", PolicyKind::kPeriod}, {"s3fifo", PolicyKind::kS3Fifo}};
 
@@ -201,7 +210,8 @@ int main(int count, char** arguments) {
                                                                 {"uniform", uniform},
                                                                 {"skewed", [] { return skewed(false); }},
                                                                 {"moving_hot", [] { return skewed(true); }},
-                                                                {"hot_and_scan", hot_and_scan}};
+                                                                {"hot_and_scan", hot_and_scan},
+                                                                {"hot_and_cold", hot_and_cold}};
   std::string json;
   fmt::print("{:<13} {:>4}  {:<7} {:>12} {:>10} {:>9} {:>9} {:>9}\n", "trace", "mem", "policy", "pages read",
              "/optimum", "requests", "written", "soft");

@@ -100,11 +100,13 @@ struct Extent {
   WriteBits writes;
   std::uint32_t seen = 0;             // when a sweep was last seen here (see Policy); 0: never
   std::uint32_t period = 0;           // how long after the time before; 0: not known
+  std::uint32_t watched_since = 0;    // when a page of it was last taken out of view to watch for the next use
   std::uint16_t present = 0;          // pages that are kPresent
   std::uint16_t stored = 0;           // ... kStored
   bool was_filled = false;            // pages of it have been in view
   bool is_over = false;               // the sweep that was seen here is a loop's, which is further on by now
-  bool watched = false;               // a page of it is out of view so that the next sweep is seen
+  std::uint16_t watched = 0;          // that page, counted from 1 in the extent; 0: none, or it was touched
+  bool listed = false;                // the policy looks at it
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known
   std::uint8_t unasked = 0;           // touches since it was asked whether neighbours are used: see Neighbours

@@ -204,7 +204,7 @@ class Pager {
   void touched_on_its_way_out(PageNumber page) FARHEAP_REQUIRES(mutex_);
   BlockId split_off(BlockId id, PageNumber page, PageRun window) FARHEAP_REQUIRES(mutex_);
   void ask(BlockId id, PageRun window) FARHEAP_REQUIRES(mutex_);
-  void rescue(BlockId id, bool by_sweep) FARHEAP_REQUIRES(mutex_);
+  void rescue(BlockId id, Policy::Proof how) FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] PageRun near_part(PageNumber page, PageRun run) const FARHEAP_REQUIRES(mutex_);
   PageRun fetch_window(PageNumber page, std::uint32_t pages, bool backward) const;
   // Waits until at least one page more may come in; returns how many of `wanted` may.

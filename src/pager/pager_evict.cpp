@@ -352,7 +352,7 @@ void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
     probation_.remove(id);
     Block& block = table_.block(id);
     ExpectedOrder* const order = read_ahead_.followed();
-    if (!cut_.may_leave(block, id) || (order != nullptr && order->holds(block))) {
+    if (!cut_.may_leave(block, id) || (order != nullptr ? order->holds(block) : policy_.watches(block))) {
       staying.push_back(id);
       continue;
     }

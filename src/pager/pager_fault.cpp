@@ -132,13 +132,17 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool marker = table_.block(id).marker;
   if (ExpectedOrder* const order = marker ? read_ahead_.followed() : nullptr) order->note_marker(true);
   const bool guessed = table_.block(id).guessed;
+  const bool watched = policy_.watches(table_.block(id));
   const auto advice = read_ahead_.notice(page);
-  if (!marker && !guessed && !advice.sequential) {
+  const Policy::Proof proof = watched             ? Policy::Proof::kWatched
+                              : advice.sequential ? Policy::Proof::kSweep
+                                                  : Policy::Proof::kItself;
+  if (!marker && !guessed && !watched && !advice.sequential) {
     probation_.touched(true, room_.leaving(), table_.stored_pages());
   }
   if (table_.state(page) == PageState::kWriting) {
     if (guessed) around_.guessed(table_.extent(page), true, 1);
-    rescue(id, advice.sequential);
+    rescue(id, proof);
   } else {
     // Only what the access pattern asks for: the rest of a block that came in, or was made, as one piece may be cold.
     const Around::Window around = guessed ? Around::Window{} : around_.touched(table_.extent(page));
@@ -150,7 +154,7 @@ void Pager::touched_in_probation(PageNumber page) {
     if (!advice.sequential && !marker && part != id && around.pages > pages) {
       ask(id, fetch_window(page / around.pages * around.pages, around.pages, false));
     }
-    rescue(part, advice.sequential);
+    rescue(part, proof);
   }
   if (marker && advice.sequential) read_ahead_.plan(page + 1, advice.pages, advice.backward);
 }
@@ -189,7 +193,7 @@ void Pager::ask(BlockId id, PageRun window) {
 }
 
 // Back into view and onto the list of proven ones.
-void Pager::rescue(BlockId id, bool by_sweep) {
+void Pager::rescue(BlockId id, Policy::Proof how) {
   Block& block = table_.block(id);
   const PageNumber end = block.first + block.count;
   if (block.queue == Queue::kProbation) probation_.remove(id);
@@ -210,7 +214,7 @@ void Pager::rescue(BlockId id, bool by_sweep) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   });
   block.marker = block.leave_first = block.guessed = false;
-  policy_.proven(id, by_sweep);
+  policy_.proven(id, how);
   read_ahead_.came({block.first, block.count}, false);
   moving_.tell();
   if (room_.lacks_reserve()) evictors_.wake();

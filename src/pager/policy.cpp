@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was seen within so much: seen again, it is
                                            // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
+constexpr std::uint32_t kAsking = 16;      // an extent is watched anew after so many rankings
 constexpr double kFates = 256;             // so many of the latest victims count
 constexpr double kLeastDies = 0.1;         // at least so many are taken for it: each generation is asked now and then
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
@@ -45,15 +46,16 @@ void BlockList::remove(BlockId id) {
 }
 
 void Policy::entered(BlockId id, bool ghost, bool stream) {
+  if (kind_ == PolicyKind::kPeriod) list(table_.block(id).first);
   if (kind_ != PolicyKind::kS3Fifo) return main_.push_newest(id);
   if (stream) return (++stream_blocks_ % 16 == 0 ? main_ : stream_).push_newest(id);
   (ghost ? main_ : small_).push_newest(id);
 }
 
-void Policy::proven(BlockId id, bool by_sweep) {
+void Policy::proven(BlockId id, Proof how) {
   Block& block = table_.block(id);
-  note_fate(block.proofs, true);
-  if (kind_ != PolicyKind::kPeriod || by_sweep || block.pages >= kSparedPages) {
+  if (how != Proof::kWatched) note_fate(block.proofs, true);
+  if (kind_ != PolicyKind::kPeriod || how != Proof::kItself || block.pages >= kSparedPages) {
     block.proofs = 0;
     return main_.push_newest(id);
   }
@@ -108,13 +110,18 @@ BlockId Policy::take_oldest(BlockList& list) {
 void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
   if (kind_ != PolicyKind::kPeriod) return;
   Extent& extent = table_.extent(page);
+  const std::uint64_t visit = memory_pages / kVisit;
   const std::uint32_t gap = left_ - extent.seen;
-  if (extent.seen != 0 && gap > memory_pages / kVisit) {
-    if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
+  // Where all was in view for a while after that, sweeps may have passed unseen.
+  const bool saw_all = extent.watched_since <= extent.seen ||
+                       extent.watched_since - extent.seen <= std::max<std::uint64_t>(visit, extent.period);
+  if (extent.seen != 0 && gap > visit && saw_all) {
+    list(page);
     extent.period = gap;
   }
   extent.seen = left_;
-  extent.watched = extent.is_over = false;
+  extent.watched = 0;
+  extent.is_over = false;
 }
 
 void Policy::foresee(PageNumber page, std::uint32_t after, std::uint32_t period, std::uint32_t guess,
@@ -124,10 +131,11 @@ void Policy::foresee(PageNumber page, std::uint32_t after, std::uint32_t period,
   if (period == 0) period = extent.period != 0 ? extent.period : guess;
   // By less than a visit it would look as if the sweep were here already.
   period = std::max(period, after + static_cast<std::uint32_t>(memory_pages / kVisit) + 1);
-  if (extent.period == 0) periodic_.push_back(page / kExtentPages * kExtentPages);
+  list(page);
   extent.period = period;
   extent.seen = std::max(left_ + after - period, 1u);
-  extent.watched = extent.is_over = false;
+  extent.watched = 0;
+  extent.is_over = false;
 }
 
 void Policy::passed(PageNumber page) {
@@ -141,34 +149,79 @@ void Policy::passed(PageNumber page) {
 }
 
 std::uint32_t Policy::distance_to(const Extent& extent) const {
+  // What nobody came to is taken to be let alone for as long again.
+  if (extent.period == 0) return left_ - extent.watched_since;
   const std::uint32_t since = left_ - extent.seen;
   return since < extent.period ? extent.period - since : 0;
 }
 
 void Policy::touched(PageNumber page, std::uint64_t memory_pages) {
-  if (table_.extent(page).period != 0) swept(page, memory_pages);
+  const Extent& extent = table_.extent(page);
+  if (extent.period != 0 || extent.watched != 0) swept(page, memory_pages);
+}
+
+void Policy::list(PageNumber page) {
+  Extent& extent = table_.extent(page);
+  if (extent.listed) return;
+  extent.listed = true;
+  extents_.push_back(page / kExtentPages * kExtentPages);
+}
+
+// Nobody came when it was time.
+bool Policy::is_over(const Extent& extent, std::uint64_t memory_pages) const {
+  return left_ - extent.seen > extent.period + extent.period / 2 + memory_pages / kVisit;
+}
+
+// Whoever brought the page back, or dropped it, need not have told.
+bool Policy::is_watched(Extent& extent) {
+  if (extent.watched == 0) return false;
+  const PageState state = extent.state[extent.watched - 1];
+  if (state == PageState::kPresent || state == PageState::kFresh) extent.watched = 0;
+  return extent.watched != 0;
 }
 
 void Policy::rank(std::uint64_t memory_pages) {
+  const std::uint64_t visit = memory_pages / kVisit;
   ranked_at_ = left_;
   sparing_ = true;
   foreseen_pages_ /= 2;
   victim_pages_ /= 2;
   ranked_.clear();
-  periodic_pages_ = 0;
-  std::erase_if(periodic_, [&](PageNumber first) {
+  to_watch_.clear();
+  foreseen_in_view_ = 0;
+  std::vector<Ranked> silent;
+  std::uint64_t periods = 0, periodic = 0;
+  std::uint32_t turn = ++rankings_;
+  std::erase_if(extents_, [&](PageNumber first) {
     Extent& extent = table_.extent(first);
-    const std::uint32_t since = left_ - extent.seen;
-    if (since > extent.period + extent.period / 2 + memory_pages / kVisit) {
-      extent.period = 0;  // nobody came when it was time
+    if (extent.period != 0 && is_over(extent, memory_pages)) extent.period = 0;
+    if (extent.period == 0 && extent.present <= 1) {
+      extent.listed = false;
       return true;
     }
-    periodic_pages_ += extent.present;
-    if (extent.present > 1 && (extent.is_over || since > memory_pages / kVisit)) {
-      ranked_.push_back({distance_to(extent), first});
+    const std::uint32_t since = left_ - extent.seen;
+    const bool was_seen_now = extent.seen != 0 && since <= visit;
+    const bool is_turn = ++turn % kAsking == 0;
+    const bool watched = is_watched(extent);
+    if (!watched && (extent.period == 0 ? is_turn || was_seen_now : since > extent.period / 2))
+      to_watch_.push_back(first);
+    if (extent.period != 0) {
+      periods += extent.period;
+      ++periodic;
+      foreseen_in_view_ += extent.present;
+      if (extent.present > 1 && (extent.is_over || !was_seen_now)) ranked_.push_back({distance_to(extent), first});
+    } else if (watched) {
+      silent.push_back({distance_to(extent), first});
     }
     return false;
   });
+  if (ranked_.empty()) to_watch_.clear();  // nothing to choose between
+  const std::uint64_t usual = periods / std::max<std::uint64_t>(periodic, 1);
+  for (const Ranked& one : silent) {
+    if (one.distance <= usual + usual / 2 + visit) continue;  // a sweep may still come
+    foreseen_in_view_ += table_.extent(one.first).present;
+    ranked_.push_back(one);
+  }
   std::ranges::sort(ranked_);
 }
 
@@ -185,7 +238,7 @@ BlockId Policy::block_in_extent(PageNumber first) const {
 BlockId Policy::take_latest_needed() {
   // What has no period and was let alone for a while is taken to be needed after as long again: half a round of the
   // list, as its blocks are half a round old in the middle.
-  const std::uint64_t others = used_pages() - std::min(periodic_pages_, used_pages());
+  const std::uint64_t others = used_pages() - std::min(foreseen_in_view_, used_pages());
   while (!ranked_.empty() && ranked_.back().distance > others / 2) {
     if (const BlockId id = block_in_extent(ranked_.back().first)) {
       main_.remove(id);
@@ -208,6 +261,7 @@ BlockId Policy::take_proven_in_passing(std::uint64_t memory_pages) {
 BlockId Policy::take_by_period(std::uint64_t memory_pages) {
   if (left_ - ranked_at_ > memory_pages / kRanking) rank(memory_pages);
   if (const BlockId id = take_proven_in_passing(memory_pages)) return id;
+  if (const BlockId id = take_to_watch()) return id;
   if (const BlockId id = take_latest_needed()) {
     asked_ += table_.block(id).pages * (warm_.pages() + hot_.pages());
     foreseen_pages_ += table_.block(id).pages;
@@ -230,17 +284,42 @@ BlockId Policy::take_by_clock() {
     if (!sparing_ || extent.period == 0 || block.pages < kSparedPages) return id;
     spared += block.pages;
     main_.push_newest(id);
-    if (extent.watched) continue;
-    extent.watched = true;
-    if (const BlockId part = page_to_watch(id)) return part;
+    if (!is_watched(extent)) {
+      if (const BlockId part = watch(extent, id)) return part;
+    }
   }
   return 0;
 }
 
-BlockId Policy::page_to_watch(BlockId id) {
+// The first page of the block as a block of its own, on no list.
+BlockId Policy::watch(Extent& extent, BlockId id) {
   const Block& block = table_.block(id);
   const PageRun run = table_.next_run(block.first, block.first + block.count, PageState::kPresent, id);
-  return run.count != 0 ? split_page(id, run.first) : 0;
+  if (run.count == 0) return 0;
+  extent.watched = static_cast<std::uint16_t>(run.first % kExtentPages + 1);
+  extent.watched_since = left_;
+  if (block.pages > 1) return split_page(id, run.first);
+  main_.remove(id);
+  return id;
+}
+
+bool Policy::watches(const Block& block) const {
+  if (block.pages != 1 || kind_ != PolicyKind::kPeriod) return false;
+  const Extent* extent = table_.find(block.first);
+  return extent->watched == block.first % kExtentPages + 1 && extent->present != 0;
+}
+
+BlockId Policy::take_to_watch() {
+  while (!to_watch_.empty()) {
+    const PageNumber first = to_watch_.back();
+    to_watch_.pop_back();
+    Extent& extent = table_.extent(first);
+    if (is_watched(extent)) continue;
+    const BlockId id = block_in_extent(first);
+    if (id == 0) continue;
+    if (const BlockId part = watch(extent, id)) return part;
+  }
+  return 0;
 }
 
 BlockId Policy::split_page(BlockId id, PageNumber page) {

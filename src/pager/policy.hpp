@@ -49,17 +49,19 @@ class BlockList {
 //         that requests stay large; but not one that a sweep may still be in. Blocks of the other extents leave as
 //         under clock, and when half a round of theirs is shorter than that distance, those of the extents leave. So
 //         what was in view all the time stays, and the rest of a sweep passes by. What is in view is swept unseen: so
-//         the clock's hand, when it spares a block for its period, takes one page of its extent out of view, whose
-//         next touch tells. An extent where nobody came for one and a half periods is like any other, so a pattern
-//         that ended is forgotten after that time. The clock has three hands: small blocks that were touched in
-//         probation, by themselves, are a generation of their own, and those to whom that happened more than once
-//         another. Of each it is counted how many of its latest victims were touched again. A page is the less likely
-//         to be taken, the more those were, but never less than a hundredth as likely as where none is: so what is
-//         used all the time is seldom asked, and what is used no more leaves all the same. (A list cannot know how
-//         often what is in view is used; VMS's second segment and the generations of Linux's MGLRU ask by age alone.)
-//         What a loop says of itself (Loops) needs not be found out: when it
-//         will be where, and, the second time, after how long it comes back. Where it has been it is not any more, so
-//         that this need not be waited for either.
+//         one page of an extent is taken out of view, stays in memory, and its next touch tells. That is done when
+//         half of the extent's period is over, and where no period is known, once while a quarter of memory leaves and
+//         after each look. An extent where nobody came for one and a half periods is like any other, so a pattern that
+//         ended is forgotten after that time. Where nobody touched the page that watches for so long, the extent is
+//         taken to be needed after as long again: what is cold leaves before what is swept. The clock has three hands:
+//         small blocks that were touched in probation, by themselves, are a generation of their own, and those to whom
+//         that happened more than once another. Of each it is counted how many of its latest victims were touched
+//         again. A page is the less likely to be taken, the more those were, but never less than a hundredth as likely
+//         as where none is: so what is used all the time is seldom asked, and what is used no more leaves all the same.
+//         (A list cannot know how often what is in view is used; VMS's second segment and the generations of Linux's
+//         MGLRU ask by age alone.) What a loop says of itself (Loops) needs not be found out: when it will be where,
+//         and, the second time, after how long it comes back. Where it has been it is not any more, so that this need
+//         not be waited for either.
 //
 // s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
 //         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
@@ -84,8 +86,11 @@ class Policy {
 
   // The block came into memory; `ghost`: it had left not long ago; `stream`: a stream brought it.
   void entered(BlockId id, bool ghost, bool stream);
-  // The block was touched in probation, by itself or by a sweep.
-  void proven(BlockId id, bool by_sweep = false);
+  // The block was touched in probation: by itself, by a sweep, or because it is what watches for a use of its extent.
+  enum class Proof { kItself, kSweep, kWatched };
+  void proven(BlockId id, Proof how = Proof::kItself);
+  // The page is out of view only so that the next use of its extent is seen. It is not to leave before the rest.
+  [[nodiscard]] bool watches(const Block& block) const;
   // It has left: nobody touched it in probation.
   void gone(const Block& block) { note_fate(block.proofs, false); }
   // A sweep was seen here.
@@ -144,12 +149,15 @@ class Policy {
     [[nodiscard]] auto operator<=>(const Ranked&) const = default;
   };
   void rank(std::uint64_t memory_pages);
+  void list(PageNumber page);
+  [[nodiscard]] bool is_over(const Extent& extent, std::uint64_t memory_pages) const;
+  [[nodiscard]] bool is_watched(Extent& extent);
+  [[nodiscard]] BlockId watch(Extent& extent, BlockId id);
+  [[nodiscard]] BlockId take_to_watch();
   [[nodiscard]] std::uint32_t distance_to(const Extent& extent) const;
   [[nodiscard]] BlockId take_latest_needed();
   [[nodiscard]] BlockId take_by_clock();
   [[nodiscard]] BlockId block_in_extent(PageNumber first) const;
-  // The block's first page, as a block of its own.
-  [[nodiscard]] BlockId page_to_watch(BlockId id);
 
   PolicyKind kind_;
   PageTable& table_;
@@ -162,11 +170,12 @@ class Policy {
   std::uint64_t asked_ = 0;                        // pages foreseen times pages proven, since one of those was asked
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 1;                         // never 0: that is "not at all"
-  std::vector<PageNumber> periodic_;               // first pages of the extents that have a period
+  std::vector<PageNumber> extents_;                // first pages of those that have a period, or pages in view
+  std::vector<PageNumber> to_watch_;               // of them, those of which a page is to leave view
   std::vector<Ranked> ranked_;                     // of them, those with something to take; the last is needed last
-  std::uint64_t periodic_pages_ = 0;               // in view, when they were ranked
+  std::uint64_t foreseen_in_view_ = 0;             // pages of extents of which something is known, when last ranked
   std::uint64_t foreseen_pages_ = 0, victim_pages_ = 0;  // that left, halved at each ranking
-  std::uint32_t ranked_at_ = 0;
+  std::uint32_t ranked_at_ = 0, rankings_ = 0;
   bool sparing_ = true;  // until the next ranking; not if everything would be spared
 };
 

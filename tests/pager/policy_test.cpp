@@ -200,8 +200,9 @@ class Memory {
     if (state == PageState::kProbation) {
       const BlockId id = table_.tag(page);
       probation_.remove(id);
+      const bool watches = policy_.watches(table_.block(id));
       policy_.touched(page, pages_);
-      policy_.proven(id);
+      policy_.proven(id, watches ? Policy::Proof::kWatched : Policy::Proof::kItself);
       ++rescued_;
       table_.set_state(page, PageState::kPresent);
       return true;
@@ -212,7 +213,7 @@ class Memory {
     table_.set_state(page, PageState::kPresent);
     table_.tag(page) = id;
     policy_.entered(id, ghost, stream);
-    if (stream) policy_.swept(page, pages_);
+    stream ? policy_.swept(page, pages_) : policy_.touched(page, pages_);
     return false;
   }
   std::uint64_t sweep(PageNumber first, std::uint64_t count, bool stream) {
@@ -239,7 +240,11 @@ class Memory {
       table_.set_state(table_.block(id).first, PageState::kProbation);
       probation_.push_newest(id);
     }
-    const BlockId leaving = probation_.oldest();
+    BlockId leaving = probation_.oldest();
+    for (; policy_.watches(table_.block(leaving)); leaving = probation_.oldest()) {
+      probation_.remove(leaving);
+      probation_.push_newest(leaving);
+    }
     const PageNumber page = table_.block(leaving).first;
     probation_.remove(leaving);
     policy_.gone(table_.block(leaving));
@@ -348,6 +353,15 @@ class PeriodTest : public testing::Test, protected Blocks {
   void leave(std::uint64_t pages) {
     for (std::uint64_t i = 0; i < pages; ++i) (void)policy.stamp();
   }
+  // Pages may leave view before, to watch for the next sweep.
+  BlockId take_extent() {
+    for (;;) {
+      const BlockId id = policy.take_victim(kPages);
+      const Block& block = table.block(id);
+      if (id == 0 || block.pages > 1) return id;
+      table.set_state(block.first, PageState::kProbation);
+    }
+  }
 };
 
 // The time was 0 then, which meant "never seen" and became 1: the next sweep was 2^32 - 1 later.
@@ -371,6 +385,21 @@ TEST_F(PeriodTest, ASecondLookOfTheSameSweepLeavesThePeriodAsItWas) {
   EXPECT_EQ(table.extent(0).period, kPages);
 }
 
+// Sweeps pass through what is in view and leave no trace: the first that is seen again is one of many.
+TEST_F(PeriodTest, SweepsThatMayHavePassedUnseenMakeNoPeriod) {
+  leave(kPages);
+  policy.swept(0, kPages);
+  leave(10 * kPages);
+  table.extent(0).watched_since = policy.left();
+  leave(kPages);
+  policy.swept(0, kPages);
+  EXPECT_EQ(table.extent(0).period, 0u);
+  table.extent(0).watched_since = policy.left();
+  leave(kPages);
+  policy.swept(0, kPages);
+  EXPECT_EQ(table.extent(0).period, kPages);
+}
+
 TEST_F(PeriodTest, WhatALoopNeedsLastLeavesFirst) {
   leave(10 * kPages);
   std::vector<BlockId> ids;
@@ -387,11 +416,11 @@ TEST_F(PeriodTest, WhatALoopNeedsLastLeavesFirst) {
   policy.foresee(kExtentPages, 0, 0, 2000, kPages);
   policy.foresee(2 * kExtentPages, 500, 0, 2000, kPages);
   policy.foresee(0, 1000, 0, 2000, kPages);
-  EXPECT_EQ(policy.take_victim(kPages), ids[0]);
+  EXPECT_EQ(take_extent(), ids[0]);
   // It has come to the second extent, and gone on: that is needed after all others.
   policy.swept(kExtentPages, kPages);
   policy.passed(kExtentPages);
-  EXPECT_EQ(policy.take_victim(kPages), ids[1]);
+  EXPECT_EQ(take_extent(), ids[1]);
 }
 
 TEST_F(PeriodTest, ALoopThatDoesNotComeIsForgotten) {
@@ -426,6 +455,19 @@ TEST(PolicyInUse, VictimsAreForeseenWhereSweepsComeBackAndNotAtRandom) {
   EXPECT_EQ(at_random.foreseen_percent(), 0u);
   for (std::uint64_t i = 0; i < 4 * kLargeSweep; ++i) swept.touch(random() % kLargeSweep);
   EXPECT_LT(swept.foreseen_percent(), 10u) << "a pattern that ended";
+}
+
+// What was never seen again was taken to be needed after half a round of the list, as if it were in use: so it stayed,
+// and what was swept again and again left instead, round after round.
+TEST(PolicyInUse, WhatIsColdLeavesBeforeASweepThatWouldFit) {
+  constexpr std::uint64_t kSweptAgain = kLargeMemory * 8 / 10, kUsedOnce = kLargeMemory * 8 / 10;
+  Memory memory(PolicyKind::kPeriod, kLargeMemory);
+  memory.sweep(0, kSweptAgain + kUsedOnce, true);
+  for (int round = 0; round < 8; ++round) memory.sweep(0, kSweptAgain, true);
+  std::uint64_t found = 0;
+  for (int round = 0; round < 4; ++round) found += memory.sweep(0, kSweptAgain, true);
+  EXPECT_GT(found, 4 * kSweptAgain * 99 / 100);
+  EXPECT_LT(memory.in_memory(kSweptAgain, kUsedOnce), kLargeMemory * 22 / 100);
 }
 
 TEST(PolicyInUse, ASweepThatEndedIsForgottenUnderPeriod) {
