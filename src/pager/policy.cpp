@@ -172,7 +172,7 @@ bool Policy::is_over(const Extent& extent, std::uint64_t memory_pages) const {
   return left_ - extent.seen > extent.period + extent.period / 2 + memory_pages / kVisit;
 }
 
-// Whoever brought the page back, or dropped it, need not have told.
+// A page comes back into view, or is dropped, without a touch, too.
 bool Policy::is_watched(Extent& extent) {
   if (extent.watched == 0) return false;
   const PageState state = extent.state[extent.watched - 1];
