@@ -23,11 +23,12 @@ int plan(const PlanArguments& arguments) {
     complain(profile.error());
     return kFailed;
   }
-  const auto made = plan::make_plan(*profile, arguments.file);
-  if (!made) {
-    complain(made.error());
+  const auto planned = plan::make_plan(*profile, arguments.file);
+  if (!planned) {
+    complain(planned.error());
     return kFailed;
   }
+  const plan::Plan* const made = &planned->plan;
   if (const auto written = write_output(arguments.output, encode(*made), "cannot write the plan"); !written) {
     complain(written.error());
     return kFailed;

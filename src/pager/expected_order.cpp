@@ -10,13 +10,15 @@ namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
+constexpr std::uint64_t kLate = 8;     // a part of that: touches so late make all visits longer
 constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one touch tells to have been passed
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
 constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
 constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
 constexpr unsigned kMostUnused = 128;      // the same of markers
-constexpr unsigned kStrange = 32;          // ... that it has left it
+constexpr unsigned kStrange = 512;         // ... that it has left it
+constexpr unsigned kOfLater = 16;          // one of what is expected much later counts so often
 constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one that may leave
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
@@ -27,7 +29,12 @@ ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_r
   const auto visits = order->visits();
   for (std::size_t i = visits.size(); i-- > 0;) {
     Place& place = places[visits[i].block];
-    if (!is_over(visits[i])) place.visit = i;
+    if (!is_over(visits[i])) {
+      place.visit = i;
+      place.ended = PageOrder::kNever;
+    } else if (place.ended == PageOrder::kNever) {
+      place.ended = visits[i].last;
+    }
   }
   while (ended < visits.size() && is_over(visits[order->by_end(ended)])) ++ended;
   by_need.reserve(places.size());
@@ -42,6 +49,7 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
       room_(room),
       places_(std::move(tables.places)),
       now_(tables.now),
+      gap_(order_->gap()),
       ended_(tables.ended) {
   for (const auto& [moment, block] : tables.by_need) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
@@ -69,10 +77,15 @@ bool ExpectedOrder::touched(PageNumber page) {
   if (is_given_up_) return false;
   const auto found = places_.find(PageOrder::block_of(page));
   const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
+  if (followed_ && found != places_.end() && is_late(found->second)) {
+    strange_ = agree_ = 0;
+    judge(true);
+    return true;
+  }
   // One touch may be of what is used at another time than was said; several that agree are where the program is.
   if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > lead() / kOneJump)) {
     if (followed_ && expected != PageOrder::kNever && expected - now_ > 2 * lead()) judge(false);
-    note_strange(expected);
+    note_strange(expected, found != places_.end());
     return followed_ && strange_ == 0;
   }
   strange_ = agree_ = 0;
@@ -98,12 +111,23 @@ void ExpectedOrder::give_up() {
   followed_ = false;
 }
 
+// Arrays that are used side by side go at speeds of their own. Taken for the next visit, what is late would be a jump by
+// a whole round, and all that lies between would leave.
+bool ExpectedOrder::is_late(const Place& place) {
+  if (place.ended == PageOrder::kNever || place.ended >= now_) return false;
+  const Moment late = now_ - place.ended;
+  if (late > lead() || needed(place) - now_ <= lead()) return false;
+  gap_ = std::max(gap_, std::min(late + late / 4, lead() / kLate));
+  return true;
+}
+
 bool ExpectedOrder::is_in_vain(Moment needed) const {
   return !ranked_.empty() && std::prev(ranked_.end())->first <= needed && room_.lacks_announced();
 }
 
-void ExpectedOrder::note_strange(Moment expected) {
-  if (++strange_ >= kStrange) followed_ = false;
+void ExpectedOrder::note_strange(Moment expected, bool is_known) {
+  strange_ += is_known ? kOfLater : 1;
+  if (strange_ >= kStrange) followed_ = false;
   if (expected == PageOrder::kNever) return;
   const bool agrees = expected >= elsewhere_ && expected - elsewhere_ <= lead();
   agree_ = agrees ? agree_ + 1 : 1;
@@ -123,13 +147,15 @@ void ExpectedOrder::go_to(Moment moment) {
   for (; order_->has(ended_); ++ended_) {
     const PageOrder::Number number = order_->by_end(ended_);
     const PageOrder::Visit visit = order_->visit(number);
-    if (visit.last + order_->gap() >= now_) break;
+    if (visit.last + gap_ >= now_) break;
     Place& place = places_[visit.block];
     if (place.visit != number) continue;
     if (place.ranked) ranked_.erase({visit.first, visit.block});
     place.visit = visit.next;
+    place.ended = visit.last;
     // One that began later may have ended before it.
-    while (place.visit != PageOrder::kNone && order_->visit(place.visit).last + order_->gap() < now_) {
+    while (place.visit != PageOrder::kNone && order_->visit(place.visit).last + gap_ < now_) {
+      place.ended = order_->visit(place.visit).last;
       place.visit = order_->visit(place.visit).next;
     }
     if (place.ranked) ranked_.emplace(needed(place), visit.block);

@@ -43,6 +43,7 @@ class ExpectedOrder {
 
   struct Place {
     PageOrder::Number visit = PageOrder::kNone;  // the one that is going on or comes next
+    Moment ended = PageOrder::kNever;            // when the one before it did, as the order says
     bool ranked = false;
   };
   // What is known of an order before the pager is asked. With many visits it takes a while, so it is made, and given
@@ -118,7 +119,10 @@ class ExpectedOrder {
     return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visit(place.visit).first;
   }
   void go_to(Moment moment);
-  void note_strange(Moment expected);
+  // Touched a little after its visit: it was expected, and others may be as late.
+  [[nodiscard]] bool is_late(const Place& place);
+  // `is_known`: the page is in the order. Much of what is not may be used anywhere in it.
+  void note_strange(Moment expected, bool is_known);
   void judge(bool good);
   void give_up();
   // The pages would push out others that are needed before them.
@@ -134,6 +138,7 @@ class ExpectedOrder {
   std::unordered_map<std::uint32_t, Place> places_;  // by block of the order
   Ranked ranked_;
   Moment now_ = 0;
+  Moment gap_ = 0;               // after a visit's last moment it may still go on for so long
   PageOrder::Number ended_ = 0;  // so many visits of by_end() are over
   PageOrder::Number ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;            // the latest visit that has a marker
@@ -144,7 +149,7 @@ class ExpectedOrder {
   unsigned unused_ = 0;  // grows with each marker that nobody touched
   unsigned doubt_ = 0;   // grows with each touch that was not as expected
   bool is_given_up_ = false;
-  unsigned agree_ = 0, strange_ = 0;          // touches that agree with that, one after the other; strange ones
+  unsigned agree_ = 0, strange_ = 0;          // touches that agree with that, one after the other; strange ones, weighed
   std::uint64_t to_spread_ = 0;               // pages that are to leave because fresh ones came
   double turn_ = 0;                           // 0 to 1: where the next of them leaves
   std::uint32_t spread_ = ~std::uint32_t{0};  // the latest block that left so; with those behind it, up to 2 MiB

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How many pages Farheap's own pager would read in how much memory, told from the order in which a sample of a
-// program's pages was used: the pager is driven with it (replay.hpp). Each page of the sample speaks for as many: for
-// those behind it, if it was used after its neighbours in the sample, and otherwise for some that are used at the same
-// time.
+// program's pages was used: the pager is driven (replay.hpp) with all uses that the sample speaks for
+// (sampled_world.hpp).
 //
 // Thread-safety: a pure function.
 #pragma once

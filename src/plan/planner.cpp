@@ -259,15 +259,32 @@ Status check_process(const profile::ProcessProfile& process, const std::string& 
 }  // namespace
 
 // The beginning in detail tells it best, if there are rounds in it already.
-Result<Plan> make_plan(const profile::Profile& profile, const std::string& name) {
+Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name) {
   const profile::ProcessProfile* const process = process_to_plan(profile);
   if (process == nullptr) return fail(no_order(profile, name));
   if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
   if (!process->detailed.words.empty()) {
     auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
-    if (detailed && detailed->round != 0) return detailed;
+    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), process, &process->detailed};
   }
-  return plan_of(profile, *process, process->touches, Touched::kThroughout, name);
+  auto whole = plan_of(profile, *process, process->touches, Touched::kThroughout, name);
+  if (!whole) return fail(std::move(whole.error()));
+  return MadePlan{std::move(*whole), process, &process->touches};
+}
+
+std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan) {
+  Plan sites;  // the same numbers of sites, and of objects
+  std::vector<std::size_t> named;
+  const std::vector<ObjectUses> objects = number_objects(process, sites, named);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> planned;
+  for (std::uint32_t i = 0; i < plan.objects.size(); ++i) planned[{plan.objects[i].site, plan.objects[i].number}] = i;
+  std::vector<LiveObject> found;
+  for (const ObjectUses& object : objects) {
+    const auto one = planned.find({object.site, object.number});
+    if (one == planned.end()) continue;
+    for (const ObjectLife& life : object.lives) found.push_back({one->second, life.first, life.bytes});
+  }
+  return found;
 }
 
 // How often objects are used the whole run tells; when, the beginning in detail, as for a plan.

@@ -13,6 +13,7 @@
 
 #include "plan/kernel_hints.hpp"
 #include "plan/plan.hpp"
+#include "plan/planned_order.hpp"
 #include "profile/profile.hpp"
 
 namespace farheap::plan {
@@ -20,9 +21,19 @@ namespace farheap::plan {
 // The process whose pages were seen to be used most; nullptr: no order was seen.
 [[nodiscard]] const profile::ProcessProfile* process_to_plan(const profile::Profile& profile);
 
+// A plan, and what it was made of, which is the profile's.
+struct MadePlan {
+  Plan plan;
+  const profile::ProcessProfile* process = nullptr;
+  const profile::Touches* touches = nullptr;  // the process's, or those of its beginning in detail
+};
+
 // Of the process whose pages were seen to be used most. kInvalidArgument: the profile tells of no such process, or not
 // enough of it; kUnavailable: too little of what it does can be foreseen. Both say what there is.
-[[nodiscard]] Result<Plan> make_plan(const profile::Profile& profile, const std::string& name);
+[[nodiscard]] Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name);
+
+// The plan's objects, as they were in the process that it was made of: all that were one, one after the other.
+[[nodiscard]] std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan);
 
 // All large objects of that process that were seen to be used, whether or not their uses could be foreseen, as the
 // seeds' hints take them. kInvalidArgument as above.

@@ -88,6 +88,13 @@ struct FixedBudget : Budget {
 
 }  // namespace
 
+ReplayCounts operator-(const ReplayCounts& all, const ReplayCounts& some) {
+  return {all.pages_read - some.pages_read,       all.reads - some.reads,
+          all.reads_ahead - some.reads_ahead,     all.pages_written - some.pages_written,
+          all.writes - some.writes,               all.soft_faults - some.soft_faults,
+          all.as_expected - some.as_expected};
+}
+
 ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages, std::uint64_t memory_pages,
                     const ReplayOptions& options) {
   ReplayedProgram program(pages);
@@ -98,6 +105,7 @@ ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
   wanted.probation_percent = options.probation_percent;
   wanted.policy = options.policy;
   const auto pager = Pager::make(program, program, budget, counters, std::move(wanted)).value();
+  if (options.order) pager->expect(options.order);
   std::vector<std::byte> buffer(512 * kPageBytes);
   const auto evict = [&] {
     while (pager->evict_once() == Pager::Evicted::kWorked) {
@@ -107,17 +115,28 @@ ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
     while (!program.sees(page)) {
       pager->fault(page, write, buffer.data());
       evict();
+      // Who follows an order need not wait for a touch to go on reading.
       program.reads_ahead(true);
-      pager->read_ahead_once(buffer.data(), 0);
+      while (pager->read_ahead_once(buffer.data(), 0) != 0 && options.order) evict();
       program.reads_ahead(false);
       evict();
     }
     if (write) program.write_to(page);
   };
-  for (const ReplayedTouch& one : touches) one.drop ? pager->discard(one.page, 1) : touch(one.page, one.write);
-  ReplayCounts counts = program.counts();
-  counts.soft_faults = counters.faults_probation.load();
-  return counts;
+  const auto go_through = [&](std::span<const ReplayedTouch> some) {
+    for (const ReplayedTouch& one : some) one.drop ? pager->discard(one.page, 1) : touch(one.page, one.write);
+  };
+  const auto counted = [&] {
+    ReplayCounts counts = program.counts();
+    counts.soft_faults = counters.faults_probation.load();
+    counts.as_expected = counters.touches_expected.load();
+    return counts;
+  };
+  const std::size_t before = std::min(options.counted_from, touches.size());
+  go_through(touches.first(before));
+  const ReplayCounts not_counted = counted();
+  go_through(touches.subspan(before));
+  return counted() - not_counted;
 }
 
 }  // namespace farheap::plan

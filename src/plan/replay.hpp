@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "pager/page_order.hpp"
 #include "pager/policy.hpp"
 
 namespace farheap::plan {
@@ -23,11 +25,15 @@ struct ReplayCounts {
   std::uint64_t pages_read = 0, reads = 0, reads_ahead = 0;  // reads: requests by a fault, and ahead of one
   std::uint64_t pages_written = 0, writes = 0;
   std::uint64_t soft_faults = 0;  // the page was out of view but still in memory
+  std::uint64_t as_expected = 0;  // touches, out of view, that the order had foreseen
+  friend ReplayCounts operator-(const ReplayCounts& all, const ReplayCounts& some);
 };
 
 struct ReplayOptions {
   pager::PolicyKind policy = pager::PolicyKind::kPeriod;
   std::uint32_t probation_percent = 5;
+  std::shared_ptr<const pager::PageOrder> order;  // it is expected from the beginning on; nullptr: none is
+  std::size_t counted_from = 0;                   // touches before that one are not counted
 };
 
 // `pages`: all touches are below. `memory_pages`: may stay in memory.

@@ -403,11 +403,32 @@ TEST_F(ExpectedOrderTest, ThreeTouchesThatAgreeAreWhereTheProgramIs) {
 TEST_F(ExpectedOrderTest, WhoLeavesItIsNotFollowedUntilHeIsBack) {
   follow(sweeps(3, 200));
   for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
-  for (PageNumber page = 40'000; page < 40'100; ++page) order_->touched(page);
+  for (PageNumber page = 40'000; page < 40'600; ++page) order_->touched(page);
   EXPECT_FALSE(order_->is_followed());
   show(13);
   EXPECT_EQ(victim(), PageOrder::kNone);
   for (const std::uint32_t block : {20, 21, 22}) touch_block(block);
+  EXPECT_TRUE(order_->is_followed());
+}
+
+// Of cg, 32 look-ups in a vector that no plan knew, while all of the matrix was in view, looked like its end.
+TEST_F(ExpectedOrderTest, WhatIsInNoOrderIsUsedBesideIt) {
+  follow(sweeps(3, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  for (PageNumber page = 40'000; page < 40'100; ++page) order_->touched(page);
+  EXPECT_TRUE(order_->is_followed());
+}
+
+// The next visit of what is used a little late is a round away. Taken for it, all of the round would be over.
+TEST_F(ExpectedOrderTest, WhatComesALittleLateIsNoJumpByARound) {
+  memory_.pages = 120 * kBlock;
+  room_.refresh();
+  follow(sweeps(10, 200));
+  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
+  for (const std::uint32_t block : {13, 14, 15}) touch_block(block);
+  const PageOrder::Moment before = order_->now();
+  for (const std::uint32_t block : {7, 8, 9, 10}) touch_block(block);
+  EXPECT_EQ(order_->now(), before);
   EXPECT_TRUE(order_->is_followed());
 }
 
