@@ -285,6 +285,7 @@ class CommandLine {
     verb->add_option("PROFILE", plan_.file, "What `farheap record` has written")->required();
     verb->add_option("-o,--output", plan_.output, "The plan to write: farheap.plan")->type_name("FILE");
     verb->add_flag("--explain", plan_.explain, "Tell in words what the plan says, and what it can save");
+    verb->add_flag("--anyway", plan_.anyway, "Make it also where a replay of the profile takes much longer with it");
     verb->footer(
         "\nRecord with more memory than the program needs: then it is seen best. The exit status is 1 where a plan "
         "would "

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "plan/memory_curve.hpp"
 #include "plan/pager_curve.hpp"
+#include "plan/planner.hpp"
 
 namespace farheap::tool {
 
@@ -58,9 +59,22 @@ bool tells_reading(const std::vector<profile::StoreSpeed>& store) {
   return speed(store, kReadOne) > 0 && speed(store, kReadMany) > 0;
 }
 
+// First touches, which any run waits for, are the program's own time.
+plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessProfile& process, double seconds) {
+  const double stalled = process.pages_read != 0 ? static_cast<double>(process.stalled_ns) * 1e-9 : 0;
+  const double many = speed(profile.store, kReadMany);
+  return {std::max(seconds - stalled, 0.0), many > 0 ? base::kPageBytes / (many * kMegabyte) : 0,
+          (speed(profile.store, kReadOne) + kFaultUs) * 1e-6};
+}
+
 std::string error_text(const KnownError& error) {
   if (error.programs == 0) return "not measured";
   return fmt::format("{:.1f} % of uses", error.mean * 100);
+}
+
+std::string seconds_error_text(const KnownError& error) {
+  if (error.programs == 0) return "not measured";
+  return fmt::format("{:.0f} %", error.mean * 100);
 }
 
 MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
@@ -76,9 +90,9 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
         "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";
     return advice;
   }
-  // First touches, which any run waits for, are the program's own time.
   const double stalled = most->pages_read != 0 ? static_cast<double>(most->stalled_ns) * 1e-9 : 0;
-  advice.own_seconds = std::max(seconds - stalled, 0.0);
+  const plan::Speeds speeds = speeds_of(profile, *most, seconds);
+  advice.own_seconds = speeds.own_seconds;
   advice.read_us = speed(profile.store, kReadOne);
   advice.read_mb_per_second = speed(profile.store, kReadMany);
   if (stalled > kMostWaiting * seconds) {
@@ -102,17 +116,24 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     const double reading = misses * base::kPageBytes / (advice.read_mb_per_second * kMegabyte);
     return std::max(advice.own_seconds, reading);
   };
-  const std::vector<double> farheap = plan::pager_reads(most->touches, curve);
+  const std::vector<plan::PagerPrediction> farheap = plan::pager_curve(most->touches, curve, speeds);
+  const auto made = plan::make_plan(profile, "it");
+  const bool is_planned = made && made->process == &*most;
+  if (!is_planned) advice.no_plan = made ? "the plan would be of another process" : made.error().why;
+  const std::vector<plan::PagerPrediction> planned =
+      is_planned ? plan::pager_curve(most->touches, curve, speeds, &*made) : farheap;
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const plan::MemoryPoint& point = curve.points[i];
     MemoryPrediction one;
     one.memory_bytes = point.memory_bytes;
     one.lru_misses = point.lru_misses;
-    one.farheap_misses = farheap[i];
+    one.farheap_misses = farheap[i].reads;
     one.best_misses = point.best_misses;
     one.ahead_seconds = ahead(one.lru_misses);
     one.alone_seconds = advice.own_seconds + one.lru_misses * (advice.read_us + kFaultUs) * 1e-6;
-    one.farheap_seconds = ahead(one.farheap_misses);
+    one.farheap_seconds = farheap[i].seconds;
+    one.planned_misses = planned[i].reads;
+    one.planned_seconds = planned[i].seconds;
     one.best_seconds = ahead(one.best_misses);
     advice.points.push_back(one);
   }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which budget: how long a recorded program would take in how much memory, on the store it was recorded with. What is
-// known are the pages that would be missed (plan/memory_curve.hpp) and what the store can do; not how much of the
-// reading is hidden behind the program's own work. So each prediction is two numbers, of a pager that misses as often
-// as least recently used does:
+// Which budget: how long a recorded program would take in how much memory, on the store it was recorded with.
+//
+// Of Farheap, with its own policy and with a plan, a replay tells it (plan/pager_curve.hpp): the program works while
+// the store reads and writes. Of other policies the pages are known that they would read (plan/memory_curve.hpp), and
+// not how much of the reading is hidden behind the program's own work. So there are bounds:
 //
 //   ahead   pages come in large pieces and before they are wanted: the program's own work, or the reading, whichever
 //           takes longer
 //   alone   each missed page is waited for by itself
 //
-// What a pager does beside reading (writing, finding out what is in use, compressing) is in neither.
+// The processor's time for a pager's own work is in none of them.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -19,12 +20,13 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/replay.hpp"
 #include "profile/profile.hpp"
 
 namespace farheap::tool {
 
-// How far predictions were from what was counted, where that was measured (docs/benchmarks/record.md): the difference
-// of misses, in shares of all uses, over the sizes that are told.
+// How far predictions were from what was counted, where that was measured (docs/benchmarks/record.md), over the sizes
+// that are told. Of misses the difference in shares of all uses, of seconds in shares of those that it took.
 struct KnownError {
   unsigned programs = 0;      // that it was measured of; 0: it was not
   double mean = 0, most = 0;  // of these programs
@@ -33,21 +35,33 @@ struct KnownError {
 // A policy says which page leaves when there is no room. Only these are predicted.
 struct PredictedPolicy {
   std::string_view key, name, leaves;
-  KnownError misses;  // of seconds none is known
+  KnownError misses, seconds = {};
 };
-inline constexpr std::array<PredictedPolicy, 3> kPredictedPolicies = {{
+inline constexpr std::array<PredictedPolicy, 4> kPredictedPolicies = {{
     {"lru", "LRU", "what was used least recently leaves first", {4, 0.083, 0.879}},
-    {"farheap", "Farheap", "as its own pager chooses, which is driven with the recorded uses", {7, 0.046, 0.120}},
+    {"farheap",
+     "Farheap",
+     "as its own pager chooses, which is driven with the recorded uses",
+     {7, 0.051, 0.177},
+     {7, 0.25, 0.77}},
+    {"planned",
+     "plan",
+     "as its pager chooses that follows the plan which `farheap plan` makes of this profile",
+     {4, 0.048, 0.086},
+     {4, 0.38, 0.95}},
     {"best", "oracle", "what is needed last leaves first, which nobody can know", {4, 0.029, 0.098}},
 }};
 // "not measured", or how far in the mean.
 [[nodiscard]] std::string error_text(const KnownError& error);
+[[nodiscard]] std::string seconds_error_text(const KnownError& error);
 
 struct MemoryPrediction {
   std::uint64_t memory_bytes = 0;
   double lru_misses = 0, farheap_misses = 0, best_misses = 0;  // pages read again
   double ahead_seconds = 0, alone_seconds = 0;                 // of LRU's
-  double farheap_seconds = 0, best_seconds = 0;                // ahead
+  double farheap_seconds = 0;                                  // as the pager reads; its own work is not in it
+  double planned_misses = 0, planned_seconds = 0;              // the same with a plan, if there is one
+  double best_seconds = 0;                                     // ahead
 };
 
 struct MemoryAdvice {
@@ -60,8 +74,13 @@ struct MemoryAdvice {
   std::vector<MemoryPrediction> points;        // from little memory to much
   std::uint64_t enough_bytes = 0;  // where page by page costs at most a fifth more than its own time; 0: not told
   std::string caution;             // why it is not
+  std::string no_plan;             // why none is made of the profile; empty: one is
   std::string missing;             // why there are no points; empty: there are
 };
+
+// Of a run that took so long. What is not known of the store is 0.
+[[nodiscard]] plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessProfile& process,
+                                     double seconds);
 
 // Whether they are enough for predictions.
 [[nodiscard]] bool tells_reading(const std::vector<profile::StoreSpeed>& store);

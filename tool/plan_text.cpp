@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "memory_advice.hpp"
 #include "terminal.hpp"
 
 namespace farheap::tool {
@@ -20,7 +21,7 @@ using base::format_size;
 constexpr std::size_t kTextWidth = 72;
 constexpr double kAllTheTime = 6;  // uses of a part in a round
 constexpr double kInOneWay = 0.8;  // so many neighbours are used in the order of addresses: it is gone through
-constexpr double kLevels[] = {0.9, 0.7, 0.5};
+constexpr double kTells = 0.02;
 
 struct WayOfUse {
   double times = 0;       // that a part is used
@@ -82,6 +83,22 @@ std::string share_text(double part, double whole) {
   return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0);
 }
 
+std::string saving_sentence(const plan::ScoredLevel& level, bool is_timed) {
+  const double with = is_timed ? level.planned.seconds : level.planned.reads;
+  const double without = is_timed ? level.planless.seconds : level.planless.reads;
+  const char* const what = is_timed ? "time" : "reading";
+  const std::string share = share_text(level.share, 1);
+  if (without <= 0 && with <= 0) return fmt::format("With {} of the memory there is nothing to save.\n", share);
+  const double saved = without > 0 ? 1 - with / without : -1;
+  if (std::abs(saved) < kTells) {
+    return fmt::format("With {} of the memory the plan makes no difference that a replay could tell.\n", share);
+  }
+  return saved > 0
+             ? fmt::format("With {} of the memory the plan saves {} of the {}.\n", share, share_text(saved, 1), what)
+             : fmt::format("With {} of the memory the plan costs {} more {} than none.\n", share, share_text(-saved, 1),
+                           what);
+}
+
 }  // namespace
 
 std::string plan_text(const plan::Plan& plan, CodeNames& names) {
@@ -107,21 +124,33 @@ std::string plan_text(const plan::Plan& plan, CodeNames& names) {
   return text + "\n" + aligned(rows);
 }
 
-std::string savings_text(const plan::MemoryCurve& curve) {
-  if (curve.points.empty()) return "How much that saves cannot be told: too few pages were in the sample.\n";
-  std::vector<std::vector<std::string>> rows{{"memory", "least recently used reads", "in this order suffice"}};
-  for (const double level : kLevels) {
-    const double wanted = level * static_cast<double>(curve.whole_bytes);
-    const auto nearest = std::ranges::min_element(curve.points, {}, [&](const plan::MemoryPoint& point) {
-      return std::abs(static_cast<double>(point.memory_bytes) - wanted);
-    });
-    const auto size = [](double pages) { return format_size(static_cast<std::uint64_t>(pages * base::kPageBytes)); };
-    rows.push_back(
-        {fmt::format("{} ({})", format_size(nearest->memory_bytes),
-                     share_text(static_cast<double>(nearest->memory_bytes), static_cast<double>(curve.whole_bytes))),
-         size(nearest->lru_misses), size(nearest->best_misses)});
+std::string score_text(const plan::PlanScore& score) {
+  if (score.levels.empty()) return "\nThe sample has too few pages to tell how much that saves.\n";
+  const bool is_timed = score.levels.front().planned.seconds > 0;
+  const auto size = [](double pages) { return format_size(static_cast<std::uint64_t>(pages * base::kPageBytes)); };
+  const auto cost = [&](const plan::PagerPrediction& one) {
+    return size(one.reads) + (is_timed ? fmt::format(", {:.2g} s", one.seconds) : "");
+  };
+  std::vector<std::vector<std::string>> rows{
+      {"memory", "this plan", "no plan", "hottest objects locked", "least recently used", "an oracle"}};
+  for (const plan::ScoredLevel& level : score.levels) {
+    rows.push_back({fmt::format("{} ({})", format_size(level.memory_bytes), share_text(level.share, 1)),
+                    cost(level.planned), cost(level.planless), size(level.locked), size(level.lru), size(level.best)});
   }
-  return "What the recorded run would read again, with less memory\n" + aligned(rows);
+  std::string text =
+      fmt::format("\nWhat the recorded run would read again in less memory{}, by what is done about it\n{}",
+                  is_timed ? ", and how long it would take" : "", aligned(rows));
+  text +=
+      "The first two are replays of the profile's sample by Farheap's pager; the next two are what kernel swap reads, "
+      "with\nand without what seed 004 locks.";
+  const KnownError& error = kPredictedPolicies[2].seconds;
+  if (is_timed && error.programs != 0) {
+    text += fmt::format(" Times with a plan were wrong by {:.0f} % in the mean of {} programs, most of\nthem too long.",
+                        error.mean * 100, error.programs);
+  }
+  text += "\n";
+  for (const plan::ScoredLevel& level : score.levels) text += saving_sentence(level, is_timed);
+  return text;
 }
 
 }  // namespace farheap::tool

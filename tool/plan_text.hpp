@@ -9,13 +9,13 @@
 #include <string>
 
 #include "code_names.hpp"
-#include "plan/memory_curve.hpp"
+#include "plan/candidates.hpp"
 #include "plan/plan.hpp"
 
 namespace farheap::tool {
 
 [[nodiscard]] std::string plan_text(const plan::Plan& plan, CodeNames& names);
-// What knowing the order saves, told from the profile that the plan was made of: an upper bound.
-[[nodiscard]] std::string savings_text(const plan::MemoryCurve& curve);
+// What it would cost to follow it, beside the other candidates.
+[[nodiscard]] std::string score_text(const plan::PlanScore& score);
 
 }  // namespace farheap::tool

@@ -122,9 +122,13 @@ std::vector<std::string> whole_stack(const SiteFigures& site) {
   return site.stack.empty() ? std::vector<std::string>{site.site} : site.stack;
 }
 
-std::string policies_text() {
+std::string policies_text(const MemoryAdvice& advice) {
   std::string text;
   for (const PredictedPolicy& one : kPredictedPolicies) {
+    if (one.key == "planned" && !advice.no_plan.empty()) {
+      text += fmt::format("No plan is made: {}.\n", printable(advice.no_plan));
+      continue;
+    }
     text += fmt::format("{}: {}", one.name, one.leaves);
     if (one.misses.programs != 0) {
       text += fmt::format(" (misses were wrong by {:.1f} % of uses at the most, in {} programs)", one.misses.most * 100,
@@ -132,7 +136,7 @@ std::string policies_text() {
     }
     text += ".\n";
   }
-  return text + "Plans are not in it: `farheap plan --explain` tells what one can save.\n";
+  return text;
 }
 
 nlohmann::ordered_json error_json(const KnownError& error) {
@@ -147,7 +151,7 @@ nlohmann::ordered_json policies_json() {
                         {"name", one.name},
                         {"leaves", one.leaves},
                         {"misses_error", error_json(one.misses)},
-                        {"seconds_error", error_json({})}});
+                        {"seconds_error", error_json(one.seconds)}});
   }
   return policies;
 }
@@ -225,28 +229,36 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
 std::string advice_text(const MemoryAdvice& advice) {
   std::string text = "\nHow much memory is enough\n";
   if (!advice.missing.empty()) return text + "  not known: " + advice.missing + "\n";
-  std::vector<std::vector<std::string>> rows{{"memory", "share", "LRU misses", "reading ahead", "page by page",
-                                              "Farheap misses", "reading ahead", "oracle misses", "reading ahead"}};
+  const bool is_planned = advice.no_plan.empty();
+  std::vector<std::vector<std::string>> rows{
+      {"memory", "share", "LRU misses", "reading ahead", "page by page", "Farheap misses", "time"}};
+  if (is_planned) rows[0].insert(rows[0].end(), {"plan misses", "time"});
+  rows[0].insert(rows[0].end(), {"oracle misses", "reading ahead"});
   for (const MemoryPrediction& point : advice.points) {
     rows.push_back({format_size(point.memory_bytes),
                     percent(static_cast<double>(point.memory_bytes) / static_cast<double>(advice.whole_bytes)),
                     fmt::format("{:.0f}", point.lru_misses), seconds_text(point.ahead_seconds),
                     seconds_text(point.alone_seconds), fmt::format("{:.0f}", point.farheap_misses),
-                    seconds_text(point.farheap_seconds), fmt::format("{:.0f}", point.best_misses),
-                    seconds_text(point.best_seconds)});
+                    seconds_text(point.farheap_seconds)});
+    if (is_planned) {
+      rows.back().insert(rows.back().end(),
+                         {fmt::format("{:.0f}", point.planned_misses), seconds_text(point.planned_seconds)});
+    }
+    rows.back().insert(rows.back().end(), {fmt::format("{:.0f}", point.best_misses), seconds_text(point.best_seconds)});
   }
-  const auto& [lru, farheap, best] = kPredictedPolicies;
+  const auto& [lru, farheap, plan, best] = kPredictedPolicies;
   const std::string none = error_text({});
-  rows.push_back({"known error", "", error_text(lru.misses), none, none, error_text(farheap.misses), none,
-                  error_text(best.misses), none});
+  rows.push_back({"known error", "", error_text(lru.misses), none, none, error_text(farheap.misses),
+                  seconds_error_text(farheap.seconds)});
+  if (is_planned) rows.back().insert(rows.back().end(), {error_text(plan.misses), seconds_error_text(plan.seconds)});
+  rows.back().insert(rows.back().end(), {error_text(best.misses), none});
   text += aligned(rows);
-  text += policies_text();
+  text += policies_text(advice);
   text += fmt::format(
-      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. Times "
-      "are "
-      "those of\nreading alone: what a pager does beside, as writing, often costs as much again. Told from {} uses of "
-      "{} "
-      "pages, each for {:.0f}.\n",
+      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. "
+      "`time` is told by\na replay, in which the program works while the store reads and writes. The other times are "
+      "those of reading alone. A pager's\nown work is in none of them. Told from {} uses of {} pages, each for "
+      "{:.0f}.\n",
       advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses,
       advice.sampled_pages, advice.pages_for_one);
   if (!advice.caution.empty()) text += "No budget is recommended: " + advice.caution + ".\n";
@@ -260,6 +272,9 @@ std::string advice_text(const MemoryAdvice& advice) {
 
 nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
   auto points = nlohmann::ordered_json::array();
+  const auto planned = [&](double figure) {
+    return advice.no_plan.empty() ? nlohmann::ordered_json(figure) : nlohmann::ordered_json();
+  };
   for (const MemoryPrediction& point : advice.points) {
     points.push_back({{"memory_bytes", point.memory_bytes},
                       {"lru_misses", point.lru_misses},
@@ -268,6 +283,8 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
                       {"ahead_seconds", point.ahead_seconds},
                       {"alone_seconds", point.alone_seconds},
                       {"farheap_seconds", point.farheap_seconds},
+                      {"planned_misses", planned(point.planned_misses)},
+                      {"planned_seconds", planned(point.planned_seconds)},
                       {"best_seconds", point.best_seconds}});
   }
   return {{"process", advice.process},
@@ -281,6 +298,7 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
           {"enough_bytes", advice.enough_bytes},
           {"caution", advice.caution},
           {"missing", advice.missing},
+          {"no_plan", advice.no_plan},
           {"policies", policies_json()},
           {"points", std::move(points)}};
 }

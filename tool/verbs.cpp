@@ -38,7 +38,7 @@ std::span<const Verb> verbs() {
         "farheap report --compare before.profile after.profile --tolerance 5"}},
       {"plan",
        "From a profile, in which order a program uses its memory, for `farheap run --plan`",
-       "plan PROFILE [-o FILE] [--explain]",
+       "plan PROFILE [-o FILE] [--explain] [--anyway]",
        {"farheap plan index.profile -o index.plan --explain",
         "farheap run --memory 300M --plan index.plan -- ./index other-input"}},
       {"doctor",

@@ -77,6 +77,7 @@ struct PlanArguments {
   std::string file;    // a profile, or the parts of one
   std::string output;  // the plan to write
   bool explain = false;
+  bool anyway = false;  // also one that is of no use
 };
 int plan(const PlanArguments& arguments);
 

@@ -9,10 +9,11 @@
 
 Slower: `farheap record` beside `farheap run`, with more memory than the program needs, and with 70 % of it. Curves: LRU's
 and an oracle's misses at the sizes that `farheap report` tells, beside those of the whole order of pages, which
-`record_pages` records one page a fault (minutes). Own: what the report says that Farheap's own pager reads, beside what
-runs with about 50, 70 and 90 % of the memory did read. Instrumented: programs of `farcc -ffar=record` beside those of the
-same clang."""
+`record_pages` records one page a fault (minutes). Own: what the report says that Farheap's own pager reads, and how long
+that takes, without a plan and with one, beside runs with about 50, 70 and 90 % of the memory. Instrumented: programs of
+`farcc -ffar=record` beside those of the same clang."""
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -48,6 +49,9 @@ class Bench:
         if done.returncode != 0:
             sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stderr[-2000:]}")
         return json.loads(done.stderr.strip().splitlines()[-1]), done.stdout
+
+    def tool(self, *words):
+        subprocess.run([self.farheap, *words], capture_output=True, timeout=self.timeout, check=True, cwd=self.folder)
 
     def seconds(self, verb, program, memory):
         more = ["-o", os.path.join(self.folder, "profile")] if verb == "record" else []
@@ -115,25 +119,44 @@ def curve_error(bench, program):
     return (found, memory["sampled_pages"], memory["uses"], uses), ""
 
 
+@dataclasses.dataclass
+class Told:
+    """What the report said of a run, and what came of it."""
+    misses: float
+    read: float  # pages
+    misses_error: float  # in shares of all uses
+    said_seconds: float
+    seconds: float
+
+    @property
+    def seconds_error(self):
+        return abs(self.said_seconds - self.seconds) / self.seconds
+
+
 BESIDE = 4 * MIB  # what a process has beside its heap, of which the report's sizes are
 SHARES = (0.5, 0.7, 0.9)
 
 
 def own_errors(bench, program):
-    """Of each share of the memory: (bytes of the heap, pages that the report says are read, pages that were, shares of
-    all uses by which they differ); None: not known, and why."""
+    """{"farheap" or "plan": one Told for each share of the memory}; None: not known, and why."""
     memory = bench.sampled(program)
     if memory["missing"]:
         return None, memory["missing"]
     uses = memory["uses"] * memory["pages_for_one"]
-    found = []
+    ways = {"farheap": ("farheap", ())}
+    if not memory["no_plan"]:
+        plan = os.path.join(bench.folder, "plan")
+        bench.tool("plan", os.path.join(bench.folder, "profile"), "-o", plan, "--anyway")
+        ways["plan"] = ("planned", ("--plan", plan))
+    found = {way: [] for way in ways}
     for share in SHARES:
         point = min(memory["points"], key=lambda one: abs(one["memory_bytes"] - share * memory["whole_bytes"]))
-        stats, _ = bench.run("run", "--memory", str(point["memory_bytes"] + BESIDE), "--stats=json", "--",
-                             os.path.join(bench.programs, program))
-        read = stats["bytes_read"] / PAGE
-        found.append((point["memory_bytes"], point["farheap_misses"], read,
-                      abs(point["farheap_misses"] - read) / uses))
+        for way, (key, options) in ways.items():
+            stats, _ = bench.run("run", "--memory", str(point["memory_bytes"] + BESIDE), *options, "--stats=json", "--",
+                                 os.path.join(bench.programs, program))
+            read = stats["bytes_read"] / PAGE
+            found[way].append(Told(point[f"{key}_misses"], read, abs(point[f"{key}_misses"] - read) / uses,
+                                   point[f"{key}_seconds"], stats["seconds"]))
     return found, ""
 
 
@@ -185,12 +208,16 @@ def main():
         for program in () if arguments.own == "none" or "sampled" not in recorders else arguments.own.split(","):
             found, why = own_errors(bench, program)
             if found is None:
-                own.append([program, why, "-", "-", "-"])
+                own.append([program, why, "-", "-", "-", "-", "-"])
                 continue
-            errors = [error for _, _, _, error in found]
-            own.append([program, *[f"{said:,.0f}; {read:,.0f}" for _, said, read, _ in found],
-                        f"{statistics.mean(errors):.3f}; {max(errors):.3f}"])
-            results.append(report.result(program, "own_curve_mean_error", statistics.mean(errors), ""))
+            for way, told in found.items():
+                misses, seconds = [one.misses_error for one in told], [one.seconds_error for one in told]
+                own.append([program, way, *[f"{one.misses:,.0f}; {one.read:,.0f}; {one.said_seconds:.2f}; "
+                                            f"{one.seconds:.2f}" for one in told],
+                            f"{statistics.mean(misses):.3f}; {max(misses):.3f}",
+                            f"{statistics.mean(seconds):.2f}; {max(seconds):.2f}"])
+                results.append(report.result(program, f"{way}_curve_mean_error", statistics.mean(misses), ""))
+                results.append(report.result(program, f"{way}_seconds_mean_error", statistics.mean(seconds), ""))
     for level, ratios in all_ratios.items():
         if ratios:
             results.append(report.result("all", f"record_sampled_slowdown_{level}", report.geometric_mean(ratios), "",
@@ -206,8 +233,8 @@ def main():
     if curves:
         table(["program", "LRU's miss ratio: mean error; largest", "an oracle's", "sample", "uses, exact"], curves)
     if own:
-        table(["program", *[f"pages read at {share:.0%}: said; counted" for share in SHARES],
-               "error: mean; largest"], own)
+        table(["program", "way", *[f"{share:.0%}: pages read: said; counted; s: said; measured" for share in SHARES],
+               "error of pages: mean; largest", "of seconds"], own)
     if arguments.json:
         report.write_json(arguments.json, "record", results)
 

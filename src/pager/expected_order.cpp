@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
-constexpr std::uint64_t kLate = 8;     // a part of that: touches so late make all visits longer
+constexpr std::uint64_t kLate = 8;         // a part of the lead: visits may go on for so long unseen
 constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one touch tells to have been passed
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
@@ -77,9 +77,11 @@ bool ExpectedOrder::touched(PageNumber page) {
   if (is_given_up_) return false;
   const auto found = places_.find(PageOrder::block_of(page));
   const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
-  if (followed_ && found != places_.end() && is_late(found->second)) {
+  if (const Moment late = followed_ && found != places_.end() ? lateness(found->second) : 0; late != 0) {
     strange_ = agree_ = 0;
-    judge(true);
+    // Others will be as late.
+    gap_ = std::max(gap_, std::min(late + late / 4, lead() / kLate));
+    judge(late <= lead() / kLate || is_in_view(found->first));
     return true;
   }
   // One touch may be of what is used at another time than was said; several that agree are where the program is.
@@ -111,14 +113,12 @@ void ExpectedOrder::give_up() {
   followed_ = false;
 }
 
-// Arrays that are used side by side go at speeds of their own. Taken for the next visit, what is late would be a jump by
-// a whole round, and all that lies between would leave.
-bool ExpectedOrder::is_late(const Place& place) {
-  if (place.ended == PageOrder::kNever || place.ended >= now_) return false;
-  const Moment late = now_ - place.ended;
-  if (late > lead() || needed(place) - now_ <= lead()) return false;
-  gap_ = std::max(gap_, std::min(late + late / 4, lead() / kLate));
-  return true;
+// Arrays that are used side by side go at speeds of their own. Taken for the next visit, a late touch would be a jump
+// by a whole round, and all that lies between would leave.
+ExpectedOrder::Moment ExpectedOrder::lateness(const Place& place) const {
+  if (place.ended == PageOrder::kNever || place.ended >= now_) return 0;
+  const Moment late = now_ - place.ended, next = needed(place);
+  return late <= lead() && next > now_ && next - now_ > lead() ? late : 0;
 }
 
 bool ExpectedOrder::is_in_vain(Moment needed) const {

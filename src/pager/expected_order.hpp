@@ -119,9 +119,9 @@ class ExpectedOrder {
     return place.visit == PageOrder::kNone ? PageOrder::kNever : order_->visit(place.visit).first;
   }
   void go_to(Moment moment);
-  // Touched a little after its visit: it was expected, and others may be as late.
-  [[nodiscard]] bool is_late(const Place& place);
-  // `is_known`: the page is in the order. Much of what is not may be used anywhere in it.
+  // How long after its visit it is touched, if that is a little; otherwise 0.
+  [[nodiscard]] Moment lateness(const Place& place) const;
+  // `is_known`: the page is in the order. Others may be used at any time beside it.
   void note_strange(Moment expected, bool is_known);
   void judge(bool good);
   void give_up();
@@ -149,7 +149,8 @@ class ExpectedOrder {
   unsigned unused_ = 0;  // grows with each marker that nobody touched
   unsigned doubt_ = 0;   // grows with each touch that was not as expected
   bool is_given_up_ = false;
-  unsigned agree_ = 0, strange_ = 0;          // touches that agree with that, one after the other; strange ones, weighed
+  unsigned agree_ = 0;                        // touches that agree with that, one after the other
+  unsigned strange_ = 0;                      // strange ones, weighed
   std::uint64_t to_spread_ = 0;               // pages that are to leave because fresh ones came
   double turn_ = 0;                           // 0 to 1: where the next of them leaves
   std::uint32_t spread_ = ~std::uint32_t{0};  // the latest block that left so; with those behind it, up to 2 MiB

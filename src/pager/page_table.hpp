@@ -105,7 +105,7 @@ struct Extent {
   std::uint16_t stored = 0;           // ... kStored
   bool was_filled = false;            // pages of it have been in view
   bool is_over = false;               // the sweep that was seen here is a loop's, which is further on by now
-  std::uint16_t watched = 0;          // that page, counted from 1 in the extent; 0: none, or it was touched
+  std::uint16_t watched = 0;          // the page that watches, counted from 1 in the extent; 0: none, or it was touched
   bool listed = false;                // the policy looks at it
   std::uint8_t swept_order = 0;       // sweeps went through here: 1 << swept_order pages are fetched at once
   std::uint8_t neighbours_right = 0;  // see Neighbours; 0: nothing is known

@@ -21,8 +21,9 @@ namespace {
 constexpr std::uint64_t kBatchPages = 512;     // written in one go; more would hold up who reads meanwhile
 constexpr std::uint32_t kPagesUnderLock = 64;  // at most, before the mutex is let go for a moment
 constexpr int kStuckWaitMs = 5;
-constexpr unsigned kTakenInPassing = 4;    // more than one, for the times when the evictor is awake
-constexpr std::uint32_t kSmallPiece = 16;  // pages; more are a sweep's
+constexpr unsigned kTakenInPassing = 4;     // more than one, for the times when the evictor is awake
+constexpr std::uint32_t kSmallPiece = 16;   // pages; more are a sweep's
+constexpr std::uint64_t kMostWatching = 4;  // a part of probation stays in it only to watch
 
 // Whether the backing has just these bytes for the page, as far as that is seen at once. For pages of which no hash was
 // kept: to read what rests, which is cold, takes longer than a hash of what just came. Requires: it is not being
@@ -160,6 +161,7 @@ BlockId Pager::take_victim() {
     if (id != 0) return with_all_in({table_.block(id).first / kPages * kPages, kPages}, id);
   }
   BlockId id = policy_.take_victim(room_.limit());
+  if (id != 0 && policy_.watches(id)) return id;
   for (int spared = 0; id != 0 && spared < kMostSpared && write_watch_.was_written(id, room_.limit()); ++spared) {
     policy_.proven(id);
     id = policy_.take_victim(room_.limit());
@@ -347,12 +349,17 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
 // In one piece: a flush knows what is on probation, and what is on its way.
 void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
   std::vector<BlockId> staying;
+  // Of those that only watch, more could be all there is, and nothing would leave.
+  const std::uint64_t most_watching = probation_.pages() / kMostWatching;
+  std::uint64_t watching = 0;
   while (leaving.expected < pages && probation_.oldest() != 0) {
     const BlockId id = probation_.oldest();
     probation_.remove(id);
     Block& block = table_.block(id);
     ExpectedOrder* const order = read_ahead_.followed();
-    if (!cut_.may_leave(block, id) || (order != nullptr ? order->holds(block) : policy_.watches(block))) {
+    const bool watches = order == nullptr && watching < most_watching && policy_.watches(id);
+    if (!cut_.may_leave(block, id) || watches || (order != nullptr && order->holds(block))) {
+      watching += watches ? 1 : 0;
       staying.push_back(id);
       continue;
     }

@@ -132,7 +132,7 @@ void Pager::touched_in_probation(PageNumber page) {
   const bool marker = table_.block(id).marker;
   if (ExpectedOrder* const order = marker ? read_ahead_.followed() : nullptr) order->note_marker(true);
   const bool guessed = table_.block(id).guessed;
-  const bool watched = policy_.watches(table_.block(id));
+  const bool watched = policy_.watches(id);
   const auto advice = read_ahead_.notice(page);
   const Policy::Proof proof = watched             ? Policy::Proof::kWatched
                               : advice.sequential ? Policy::Proof::kSweep

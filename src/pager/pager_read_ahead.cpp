@@ -67,7 +67,7 @@ Pager::Fetched Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std:
   };
   if (!fits()) {
     evictors_.wake();
-    freed_.wait_for(mutex_, std::chrono::milliseconds(20), fits);
+    if (options_.room_patience.count() > 0) freed_.wait_for(mutex_, options_.room_patience, fits);
     if (!fits()) return Fetched::kNoRoom;
   }
   if (table_.run_around(run.first, PageState::kStored, run).count != run.count ||

@@ -10,10 +10,11 @@ namespace {
 constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was seen within so much: seen again, it is
                                            // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
-constexpr std::uint32_t kAsking = 16;      // an extent is watched anew after so many rankings
+constexpr std::uint32_t kAsking = 64;      // an extent is watched anew after so many rankings
 constexpr double kFates = 256;             // so many of the latest victims count
 constexpr double kLeastDies = 0.1;         // at least so many are taken for it: each generation is asked now and then
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
+constexpr std::uint32_t kMuchInView = kExtentPages / 8;  // of an extent, for which it pays to watch it
 }  // namespace
 
 void BlockList::push_newest(BlockId id) {
@@ -55,6 +56,7 @@ void Policy::entered(BlockId id, bool ghost, bool stream) {
 void Policy::proven(BlockId id, Proof how) {
   Block& block = table_.block(id);
   if (how != Proof::kWatched) note_fate(block.proofs, true);
+  if (kind_ == PolicyKind::kPeriod) list(block.first);
   if (kind_ != PolicyKind::kPeriod || how != Proof::kItself || block.pages >= kSparedPages) {
     block.proofs = 0;
     return main_.push_newest(id);
@@ -112,10 +114,7 @@ void Policy::swept(PageNumber page, std::uint64_t memory_pages) {
   Extent& extent = table_.extent(page);
   const std::uint64_t visit = memory_pages / kVisit;
   const std::uint32_t gap = left_ - extent.seen;
-  // Where all was in view for a while after that, sweeps may have passed unseen.
-  const bool saw_all = extent.watched_since <= extent.seen ||
-                       extent.watched_since - extent.seen <= std::max<std::uint64_t>(visit, extent.period);
-  if (extent.seen != 0 && gap > visit && saw_all) {
+  if (extent.seen != 0 && gap > visit) {
     list(page);
     extent.period = gap;
   }
@@ -156,8 +155,9 @@ std::uint32_t Policy::distance_to(const Extent& extent) const {
 }
 
 void Policy::touched(PageNumber page, std::uint64_t memory_pages) {
-  const Extent& extent = table_.extent(page);
-  if (extent.period != 0 || extent.watched != 0) swept(page, memory_pages);
+  Extent& extent = table_.extent(page);
+  if (extent.period != 0) return swept(page, memory_pages);
+  extent.watched = 0;
 }
 
 void Policy::list(PageNumber page) {
@@ -191,20 +191,20 @@ void Policy::rank(std::uint64_t memory_pages) {
   foreseen_in_view_ = 0;
   std::vector<Ranked> silent;
   std::uint64_t periods = 0, periodic = 0;
-  std::uint32_t turn = ++rankings_;
+  ++rankings_;
   std::erase_if(extents_, [&](PageNumber first) {
     Extent& extent = table_.extent(first);
     if (extent.period != 0 && is_over(extent, memory_pages)) extent.period = 0;
-    if (extent.period == 0 && extent.present <= 1) {
+    if (extent.period == 0 && extent.present < kMuchInView) {
       extent.listed = false;
+      extent.watched = 0;
       return true;
     }
     const std::uint32_t since = left_ - extent.seen;
     const bool was_seen_now = extent.seen != 0 && since <= visit;
-    const bool is_turn = ++turn % kAsking == 0;
+    const bool is_turn = (first / kExtentPages + rankings_) % kAsking == 0;
     const bool watched = is_watched(extent);
-    if (!watched && (extent.period == 0 ? is_turn || was_seen_now : since > extent.period / 2))
-      to_watch_.push_back(first);
+    if (!watched && is_turn && extent.period == 0) to_watch_.push_back(first);
     if (extent.period != 0) {
       periods += extent.period;
       ++periodic;
@@ -226,11 +226,13 @@ void Policy::rank(std::uint64_t memory_pages) {
 }
 
 BlockId Policy::block_in_extent(PageNumber first) const {
-  for (auto run = table_.next_run(first, first + kExtentPages, PageState::kPresent); run.count != 0;
-       run = table_.next_run(run.first + 1, first + kExtentPages, PageState::kPresent)) {
-    const BlockId id = table_.find(run.first)->tag[run.first % kExtentPages];
-    const Block& block = table_.block(id);
-    if (!block.busy && block.queue == Queue::kMain) return id;
+  const Extent* const extent = table_.find(first);
+  BlockId before = 0;
+  for (std::uint32_t i = 0; i < kExtentPages; ++i) {
+    if (extent->state[i] != PageState::kPresent || extent->tag[i] == before) continue;
+    before = extent->tag[i];
+    const Block& block = table_.block(before);
+    if (!block.busy && block.queue == Queue::kMain) return before;
   }
   return 0;
 }
@@ -284,7 +286,7 @@ BlockId Policy::take_by_clock() {
     if (!sparing_ || extent.period == 0 || block.pages < kSparedPages) return id;
     spared += block.pages;
     main_.push_newest(id);
-    if (!is_watched(extent)) {
+    if (!is_watched(extent) && extent.present >= kMuchInView) {
       if (const BlockId part = watch(extent, id)) return part;
     }
   }
@@ -303,10 +305,11 @@ BlockId Policy::watch(Extent& extent, BlockId id) {
   return id;
 }
 
-bool Policy::watches(const Block& block) const {
-  if (block.pages != 1 || kind_ != PolicyKind::kPeriod) return false;
-  const Extent* extent = table_.find(block.first);
-  return extent->watched == block.first % kExtentPages + 1 && extent->present != 0;
+bool Policy::watches(BlockId id) const {
+  const Block& block = table_.block(id);
+  if (block.pages != 1 || block.leave_first) return false;
+  const Extent* const extent = table_.find(block.first);
+  return extent->watched != 0 && extent->tag[extent->watched - 1] == id && extent->present >= kMuchInView;
 }
 
 BlockId Policy::take_to_watch() {
@@ -314,7 +317,7 @@ BlockId Policy::take_to_watch() {
     const PageNumber first = to_watch_.back();
     to_watch_.pop_back();
     Extent& extent = table_.extent(first);
-    if (is_watched(extent)) continue;
+    if (is_watched(extent) || extent.present < kMuchInView) continue;
     const BlockId id = block_in_extent(first);
     if (id == 0) continue;
     if (const BlockId part = watch(extent, id)) return part;

@@ -49,19 +49,19 @@ class BlockList {
 //         that requests stay large; but not one that a sweep may still be in. Blocks of the other extents leave as
 //         under clock, and when half a round of theirs is shorter than that distance, those of the extents leave. So
 //         what was in view all the time stays, and the rest of a sweep passes by. What is in view is swept unseen: so
-//         one page of an extent is taken out of view, stays in memory, and its next touch tells. That is done when
-//         half of the extent's period is over, and where no period is known, once while a quarter of memory leaves and
-//         after each look. An extent where nobody came for one and a half periods is like any other, so a pattern that
-//         ended is forgotten after that time. Where nobody touched the page that watches for so long, the extent is
-//         taken to be needed after as long again: what is cold leaves before what is swept. The clock has three hands:
-//         small blocks that were touched in probation, by themselves, are a generation of their own, and those to whom
-//         that happened more than once another. Of each it is counted how many of its latest victims were touched
-//         again. A page is the less likely to be taken, the more those were, but never less than a hundredth as likely
-//         as where none is: so what is used all the time is seldom asked, and what is used no more leaves all the same.
-//         (A list cannot know how often what is in view is used; VMS's second segment and the generations of Linux's
-//         MGLRU ask by age alone.) What a loop says of itself (Loops) needs not be found out: when it will be where,
-//         and, the second time, after how long it comes back. Where it has been it is not any more, so that this need
-//         not be waited for either.
+//         the clock's hand, when it spares a block for its period, takes one page of its extent out of view, whose
+//         next touch tells. An extent where nobody came for one and a half periods is like any other, so a pattern
+//         that ended is forgotten after that time. Of these others, too, a page leaves view, once while memory is
+//         turned over, and stays in memory. Where nobody touches it for longer than sweeps usually take to come back,
+//         the extent is taken to be needed after as long again: what is cold leaves before what is swept. The clock has
+//         three hands: small blocks that were touched in probation, by themselves, are a generation of their own, and
+//         those to whom that happened more than once another. Of each it is counted how many of its latest victims were
+//         touched again. A page is the less likely to be taken, the more those were, but never less than a hundredth as
+//         likely as where none is: so what is used all the time is seldom asked, and what is used no more leaves all
+//         the same. (A list cannot know how often what is in view is used; VMS's second segment and the generations of
+//         Linux's MGLRU ask by age alone.) What a loop says of itself (Loops) needs not be found out: when it will be
+//         where, and, the second time, after how long it comes back. Where it has been it is not any more, so that this
+//         need not be waited for either.
 //
 // s3fifo  three lists. New blocks enter a small one (a tenth of memory); only those that were proven, in probation
 //         or as ghosts, enter the main one: that is S3-FIFO ("FIFO queues are all you need for cache eviction",
@@ -89,8 +89,9 @@ class Policy {
   // The block was touched in probation: by itself, by a sweep, or because it is what watches for a use of its extent.
   enum class Proof { kItself, kSweep, kWatched };
   void proven(BlockId id, Proof how = Proof::kItself);
-  // The page is out of view only so that the next use of its extent is seen. It is not to leave before the rest.
-  [[nodiscard]] bool watches(const Block& block) const;
+  // The block is one page that is out of view only so that the next use of its extent is seen. It leaves after the
+  // rest.
+  [[nodiscard]] bool watches(BlockId id) const;
   // It has left: nobody touched it in probation.
   void gone(const Block& block) { note_fate(block.proofs, false); }
   // A sweep was seen here.
@@ -170,7 +171,7 @@ class Policy {
   std::uint64_t asked_ = 0;                        // pages foreseen times pages proven, since one of those was asked
   std::uint32_t stream_blocks_ = 0, victims_ = 0;  // counted for the one in sixteen
   std::uint32_t left_ = 1;                         // never 0: that is "not at all"
-  std::vector<PageNumber> extents_;                // first pages of those that have a period, or pages in view
+  std::vector<PageNumber> extents_;                // first pages of those that have a period, or much in view
   std::vector<PageNumber> to_watch_;               // of them, those of which a page is to leave view
   std::vector<Ranked> ranked_;                     // of them, those with something to take; the last is needed last
   std::uint64_t foreseen_in_view_ = 0;             // pages of extents of which something is known, when last ranked

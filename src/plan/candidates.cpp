@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <utility>
+#include <span>
 
 #include "base/units.hpp"
 #include "plan/lru.hpp"
 #include "plan/memory_curve.hpp"
 #include "plan/optimum.hpp"
-#include "plan/replay.hpp"
 #include "plan/sampled_world.hpp"
 
 namespace farheap::plan {
@@ -20,9 +18,9 @@ namespace {
 using base::kPageBytes;
 
 constexpr double kLevels[] = {0.9, 0.7, 0.5};
-constexpr unsigned kSettling = 2, kCounted = 2;  // rounds beside those that the profile saw
-constexpr double kLocked = 0.8;                  // of memory: the seeds' share
-constexpr double kMuch = 1.1;
+constexpr double kLocked = 0.8;                 // of memory: the seeds' share
+constexpr double kLess = 0.9, kMuchMore = 1.5;  // replays were wrong by up to 1.4 (docs/benchmarks/record.md)
+constexpr unsigned kPoints = 20;
 
 Uses uses_of(std::span<const ReplayedTouch> touches, std::uint64_t pages) {
   Uses all;
@@ -35,19 +33,9 @@ Uses uses_of(std::span<const ReplayedTouch> touches, std::uint64_t pages) {
   return all;
 }
 
-// Those objects of a plan that were seen to be somewhere, each place once.
-std::vector<LiveObject> placed(const SampledWorld& world, std::span<const LiveObject> objects) {
-  std::vector<LiveObject> found;
-  for (const LiveObject& object : objects) {
-    const LiveObject one = world.place_of(object);
-    if (one.bytes != 0 && std::ranges::find(found, one) == found.end()) found.push_back(one);
-  }
-  return found;
-}
-
 std::vector<bool> locked_pages(const SampledWorld& world, const MadePlan& made, const HintPlan& hints,
                                std::uint64_t memory_pages) {
-  std::vector<LiveObject> objects = placed(world, recorded_objects(*made.process, hints.plan));
+  std::vector<LiveObject> objects = world.places_of(recorded_objects(*made.process, hints.plan));
   std::ranges::sort(objects, {}, &LiveObject::first);
   std::vector<bool> is_locked(world.pages());
   const auto room = static_cast<std::uint64_t>(kLocked * static_cast<double>(memory_pages)) * kPageBytes;
@@ -64,52 +52,50 @@ std::vector<bool> locked_pages(const SampledWorld& world, const MadePlan& made, 
 }  // namespace
 
 bool PlanScore::is_in_vain() const {
-  const auto much = [](double more, double less) { return more > kMuch * less; };
-  return std::ranges::none_of(levels, [&](const auto& one) { return much(one.planless, one.planned); }) &&
-         std::ranges::any_of(levels, [&](const auto& one) { return much(one.planned, one.planless); });
+  const auto cost = [](const PagerPrediction& one) { return one.seconds > 0 ? one.seconds : one.reads; };
+  const auto is_less = [&](const ScoredLevel& level) { return cost(level.planned) < kLess * cost(level.planless); };
+  const auto is_much_more = [&](const ScoredLevel& level) {
+    return cost(level.planned) > kMuchMore * cost(level.planless);
+  };
+  return std::ranges::none_of(levels, is_less) && std::ranges::any_of(levels, is_much_more);
 }
 
-PlanScore score_plan(const MadePlan& made, const HintPlan* hints) {
+PlanScore score_plan(const MadePlan& made, const Speeds& speeds, const HintPlan* hints) {
   PlanScore score;
-  const MemoryCurve curve = memory_curve(*made.touches, 1);
-  const SampledWorld world(*made.touches, curve.pages_for_one);
-  if (curve.points.empty() || world.is_empty()) return score;
-  const Round round{made.plan.once, made.plan.round, made.plan.once + made.plan.round};
-  score.of_round = round.length != 0;
-  const std::vector<ReplayedTouch> all = world.touches(round, score.of_round ? kSettling + kCounted : 0);
-  const std::size_t from = score.of_round ? world.touches(round, kSettling).size() : 0;
-  const double of_each = world.scale() / (score.of_round ? kCounted : 1);
-
-  Plan smaller = made.plan;
-  smaller.window_pages = static_cast<std::uint32_t>(std::lround(made.plan.window_pages / world.scale()));
-  const std::vector<LiveObject> objects = placed(world, recorded_objects(*made.process, made.plan));
-  const auto order = std::make_shared<const pager::PageOrder>(order_of(smaller, objects));
-  const Uses uses = uses_of(all, world.pages());
-  const Uses before = uses_of(std::span(all).first(from), world.pages());
+  const profile::Touches& touches = made.process->touches;
+  const MemoryCurve all = memory_curve(touches, kPoints);
+  MemoryCurve levels = all;
+  levels.points.clear();
   for (const double level : kLevels) {
-    const auto memory = static_cast<std::uint64_t>(std::llround(level * static_cast<double>(world.pages())));
-    if (memory == 0) continue;
-    CandidateReads one;
-    one.memory_bytes = static_cast<std::uint64_t>(level * static_cast<double>(curve.whole_bytes));
-    one.share = level;
-    const auto driven = [&](std::shared_ptr<const pager::PageOrder> expected) {
-      const ReplayOptions options{.order = std::move(expected), .counted_from = from};
-      return of_each * static_cast<double>(replay(all, world.pages(), memory, options).pages_read);
-    };
-    one.planless = driven(nullptr);
-    one.planned = driven(order);
-    one.lru = of_each * static_cast<double>(lru_reads(uses, memory) - lru_reads(before, memory));
-    one.best = of_each *
-               static_cast<double>(optimum(uses, memory).pages_read - optimum(before, memory).pages_read);
+    const auto nearest = std::ranges::min_element(all.points, {}, [&](const MemoryPoint& point) {
+      return std::abs(static_cast<double>(point.memory_bytes) - level * static_cast<double>(all.whole_bytes));
+    });
+    const bool is_new = levels.points.empty() || nearest->memory_bytes < levels.points.back().memory_bytes;
+    if (nearest != all.points.end() && nearest->memory_bytes < all.whole_bytes && is_new) {
+      levels.points.push_back(*nearest);
+    }
+  }
+  const auto planless = pager_curve(touches, levels, speeds);
+  const auto planned = pager_curve(touches, levels, speeds, &made);
+  const SampledWorld world(touches, all.pages_for_one);
+  const Uses uses = uses_of(world.touches(), world.pages());
+  for (std::size_t i = 0; i < levels.points.size(); ++i) {
+    const MemoryPoint& point = levels.points[i];
+    ScoredLevel one{.memory_bytes = point.memory_bytes,
+                    .share = static_cast<double>(point.memory_bytes) / static_cast<double>(all.whole_bytes),
+                    .lru = point.lru_misses,
+                    .planless = planless[i],
+                    .planned = planned[i],
+                    .best = point.best_misses};
     if (hints != nullptr) {
+      const double pages = static_cast<double>(point.memory_bytes) / kPageBytes;
+      const auto memory = static_cast<std::uint64_t>(pages / world.scale());
       const std::vector<bool> locked = locked_pages(world, made, *hints, memory);
-      const auto free = [&](const Uses& some) {
-        Uses rest = some;
-        std::erase_if(rest.uses, [&](const PageUse& use) { return locked[use.page]; });
-        const auto pages = static_cast<std::uint64_t>(std::ranges::count(locked, true));
-        return lru_reads(rest, std::max<std::uint64_t>(memory - std::min(memory, pages), 1));
-      };
-      one.locked = of_each * static_cast<double>(free(uses) - free(before));
+      Uses rest = uses;
+      std::erase_if(rest.uses, [&](const PageUse& use) { return locked[use.page]; });
+      const auto taken = static_cast<std::uint64_t>(std::ranges::count(locked, true));
+      const std::uint64_t left = std::max<std::uint64_t>(memory - std::min(memory, taken), 1);
+      one.locked = static_cast<double>(lru_reads(rest, left)) * world.scale();
     }
     score.levels.push_back(one);
   }

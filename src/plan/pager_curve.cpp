@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "plan/pager_curve.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.hpp"
-#include "plan/replay.hpp"
 #include "plan/sampled_world.hpp"
 
 namespace farheap::plan {
 
-std::vector<double> pager_reads(const profile::Touches& touches, const MemoryCurve& curve) {
+std::vector<PagerPrediction> pager_curve(const profile::Touches& touches, const MemoryCurve& curve,
+                                         const Speeds& speeds, const MadePlan* made) {
+  std::vector<PagerPrediction> all(curve.points.size());
   const SampledWorld world(touches, curve.pages_for_one);
-  if (world.is_empty()) return std::vector<double>(curve.points.size());
-  const std::vector<ReplayedTouch> all = world.touches();
-  std::vector<double> reads;
-  for (const MemoryPoint& point : curve.points) {
-    if (point.memory_bytes >= curve.whole_bytes) {  // then nothing is paged
-      reads.push_back(0);
-      continue;
-    }
+  if (world.is_empty()) return all;
+  const std::vector<ReplayedTouch> uses = world.touches();
+  ReplayOptions options;
+  if (made != nullptr) options.order = world.order_of(made->plan, recorded_objects(*made->process, made->plan));
+  const auto own = std::ranges::count(uses, false, &ReplayedTouch::drop);
+  options.clock = world.clock(clock_of(speeds, static_cast<double>(own) * world.scale()));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const MemoryPoint& point = curve.points[i];
+    const bool is_timed = speeds.seconds_a_page > 0;
+    all[i].seconds = is_timed ? speeds.own_seconds : 0;
+    if (point.memory_bytes >= curve.whole_bytes) continue;  // then nothing is paged
     const double memory = static_cast<double>(point.memory_bytes) / base::kPageBytes / world.scale();
-    const ReplayCounts counts = replay(all, world.pages(), static_cast<std::uint64_t>(std::llround(memory)));
-    reads.push_back(static_cast<double>(counts.pages_read) * world.scale());
+    const ReplayCounts counts = replay(uses, world.pages(), static_cast<std::uint64_t>(std::llround(memory)), options);
+    all[i].reads = static_cast<double>(counts.pages_read) * world.scale();
+    if (is_timed) all[i].seconds = counts.seconds;
   }
-  return reads;
+  return all;
 }
 
 }  // namespace farheap::plan

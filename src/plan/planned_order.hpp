@@ -5,6 +5,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 
@@ -16,9 +17,11 @@ namespace farheap::plan {
 struct LiveObject {
   std::uint32_t object = 0;            // of Plan::objects
   std::uint64_t first = 0, bytes = 0;  // counted from page 0's first byte
-  friend bool operator==(const LiveObject&, const LiveObject&) = default;
+  friend auto operator<=>(const LiveObject&, const LiveObject&) = default;
 };
 
+// An order of more is not followed.
+inline constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
 // How many visits it would have, at the most. Each takes some 200 bytes while it is made.
 [[nodiscard]] std::uint64_t most_visits(const Plan& plan, std::span<const LiveObject> objects);
 

@@ -19,8 +19,7 @@ namespace {
 
 // Objects come in groups: who is told of each of them would be told of the last one late.
 constexpr std::chrono::milliseconds kGroup{2};
-constexpr int kRest = 10;  // times what making an order took, before the next one
-constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
+constexpr int kRest = 10;            // times what making an order took, before the next one
 constexpr std::uint8_t kMany = 255;  // objects begin in a piece; so many are never counted off again
 
 }  // namespace

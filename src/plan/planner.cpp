@@ -265,11 +265,11 @@ Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& n
   if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
   if (!process->detailed.words.empty()) {
     auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
-    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), process, &process->detailed};
+    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), process};
   }
   auto whole = plan_of(profile, *process, process->touches, Touched::kThroughout, name);
   if (!whole) return fail(std::move(whole.error()));
-  return MadePlan{std::move(*whole), process, &process->touches};
+  return MadePlan{std::move(*whole), process};
 }
 
 std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan) {

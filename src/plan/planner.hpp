@@ -21,11 +21,10 @@ namespace farheap::plan {
 // The process whose pages were seen to be used most; nullptr: no order was seen.
 [[nodiscard]] const profile::ProcessProfile* process_to_plan(const profile::Profile& profile);
 
-// A plan, and what it was made of, which is the profile's.
+// A plan, and the profile's process that it was made of.
 struct MadePlan {
   Plan plan;
   const profile::ProcessProfile* process = nullptr;
-  const profile::Touches* touches = nullptr;  // the process's, or those of its beginning in detail
 };
 
 // Of the process whose pages were seen to be used most. kInvalidArgument: the profile tells of no such process, or not

@@ -14,12 +14,44 @@ namespace {
 
 using namespace pager;
 using base::kPageBytes;
+// When the device is free, and what the program waits for.
+class Clock {
+ public:
+  Clock(const ReplayClock& speeds, std::size_t pages) : speeds_(speeds), there_at_(speeds.page > 0 ? pages : 0) {}
+  [[nodiscard]] bool runs() const { return speeds_.page > 0; }
+  [[nodiscard]] double now() const { return now_; }
+  [[nodiscard]] bool reader_is_free() const { return reader_free_ <= now_; }
+
+  void use(PageNumber page) {
+    if (!runs()) return;
+    now_ = std::max(now_, there_at_[page]) + speeds_.use;
+  }
+  void read(PageRun run, bool ahead) {
+    if (!runs()) return;
+    const double there = occupy(run.count) + speeds_.request;
+    for (std::uint32_t i = 0; i < run.count; ++i) there_at_[run.first + i] = there;
+    if (ahead) reader_free_ = device_free_;  // another request is on its way meanwhile
+  }
+  void write(PageRun run) {
+    if (runs()) (void)occupy(run.count);
+  }
+
+ private:
+  double occupy(std::uint32_t pages) {
+    device_free_ = std::max(device_free_, now_) + pages * speeds_.page;
+    return device_free_;
+  }
+  const ReplayClock speeds_;
+  double now_ = 0, device_free_ = 0, reader_free_ = 0;
+  std::vector<double> there_at_;
+};
 
 // No bytes but two patterns, "as stored" and "written since".
 class ReplayedProgram : public View, public Backing {
  public:
-  explicit ReplayedProgram(std::size_t pages)
-      : in_view_(pages),
+  ReplayedProgram(std::size_t pages, const ReplayClock& speeds)
+      : clock_(speeds, pages),
+        in_view_(pages),
         dirty_(pages),
         stored_bytes_(kPageBytes, std::byte{1}),
         dirty_bytes_(kPageBytes, std::byte{2}) {}
@@ -27,6 +59,7 @@ class ReplayedProgram : public View, public Backing {
   [[nodiscard]] bool sees(PageNumber page) const { return in_view_[page]; }
   void write_to(PageNumber page) { dirty_[page] = true; }
   void reads_ahead(bool on) { ahead_ = on; }
+  [[nodiscard]] Clock& clock() { return clock_; }
   [[nodiscard]] const ReplayCounts& counts() const { return counts_; }
 
   void take_out(PageRun run, std::span<Taken> answers) override {
@@ -54,6 +87,7 @@ class ReplayedProgram : public View, public Backing {
         std::memcpy(one.into + i * kPageBytes, stored_bytes_.data(), kPageBytes);
         dirty_[one.run.first + i] = false;
       }
+      clock_.read(one.run, ahead_);
       counts_.pages_read += one.run.count;
       ++(ahead_ ? counts_.reads_ahead : counts_.reads);
     }
@@ -61,6 +95,7 @@ class ReplayedProgram : public View, public Backing {
   }
   Status write(std::span<const Write> runs) override {
     for (const Write& one : runs) {
+      clock_.write(one.run);
       counts_.pages_written += one.run.count;
       counts_.writes += one.run.first != written_to_;
       written_to_ = one.run.first + one.run.count;
@@ -73,6 +108,7 @@ class ReplayedProgram : public View, public Backing {
   void set(PageRun run, bool on) {
     for (std::uint32_t i = 0; i < run.count; ++i) in_view_[run.first + i] = on;
   }
+  Clock clock_;
   std::vector<bool> in_view_, dirty_;
   const std::vector<std::byte> stored_bytes_, dirty_bytes_;
   PageNumber written_to_ = 0;
@@ -88,22 +124,16 @@ struct FixedBudget : Budget {
 
 }  // namespace
 
-ReplayCounts operator-(const ReplayCounts& all, const ReplayCounts& some) {
-  return {all.pages_read - some.pages_read,       all.reads - some.reads,
-          all.reads_ahead - some.reads_ahead,     all.pages_written - some.pages_written,
-          all.writes - some.writes,               all.soft_faults - some.soft_faults,
-          all.as_expected - some.as_expected};
-}
-
 ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages, std::uint64_t memory_pages,
                     const ReplayOptions& options) {
-  ReplayedProgram program(pages);
-  FixedBudget budget(memory_pages);
+  ReplayedProgram program(pages, options.clock);
+  FixedBudget budget(std::max(memory_pages, Room::kLeastLimit));
   base::RunCounters counters;
   PagerOptions wanted;
   wanted.capacity_pages = pages;
   wanted.probation_percent = options.probation_percent;
   wanted.policy = options.policy;
+  wanted.room_patience = {};
   const auto pager = Pager::make(program, program, budget, counters, std::move(wanted)).value();
   if (options.order) pager->expect(options.order);
   std::vector<std::byte> buffer(512 * kPageBytes);
@@ -111,32 +141,33 @@ ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
     while (pager->evict_once() == Pager::Evicted::kWorked) {
     }
   };
-  const auto touch = [&](PageNumber page, bool write) {
-    while (!program.sees(page)) {
-      pager->fault(page, write, buffer.data());
+  Clock& clock = program.clock();
+  const auto read_ahead = [&] {
+    if (clock.runs() && !clock.reader_is_free()) return;
+    evict();
+    program.reads_ahead(true);
+    while ((!clock.runs() || clock.reader_is_free()) && pager->read_ahead_once(buffer.data(), 0) != 0) {
       evict();
-      // Who follows an order need not wait for a touch to go on reading.
-      program.reads_ahead(true);
-      while (pager->read_ahead_once(buffer.data(), 0) != 0 && options.order) evict();
-      program.reads_ahead(false);
-      evict();
+      if (!clock.runs()) break;  // one for each fault
     }
+    program.reads_ahead(false);
+  };
+  const auto touch = [&](PageNumber page, bool write) {
+    const bool was_in_view = program.sees(page);
+    while (!program.sees(page)) pager->fault(page, write, buffer.data());
     if (write) program.write_to(page);
+    clock.use(page);
+    // Only now: what leaves before the touch could be the page itself, again and again.
+    if (!was_in_view) evict();
+    if (!was_in_view || clock.runs()) read_ahead();
+    if (!was_in_view) evict();
   };
-  const auto go_through = [&](std::span<const ReplayedTouch> some) {
-    for (const ReplayedTouch& one : some) one.drop ? pager->discard(one.page, 1) : touch(one.page, one.write);
-  };
-  const auto counted = [&] {
-    ReplayCounts counts = program.counts();
-    counts.soft_faults = counters.faults_probation.load();
-    counts.as_expected = counters.touches_expected.load();
-    return counts;
-  };
-  const std::size_t before = std::min(options.counted_from, touches.size());
-  go_through(touches.first(before));
-  const ReplayCounts not_counted = counted();
-  go_through(touches.subspan(before));
-  return counted() - not_counted;
+  for (const ReplayedTouch& one : touches) one.drop ? pager->discard(one.page, 1) : touch(one.page, one.write);
+  ReplayCounts counts = program.counts();
+  counts.soft_faults = counters.faults_probation.load();
+  counts.as_expected = counters.touches_expected.load();
+  counts.seconds = clock.now();
+  return counts;
 }
 
 }  // namespace farheap::plan

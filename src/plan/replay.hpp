@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The replay drives the pager with a known order of uses, and counts what it reads and writes. There is no program, no
-// store and no clock. The replay does one after the other what the pager's threads do at the same time.
+// The replay drives the pager with a known order of uses, and counts what it reads and writes. There is no program and
+// no store. The replay does one after the other what the pager's threads do at the same time. A clock is there if its
+// speeds are told: then reading ahead takes time in which the program goes on, until it needs what is not there yet.
+// One device serves all, one after the other. The pager's own work takes no time.
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -26,14 +28,30 @@ struct ReplayCounts {
   std::uint64_t pages_written = 0, writes = 0;
   std::uint64_t soft_faults = 0;  // the page was out of view but still in memory
   std::uint64_t as_expected = 0;  // touches, out of view, that the order had foreseen
-  friend ReplayCounts operator-(const ReplayCounts& all, const ReplayCounts& some);
+  double seconds = 0;             // by the clock
 };
+
+struct ReplayClock {   // seconds; page 0: there is no clock, and all that is asked for is there at once
+  double use = 0;      // of the program's own work, for each use
+  double page = 0;     // reading or writing one page of many
+  double request = 0;  // before the first page of a request comes, which the program waits for
+};
+
+struct Speeds {
+  double own_seconds = 0;        // that the recorded run took without waiting for pages
+  double seconds_a_page = 0;     // of the store, in large pieces; 0: not known, and no seconds are told
+  double seconds_a_request = 0;  // before a page comes that is read by itself
+};
+// Of a run of so many uses.
+[[nodiscard]] inline ReplayClock clock_of(const Speeds& speeds, double uses) {
+  return {speeds.own_seconds / uses, speeds.seconds_a_page, speeds.seconds_a_request};
+}
 
 struct ReplayOptions {
   pager::PolicyKind policy = pager::PolicyKind::kPeriod;
   std::uint32_t probation_percent = 5;
   std::shared_ptr<const pager::PageOrder> order;  // it is expected from the beginning on; nullptr: none is
-  std::size_t counted_from = 0;                   // touches before that one are not counted
+  ReplayClock clock = {};
 };
 
 // `pages`: all touches are below. `memory_pages`: may stay in memory.

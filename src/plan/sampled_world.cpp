@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <ranges>
 
 #include "base/units.hpp"
 #include "pager/page_trace.hpp"
@@ -15,7 +16,8 @@ namespace {
 using base::kPageBytes;
 
 constexpr std::size_t kMostTouches = std::size_t{1} << 21;  // of one replay: less than a second
-constexpr std::size_t kLately = 4;                          // uses
+constexpr std::size_t kLately = 4, kSoon = 32;              // uses
+constexpr double kMostGap = 4;  // as many pages behind a page of the sample as each speaks for, at the most
 
 bool are_neighbours(std::uint32_t one, std::uint32_t other) { return one + 1 == other || other + 1 == one; }
 
@@ -23,14 +25,20 @@ bool are_neighbours(std::uint32_t one, std::uint32_t other) { return one + 1 == 
 
 // The sample does not tell which uses write; first uses are taken to.
 SampledWorld::SampledWorld(const profile::Touches& touches, double pages_for_one) {
+  const auto tells_use = [](const pager::PageTraceEntry& entry) {
+    using pager::PageEvent;
+    return entry.event == PageEvent::kCame || entry.event == PageEvent::kCameFresh ||
+           entry.event == PageEvent::kDropped;
+  };
   for (const std::uint32_t word : touches.words) {
-    if (const auto entry = pager::unpack_entry(word)) sampled_.push_back(static_cast<std::uint32_t>(entry->page));
+    const auto entry = pager::unpack_entry(word);
+    if (entry && tells_use(*entry)) sampled_.push_back(static_cast<std::uint32_t>(entry->page));
   }
   std::ranges::sort(sampled_);
   sampled_.erase(std::ranges::unique(sampled_).begin(), sampled_.end());
   for (const std::uint32_t word : touches.words) {
     const auto entry = pager::unpack_entry(word);
-    if (!entry) continue;
+    if (!entry || !tells_use(*entry)) continue;
     const std::uint32_t number = number_from(entry->page);
     switch (entry->event) {
       case pager::PageEvent::kCame: touches_.push_back({.page = number}); break;
@@ -42,15 +50,60 @@ SampledWorld::SampledWorld(const profile::Touches& touches, double pages_for_one
   if (touches_.empty()) return;
   in_passing_ = used_in_passing(touches_, sampled_.size());
 
+  for (const ReplayedTouch& touch : touches_) uses_ += touch.drop ? 0 : 1;
   const double most = std::max(static_cast<double>(kMostTouches) / static_cast<double>(touches_.size()), 1.0);
-  each_ = static_cast<std::uint32_t>(std::lround(std::clamp(pages_for_one, 1.0, most)));
-  scale_ = pages_for_one / each_;
-  places_.resize(sampled_.size() * each_);
+  double each = std::clamp(pages_for_one, 1.0, most);
+  count_copies(each, pages_for_one);
+  // Pages that are used much may have many copies.
+  if (const auto all = static_cast<double>(count_touches()); all > 2.0 * kMostTouches && each > 1) {
+    each = std::max(each * kMostTouches / all, 1.0);
+    count_copies(each, pages_for_one);
+  }
+  scale_ = pages_for_one / each;
+  place_copies();
+}
+
+std::uint64_t SampledWorld::count_touches() const {
+  std::uint64_t all = 0;
+  for (const ReplayedTouch& touch : touches_) all += begins_[touch.page + 1] - begins_[touch.page];
+  return all;
+}
+
+// One has as many as there are pages up to the next one of the sample, and all together have as many as there should
+// be.
+void SampledWorld::count_copies(double each, double pages_for_one) {
+  const double most = each > 1 ? kMostGap * each : 1, scale = pages_for_one / each;
+  const std::size_t last = sampled_.size() - 1;
+  const double usual_gap =
+      last != 0 ? static_cast<double>(sampled_[last] - sampled_[0]) / static_cast<double>(last) : 1;
+  const auto gap_behind = [&](std::size_t page) {
+    const double gap = page != last ? sampled_[page + 1] - sampled_[page] : usual_gap;
+    return std::clamp(gap / scale, 1.0, most);
+  };
+  double all = 0, wanted = 0;
+  for (std::size_t page = 0; page < sampled_.size(); ++page) {
+    all += in_passing_[page] ? gap_behind(page) : 0;
+    wanted += in_passing_[page] ? each : 0;
+  }
+  double passed = 0, copies = 0;
+  begins_.assign(1, 0);
+  for (std::size_t page = 0; page < sampled_.size(); ++page) {
+    double count = std::round(each);
+    if (in_passing_[page]) {
+      passed += gap_behind(page) / all * wanted;
+      count = std::clamp(std::round(passed - copies), 1.0, most);
+      copies += count;
+    }
+    begins_.push_back(begins_.back() + static_cast<std::uint32_t>(count));
+  }
+}
+
+void SampledWorld::place_copies() {
+  places_.resize(begins_.back());
   std::vector<std::uint32_t> scattered;
   std::uint32_t next = 0;
-  for (std::uint32_t page = 0; page < sampled_.size(); ++page) {
-    for (std::uint32_t i = 0; i < each_; ++i) {
-      const std::uint32_t copy = page * each_ + i;
+  for (std::size_t page = 0; page < sampled_.size(); ++page) {
+    for (std::uint32_t copy = begins_[page]; copy < begins_[page + 1]; ++copy) {
       if (in_passing_[page])
         places_[copy] = next++;
       else
@@ -84,39 +137,26 @@ std::vector<bool> SampledWorld::used_in_passing(const std::vector<ReplayedTouch>
   return result;
 }
 
-std::vector<ReplayedTouch> SampledWorld::touches(const Round& again, unsigned times) const {
-  std::vector<ReplayedTouch> sample = touches_;
-  if (times != 0) {
-    std::vector<ReplayedTouch> round;
-    std::uint32_t now = 0;
-    std::size_t end = 0;
-    for (; end < touches_.size() && now < again.begin + again.length; ++end) {
-      if (now >= again.begin) round.push_back(touches_[end]);
-      now += touches_[end].drop ? 0 : 1;
-    }
-    sample.resize(end);
-    for (unsigned i = 0; i < times; ++i) sample.insert(sample.end(), round.begin(), round.end());
-  }
+std::vector<ReplayedTouch> SampledWorld::touches() const {
   struct Timed {
     double time;
     ReplayedTouch touch;
   };
   const auto passing_at = [&](std::size_t use) -> Passing {
-    const std::uint32_t page = sample[use].page;
-    for (std::size_t i = use + 1; i < std::min(use + 1 + 32, sample.size()); ++i) {
-      if (are_neighbours(page, sample[i].page)) return {static_cast<double>(i - use), sample[i].page < page};
+    const std::uint32_t page = touches_[use].page;
+    for (std::size_t i = use + 1; i < std::min(use + 1 + kSoon, touches_.size()); ++i) {
+      if (are_neighbours(page, touches_[i].page)) return {static_cast<double>(i - use), touches_[i].page < page};
     }
     return {};
   };
   std::vector<Timed> all;
-  all.reserve(sample.size() * each_);
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    ReplayedTouch one = sample[i];
-    const std::uint32_t first = one.page * each_;
+  for (std::size_t i = 0; i < touches_.size(); ++i) {
+    ReplayedTouch one = touches_[i];
+    const std::uint32_t first = begins_[one.page], count = begins_[one.page + 1] - first;
     const Passing passing = in_passing_[one.page] && !one.drop ? passing_at(i) : Passing{};
-    for (std::uint32_t copy = 0; copy < each_; ++copy) {
-      one.page = places_[first + (passing.backward ? each_ - 1 - copy : copy)];
-      all.push_back({static_cast<double>(i) + passing.uses * copy / each_, one});
+    for (std::uint32_t copy = 0; copy < count; ++copy) {
+      one.page = places_[first + (passing.backward ? count - 1 - copy : copy)];
+      all.push_back({static_cast<double>(i) + passing.uses * copy / count, one});
     }
   }
   std::ranges::stable_sort(all, {}, &Timed::time);
@@ -126,14 +166,48 @@ std::vector<ReplayedTouch> SampledWorld::touches(const Round& again, unsigned ti
   return touches;
 }
 
+std::vector<LiveObject> SampledWorld::places_of(std::span<const LiveObject> objects) const {
+  std::vector<LiveObject> found;
+  for (const LiveObject& object : objects) {
+    const LiveObject one = place_of(object);
+    if (one.bytes != 0) found.push_back(one);
+  }
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
+}
+
+std::shared_ptr<const pager::PageOrder> SampledWorld::order_of(const Plan& plan,
+                                                               std::span<const LiveObject> objects) const {
+  Plan smaller = plan;
+  smaller.window_pages = static_cast<std::uint32_t>(std::lround(plan.window_pages / scale_));
+  for (PlannedObject& object : smaller.objects) {
+    for (PlannedUse& use : object.parts | std::views::join) {
+      use.pages = static_cast<std::uint32_t>(std::lround(use.pages / scale_));
+    }
+  }
+  const std::vector<LiveObject> places = places_of(objects);
+  if (most_visits(smaller, places) > kMostVisits) return nullptr;
+  return std::make_shared<const pager::PageOrder>(plan::order_of(smaller, places));
+}
+
 LiveObject SampledWorld::place_of(const LiveObject& object) const {
-  std::uint32_t first = number_from((object.first + kPageBytes - 1) / kPageBytes);
-  std::uint32_t end = number_from((object.first + object.bytes) / kPageBytes);
-  while (first < end && !in_passing_[first]) ++first;
-  while (first < end && !in_passing_[end - 1]) --end;
-  if (first >= end) return {object.object, 0, 0};
-  const std::uint64_t from = places_[first * each_], to = std::uint64_t{places_[(end - 1) * each_]} + each_;
-  return {object.object, from * kPageBytes, (to - from) * kPageBytes};
+  const std::uint64_t first = place_of((object.first + kPageBytes - 1) / kPageBytes);
+  const std::uint64_t end = place_of((object.first + object.bytes) / kPageBytes);
+  return {object.object, first * kPageBytes, (end - std::min(first, end)) * kPageBytes};
+}
+
+// A page lies as far behind the last one of the sample before it that is used in passing as it does in the program.
+// Pages before all of these have no place of their own.
+std::uint64_t SampledWorld::place_of(std::uint64_t page) const {
+  std::size_t behind = number_from(page + 1);
+  while (behind > 0 && !in_passing_[behind - 1]) --behind;
+  if (behind == 0) return 0;
+  const std::size_t number = behind - 1;
+  const double copies = begins_[number + 1] - begins_[number];
+  const double gap = number + 1 < sampled_.size() ? sampled_[number + 1] - sampled_[number] : copies * scale_;
+  const double offset = static_cast<double>(page - sampled_[number]) / gap;
+  return places_[begins_[number]] + static_cast<std::uint64_t>(std::min(offset, 1.0) * copies);
 }
 
 }  // namespace farheap::plan

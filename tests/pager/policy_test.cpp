@@ -200,7 +200,7 @@ class Memory {
     if (state == PageState::kProbation) {
       const BlockId id = table_.tag(page);
       probation_.remove(id);
-      const bool watches = policy_.watches(table_.block(id));
+      const bool watches = policy_.watches(id);
       policy_.touched(page, pages_);
       policy_.proven(id, watches ? Policy::Proof::kWatched : Policy::Proof::kItself);
       ++rescued_;
@@ -241,9 +241,10 @@ class Memory {
       probation_.push_newest(id);
     }
     BlockId leaving = probation_.oldest();
-    for (; policy_.watches(table_.block(leaving)); leaving = probation_.oldest()) {
+    for (std::uint64_t most = probation_.pages() / 4; most > 0 && policy_.watches(leaving); --most) {
       probation_.remove(leaving);
       probation_.push_newest(leaving);
+      leaving = probation_.oldest();
     }
     const PageNumber page = table_.block(leaving).first;
     probation_.remove(leaving);
@@ -385,19 +386,26 @@ TEST_F(PeriodTest, ASecondLookOfTheSameSweepLeavesThePeriodAsItWas) {
   EXPECT_EQ(table.extent(0).period, kPages);
 }
 
-// Sweeps pass through what is in view and leave no trace: the first that is seen again is one of many.
-TEST_F(PeriodTest, SweepsThatMayHavePassedUnseenMakeNoPeriod) {
-  leave(kPages);
-  policy.swept(0, kPages);
-  leave(10 * kPages);
-  table.extent(0).watched_since = policy.left();
-  leave(kPages);
-  policy.swept(0, kPages);
-  EXPECT_EQ(table.extent(0).period, 0u);
-  table.extent(0).watched_since = policy.left();
-  leave(kPages);
-  policy.swept(0, kPages);
-  EXPECT_EQ(table.extent(0).period, kPages);
+// A part of probation stays in it only to watch. Were it all of it, nothing would leave any more.
+TEST_F(PeriodTest, APageWatchesAsLongAsMuchOfItsExtentIsInView) {
+  policy.entered(make(kExtentPages), false, true);
+  const BlockId all = 1;
+  for (PageNumber page = 0; page < kExtentPages; ++page) {
+    table.set_state(page, PageState::kPresent);
+    table.tag(page) = all;
+  }
+  const BlockId part = policy.split_page(all, 0);
+  EXPECT_FALSE(policy.watches(part));
+  table.extent(0).watched = 1;
+  EXPECT_TRUE(policy.watches(part));
+  EXPECT_FALSE(policy.watches(all));
+  table.block(part).leave_first = true;
+  EXPECT_FALSE(policy.watches(part));
+  table.block(part).leave_first = false;
+  for (PageNumber page = kExtentPages / 8; page < kExtentPages; ++page) table.set_state(page, PageState::kStored);
+  EXPECT_TRUE(policy.watches(part)) << "an eighth is";
+  table.set_state(1, PageState::kStored);
+  EXPECT_FALSE(policy.watches(part));
 }
 
 TEST_F(PeriodTest, WhatALoopNeedsLastLeavesFirst) {

@@ -8,113 +8,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <map>
 #include <random>
-#include <set>
 
-#include "pager/page_sampler.hpp"
 #include "plan/planned_order.hpp"
+#include "seen_program.hpp"
 
 namespace farheap::plan {
 namespace {
 
-using pager::PageEvent;
-using pager::PageNumber;
 using pager::PageOrder;
-
-constexpr std::uint64_t kPage = 4096;
-
-struct Object {
-  std::uint64_t first = 0, pages = 0;  // in pages
-  [[nodiscard]] PageNumber at(double place) const {
-    return first + std::min(static_cast<std::uint64_t>(place * static_cast<double>(pages)), pages - 1);
-  }
-};
-
-// What the sampler sees of a program: sampled pages that are not among the last few that came.
-class Seen {
- public:
-  explicit Seen(std::uint32_t log2, std::uint32_t window = 8) {
-    process_.name = "made up";
-    process_.frames = {{}};
-    process_.touches.one_in_log2 = log2;
-    process_.touches.window = window;
-  }
-  void use(PageNumber page) {
-    const bool is_new = known_.insert(page).second;
-    process_.touches.pages += is_new ? 1 : 0;
-    if (!pager::is_sampled(page, process_.touches.one_in_log2) || std::ranges::find(window_, page) != window_.end())
-      return;
-    process_.touches.words.push_back(pager::pack({page, is_new ? PageEvent::kCameFresh : PageEvent::kCame}));
-    window_.push_back(page);
-    if (window_.size() <= process_.touches.window) return;
-    process_.touches.words.push_back(pager::pack({window_.front(), PageEvent::kLeft}));
-    window_.pop_front();
-  }
-  // The innermost frame first; offsets in file 1.
-  profile::SiteId site(const std::vector<std::uint64_t>& stack) {
-    profile::SiteId inner = 0;
-    for (const std::uint64_t offset : stack) {
-      const profile::StackFrame frame{inner, {1, offset}};
-      const auto found = std::find(process_.frames.begin() + 1, process_.frames.end(), frame);
-      inner = static_cast<profile::SiteId>(found - process_.frames.begin());
-      if (found == process_.frames.end()) process_.frames.push_back(frame);
-    }
-    return inner;
-  }
-  std::size_t born(profile::SiteId site, const Object& object) {
-    process_.objects.push_back({site, object.first * kPage, object.pages * kPage, ++clock_, 0});
-    return process_.objects.size() - 1;
-  }
-  void died(std::size_t object) { process_.objects[object].died = ++clock_; }
-  [[nodiscard]] profile::Profile profile() const {
-    profile::Profile all;
-    all.files = {{}, {"/bin/made up", "00ff"}};
-    all.processes = {process_};
-    // As it is read from a file.
-    const auto read = profile::read_profile(encode(all), "made up");
-    EXPECT_TRUE(read && *read == all);
-    return all;
-  }
-  [[nodiscard]] Result<Plan> plan() const {
-    auto made = make_plan(profile(), "made up");
-    if (made) {
-      const auto read = read_plan(encode(*made), "made up");
-      EXPECT_TRUE(read && *read == *made) << "it cannot be read again";
-    }
-    return made;
-  }
-
- private:
-  profile::ProcessProfile process_;
-  std::set<PageNumber> known_;
-  std::deque<PageNumber> window_;
-  std::uint64_t clock_ = 0;
-};
-
-Plan planned(const Seen& seen) {
-  auto plan = seen.plan();
-  EXPECT_TRUE(plan) << plan.error().message();
-  return plan ? *plan : Plan{};
-}
-
-using UsePage = std::function<void(PageNumber)>;
-
-void forwards(const Object& object, const UsePage& use) {
-  for (std::uint64_t i = 0; i < object.pages; ++i) use(object.first + i);
-}
-void backwards(const Object& object, const UsePage& use) {
-  for (std::uint64_t i = object.pages; i-- > 0;) use(object.first + i);
-}
-void beside(const std::vector<Object>& objects, const UsePage& use) {
-  std::uint64_t steps = 0;
-  for (const Object& object : objects) steps = std::max(steps, object.pages);
-  for (std::uint64_t i = 0; i < steps; ++i) {
-    for (const Object& object : objects) use(object.at(static_cast<double>(i) / static_cast<double>(steps)));
-  }
-}
 
 // ---- what gets none
 
@@ -203,9 +107,9 @@ TEST(Planner, TheMostThatASamplerMayWriteIsPlanned) {
   most.processes[0].touches.window = profile::kMostSampleWindow;
   most.processes[0].objects[0].bytes = profile::kMostObjectEnd - most.processes[0].objects[0].first;
   if (const auto made = make_plan(most, "p")) {
-    EXPECT_TRUE(read_plan(encode(*made), "p"));
-    EXPECT_EQ(made->window, profile::kMostSampleWindow);
-    EXPECT_EQ(made->window_pages, 1u << 20);
+    EXPECT_TRUE(read_plan(encode(made->plan), "p"));
+    EXPECT_EQ(made->plan.window, profile::kMostSampleWindow);
+    EXPECT_EQ(made->plan.window_pages, 1u << 20);
   }
 }
 
@@ -218,7 +122,7 @@ TEST(Planner, OfTheProcessThatIsSeenMost) {
   both.processes.push_back(much.profile().processes[0]);
   both.processes[1].name = "the other";
   EXPECT_EQ(process_to_plan(both), &both.processes[1]);
-  EXPECT_EQ(make_plan(both, "p")->program, "the other");
+  EXPECT_EQ(make_plan(both, "p")->plan.program, "the other");
 }
 
 // ---- what is in it
@@ -321,8 +225,9 @@ TEST(Planner, TheBeginningIsNotOfWhoHadThePagesLast) {
   for (int i = 0; i < 18; ++i) backwards(object, [&](PageNumber page) { whole.use(page); });
   profile::Profile profile = whole.profile();
   profile.processes[0].detailed = beginning.profile().processes[0].touches;
-  const auto plan = make_plan(profile, "p");
-  ASSERT_TRUE(plan) << plan.error().message();
+  const auto made = make_plan(profile, "p");
+  ASSERT_TRUE(made) << made.error().message();
+  const Plan* const plan = &made->plan;
   ASSERT_EQ(plan->objects.size(), 1u);
   EXPECT_EQ(plan->sites.at(plan->objects[0].site), (SiteName{{1, 2}}));
   const auto& parts = plan->objects[0].parts;
@@ -456,7 +361,7 @@ TEST(Planner, AnyObjectsAreSurvived) {
     EXPECT_EQ(profile::read_profile(encode(profile), "p").has_value(), is_sound);
     const auto plan = make_plan(profile, "p");
     EXPECT_TRUE(is_sound || (!plan && plan.error().why.find("section 7") != std::string::npos));
-    EXPECT_TRUE(plan ? read_plan(encode(*plan), "p").has_value() : !plan.error().why.empty());
+    EXPECT_TRUE(plan ? read_plan(encode(plan->plan), "p").has_value() : !plan.error().why.empty());
   }
 }
 

@@ -79,6 +79,51 @@ TEST(Replay, WhatIsDroppedIsNotReadAgain) {
   EXPECT_EQ(replay(touches, 4000, 2000).pages_read, 0u);
 }
 
+TEST(Replay, ByTheClockAProgramIsAsSlowAsItsWorkOrItsStoreAtLeast) {
+  Program program;
+  program.sweep(8000, 8);
+  constexpr std::uint64_t kMemory = 8000 * 7 / 10;
+  for (const double page : {1e-6, 4e-6, 20e-6}) {
+    const ReplayClock clock{.use = 2e-6, .page = page, .request = 50e-6};
+    const ReplayCounts counts = replay(program.touches, 8000, kMemory, {.clock = clock});
+    const double work = 64'000 * clock.use;
+    const double store = static_cast<double>(counts.pages_read + counts.pages_written) * page;
+    EXPECT_GE(counts.seconds, std::max(work, store) * 0.99) << page;
+    EXPECT_LE(counts.seconds, work + store + static_cast<double>(counts.reads + counts.reads_ahead) * clock.request);
+    EXPECT_GE(counts.pages_read, optimum(program.all, kMemory).pages_read);
+  }
+  EXPECT_NEAR(replay(program.touches, 8000, 16'000, {.clock = {.use = 2e-6, .page = 1e-6}}).seconds, 0.128, 0.001);
+}
+
+// The reader of an order has its pages in memory before the program needs them, as long as the store keeps up.
+TEST(Replay, WhoKnowsTheOrderWaitsForLittle) {
+  Program program;
+  program.sweep(8000, 8);
+  constexpr std::uint64_t kMemory = 8000 * 7 / 10;
+  auto order = std::make_shared<pager::PageOrder>(64);
+  for (const ReplayedTouch& touch : program.touches) order->add_use(touch.page);
+  order->finish();
+  const ReplayClock clock{.use = 2e-6, .page = 1e-6, .request = 500e-6};
+  const ReplayCounts alone = replay(program.touches, 8000, kMemory, {.clock = clock});
+  const ReplayCounts told = replay(program.touches, 8000, kMemory, {.order = order, .clock = clock});
+  const double work = 64'000 * clock.use;
+  EXPECT_LT(told.seconds - work, (alone.seconds - work) / 2) << told.seconds << " " << alone.seconds;
+  EXPECT_GT(told.as_expected, 100u);
+}
+
+// The program touched a page that was to leave at once, as it was needed last: by a replay that let it leave before the
+// touch was done it came and left for ever.
+TEST(Replay, WhatIsNeededLastIsTouchedBeforeItLeaves) {
+  Program program;
+  program.sweep(4000, 2);
+  auto order = std::make_shared<pager::PageOrder>(1);
+  for (std::uint32_t page = 4000; page-- > 0;) order->add_use(page);  // it is wrong
+  order->finish();
+  const ReplayCounts counts =
+      replay(program.touches, 4000, 600, {.order = order, .clock = {.use = 1e-6, .page = 1e-6, .request = 1e-5}});
+  EXPECT_LE(counts.pages_read, 8000u + 600);
+}
+
 TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
   std::mt19937 random(2);
   for (const bool sweeps : {true, false}) {
@@ -87,15 +132,16 @@ TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {
     program.sweep(kPages, sweeps ? 6 : 1);
     for (int i = 0; !sweeps && i < 200'000; ++i) program.use(random() % kPages);
     const MemoryCurve curve = memory_curve(program.sample, 6);
-    const std::vector<double> reads = pager_reads(program.sample, curve);
+    const std::vector<PagerPrediction> reads = pager_curve(program.sample, curve);
     ASSERT_EQ(reads.size(), curve.points.size());
     double sum = 0;
     for (std::size_t i = 0; i + 1 < reads.size(); ++i) {  // with all of it nothing is paged: told, not driven
       const auto exact = static_cast<double>(program.reads(curve.points[i].memory_bytes / kPage));
-      sum += std::abs(reads[i] - exact) / static_cast<double>(program.all.uses.size());
+      sum += std::abs(reads[i].reads - exact) / static_cast<double>(program.all.uses.size());
     }
     EXPECT_LT(sum / static_cast<double>(reads.size() - 1), sweeps ? 0.02 : 0.08) << (sweeps ? "sweeps" : "at random");
-    EXPECT_EQ(reads.back(), 0);
+    EXPECT_EQ(reads.back().reads, 0);
+    EXPECT_EQ(reads.front().seconds, 0) << "no speeds were told";
   }
 }
 
@@ -107,14 +153,14 @@ TEST(PagerCurve, OfALongRecordingIsToldInASmallerWorld) {
   longer.one_in_log2 = 14;  // 16,384 pages each: 40,000 uses of so many would take long
   longer.pages <<= 14;
   const MemoryCurve curve = memory_curve(longer, 4);
-  const std::vector<double> reads = pager_reads(longer, curve);
+  const std::vector<PagerPrediction> reads = pager_curve(longer, curve);
   ASSERT_EQ(reads.size(), 4u);
-  EXPECT_GT(reads[0], curve.points[0].best_misses * 0.95);
-  EXPECT_LT(reads[0], curve.points[0].lru_misses * 1.05);
-  EXPECT_EQ(reads[3], 0);
+  EXPECT_GT(reads[0].reads, curve.points[0].best_misses * 0.95);
+  EXPECT_LT(reads[0].reads, curve.points[0].lru_misses * 1.05);
+  EXPECT_EQ(reads[3].reads, 0);
 }
 
-TEST(PagerCurve, OfNothingIsNothing) { EXPECT_TRUE(pager_reads({}, memory_curve({})).empty()); }
+TEST(PagerCurve, OfNothingIsNothing) { EXPECT_TRUE(pager_curve({}, memory_curve({})).empty()); }
 
 }  // namespace
 }  // namespace farheap::plan

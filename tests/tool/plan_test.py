@@ -132,7 +132,9 @@ class WhatIsFollowed(Planning):
         foreseen = int(re.search(r"of 100 uses of its memory (\d+) could be foreseen", done.stdout).group(1))
         self.assertGreaterEqual(foreseen, 80)
         self.assertIn("repeats a round", done.stdout)
-        self.assertIn("least recently used reads", done.stdout)
+        self.assertRegex(done.stdout, r"memory +this plan +no plan +hottest objects locked +least recently used +an oracle")
+        self.assertEqual(len(re.findall(r"(?m)^\d.*\(\d+ %\)", done.stdout)), 3, done.stdout)
+        self.assertEqual(len(re.findall(r"(?m)^With \d+ % of the memory ", done.stdout)), 3, done.stdout)
         self.assertEqual((self.folder / "explained.plan").read_bytes(), self.plan_file.read_bytes())
 
 

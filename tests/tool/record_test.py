@@ -160,7 +160,7 @@ class WhatIsRecorded(Recording):
         whole = LARGE_MIB * MIB * (2 + 8 / 64)
         self.near(memory["whole_bytes"], whole, 0.1, "memory that holds everything")
         self.assertEqual(memory["points"][-1]["lru_misses"], 0)
-        self.assertEqual([policy["key"] for policy in memory["policies"]], ["lru", "farheap", "best"])
+        self.assertEqual([policy["key"] for policy in memory["policies"]], ["lru", "farheap", "planned", "best"])
         for policy in memory["policies"]:
             for error in (policy["misses_error"], policy["seconds_error"]):
                 self.assertTrue(error is None or 0 <= error["mean"] <= error["most"] <= 1, policy)

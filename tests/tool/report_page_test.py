@@ -212,13 +212,16 @@ class Recorded(Page):
         points = self.report["memory"]["points"]
         shown = self.rows("budget")
         self.assertEqual([float(row["Memory"][0]) for row in shown], [one["memory_bytes"] for one in points])
+        is_planned = not self.report["memory"]["no_plan"]
+        planned = (("Plan misses", "planned_misses"), ("time 2", "planned_seconds")) if is_planned else ()
         for heading, key in (("LRU misses", "lru_misses"), ("page by page", "alone_seconds"),
                              ("reading ahead", "ahead_seconds"), ("Farheap misses", "farheap_misses"),
-                             ("reading ahead 2", "farheap_seconds"), ("Oracle misses", "best_misses"),
-                             ("reading ahead 3", "best_seconds")):
+                             ("time", "farheap_seconds"), ("Oracle misses", "best_misses"),
+                             ("reading ahead 2", "best_seconds"), *planned):
             self.assertEqual([float(row[heading][0]) for row in shown], [one[key] for one in points], heading)
-        policies = self.report["memory"]["policies"]
-        self.assertEqual([row["Policy"][0] for row in self.rows("budget", 1)], ["LRU", "Farheap", "oracle"])
+        policies = [one for one in self.report["memory"]["policies"] if is_planned or one["key"] != "planned"]
+        self.assertEqual([row["Policy"][0] for row in self.rows("budget", 1)],
+                         ["LRU", "Farheap", "plan", "oracle"] if is_planned else ["LRU", "Farheap", "oracle"])
         for row, one in zip(self.rows("budget", 1), policies):
             self.assertEqual((row["Policy"][0], row["What leaves first"][0]), (one["name"], one["leaves"]))
             for heading, key in (("Error of its misses", "misses_error"), ("Error of its seconds", "seconds_error")):

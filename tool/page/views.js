@@ -161,14 +161,15 @@ function kneeOf(points, secondsOf) {
   return points.reduce((best, point) => (below(point) > below(best) ? point : best));
 }
 
-const curves = [
+const policyCurves = [
   {name: "LRU, page by page", of: (point) => point.alone_seconds},
   {name: "LRU, reading ahead", of: (point) => point.ahead_seconds},
-  {name: "Farheap, reading ahead", of: (point) => point.farheap_seconds},
+  {name: "Farheap", of: (point) => point.farheap_seconds},
   {name: "oracle, reading ahead", of: (point) => point.best_seconds},
 ];
+const plannedCurve = {name: "Farheap with a plan", of: (point) => point.planned_seconds};
 
-function budgetMarks({report}, knees) {
+function budgetMarks({report}, knees, curves) {
   const {memory} = report;
   const marks = [];
   const add = (at, name, colour) => marks.push({at, across: "x", name: `${name}: ${sizeText(at)}`, colour});
@@ -181,18 +182,19 @@ function budgetMarks({report}, knees) {
 }
 
 // null: nobody has measured it.
-function errorText(error) {
+function errorText(error, what) {
   if (!error) return "not measured";
-  return `${(error.mean * 100).toFixed(1)} % of uses, ${(error.most * 100).toFixed(1)} at most, of ${error.programs} programs`;
+  return `${(error.mean * 100).toFixed(1)} % ${what}, ${(error.most * 100).toFixed(1)} at most, of ${error.programs} programs`;
 }
 
-function policiesTable(place, policies) {
-  addTable(place, {name: "Policies of the predictions, and how far these are known to be wrong", rows: policies, columns: [
+function policiesTable(place, {policies, no_plan: noPlan}) {
+  const rows = policies.filter((row) => !noPlan || row.key !== "planned");
+  addTable(place, {name: "Policies of the predictions, and how far these are known to be wrong", rows, columns: [
     {title: "Policy", of: (row) => row.name, words: true},
     {title: "What leaves first", of: (row) => row.leaves, words: true},
-    {title: "Error of its misses", of: (row) => errorText(row.misses_error), words: true},
-    {title: "Error of its seconds", of: (row) => errorText(row.seconds_error), words: true}]});
-  explain(place, "Plans are not among them: farheap plan --explain tells what one can save.");
+    {title: "Error of its misses", of: (row) => errorText(row.misses_error, "of uses"), words: true},
+    {title: "Error of its seconds", of: (row) => errorText(row.seconds_error, "of the time"), words: true}]});
+  if (noPlan) explain(place, `No plan is made: ${noPlan}.`);
 }
 
 function budgetView(place, data) {
@@ -202,12 +204,14 @@ function budgetView(place, data) {
     ? `Enough, even page by page: ${sizeText(memory.enough_bytes)}.` : `No budget is recommended: ${memory.caution || "none is sure"}.`));
   explain(place, `How long the program would take with less or more memory. Its own work took ${secondsText(memory.own_seconds)}; ` +
     "the store is as it was in this run. LRU: what was used least recently leaves first; oracle: what is needed last does; " +
-    "Farheap: its own pager, driven with the recorded uses. " +
+    "Farheap: a replay of its own pager with the recorded uses, in which the program works while the store reads and writes. " +
     "Page by page: each missing page is waited for; reading ahead: they come in large pieces and before they are wanted. " +
     "At a knee more memory begins to gain less.");
+  const planned = memory.no_plan ? [] : [plannedCurve];
+  const curves = [...policyCurves, ...planned];
   const knees = curves.map((curve) => kneeOf(memory.points, curve.of));
   addChart(place, {name: "Predicted time by memory", xKind: "bytes", xName: "memory", kind: "seconds", dots: true,
-    xs: memory.points.map((point) => point.memory_bytes), marks: budgetMarks(data, knees),
+    xs: memory.points.map((point) => point.memory_bytes), marks: budgetMarks(data, knees, curves),
     series: curves.map((curve) => ({name: curve.name, values: memory.points.map(curve.of)}))});
   const withKnee = (number) => (value, point) => (knees[number] === point ? element("strong", {}, `${secondsText(value)} (knee)`) : secondsText(value));
   addTable(place, {name: "Predictions", rows: memory.points, columns: [
@@ -217,10 +221,12 @@ function budgetView(place, data) {
     {title: "page by page", of: curves[0].of, show: withKnee(0)},
     {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
     {title: "Farheap misses", of: (point) => point.farheap_misses, show: countText},
-    {title: "reading ahead", of: curves[2].of, show: withKnee(2)},
+    {title: "time", of: curves[2].of, show: withKnee(2)},
+    ...planned.flatMap((curve) => [{title: "Plan misses", of: (point) => point.planned_misses, show: countText},
+      {title: "time", of: curve.of, show: withKnee(curves.length - 1)}]),
     {title: "Oracle misses", of: (point) => point.best_misses, show: countText},
     {title: "reading ahead", of: curves[3].of, show: withKnee(3)}]});
-  policiesTable(place, memory.policies);
+  policiesTable(place, memory);
 }
 
 const seriesNames = {
