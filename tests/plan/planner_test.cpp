@@ -332,7 +332,7 @@ TEST(Planner, ALongBeginWithoutLargeObjectsIsDoneOnce) {
   (void)seen.born(seen.site({1}), object);
   for (int i = 0; i < 8; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
   const Plan plan = planned(seen);
-  EXPECT_NEAR(plan.round, 8192 / 8, 150);
+  EXPECT_NEAR(plan.round, 1024, 150);
   EXPECT_GE(plan.once, 30'000u / 8);
   ASSERT_EQ(plan.objects.size(), 1u);
   for (const auto& uses : plan.objects[0].parts) EXPECT_FALSE(uses.empty());
