@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.hpp"
+#include "plan/candidates.hpp"
 #include "plan/memory_curve.hpp"
 #include "plan/pager_curve.hpp"
 #include "plan/planner.hpp"
@@ -82,9 +83,13 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
   const auto most = std::ranges::max_element(profile.processes, {}, [](const auto& one) { return one.touches.pages; });
   if (most == profile.processes.end() || most->touches.words.empty()) {
     advice.missing = "no process used enough memory for long enough that the order of its pages could be told";
+    advice.no_plan = advice.missing;
     return advice;
   }
   advice.process = most->process;
+  const auto made = plan::make_plan(profile, "it");
+  const bool is_planned = made && made->process == &*most;
+  if (!is_planned) advice.no_plan = made ? "the plan is of another process" : made.error().why;
   if (most->is_attached) {
     advice.missing =
         "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";
@@ -117,11 +122,11 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return std::max(advice.own_seconds, reading);
   };
   const std::vector<plan::PagerPrediction> farheap = plan::pager_curve(most->touches, curve, speeds);
-  const auto made = plan::make_plan(profile, "it");
-  const bool is_planned = made && made->process == &*most;
-  if (!is_planned) advice.no_plan = made ? "the plan would be of another process" : made.error().why;
+  if (is_planned && plan::score_plan(*made, speeds, nullptr).is_in_vain()) {
+    advice.no_plan = "a replay takes much longer with one (`farheap plan` tells how much)";
+  }
   const std::vector<plan::PagerPrediction> planned =
-      is_planned ? plan::pager_curve(most->touches, curve, speeds, &*made) : farheap;
+      advice.no_plan.empty() ? plan::pager_curve(most->touches, curve, speeds, &*made) : farheap;
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const plan::MemoryPoint& point = curve.points[i];
     MemoryPrediction one;

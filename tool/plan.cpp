@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/units.hpp"
 #include "memory_advice.hpp"
@@ -28,7 +30,10 @@ plan::PlanScore score_of(const profile::Profile& profile, const plan::MadePlan& 
   const auto trace = parse_trace(profile.trace, path);
   const double seconds = trace ? trace->last().seconds : 0;
   const auto hints = plan::plan_hints(profile, path);
-  return score_plan(made, speeds_of(profile, *made.process, seconds), hints ? &*hints : nullptr);
+  // A run that waited does not tell how long its own work takes.
+  const bool waited = made.process->pages_read != 0;
+  const plan::Speeds speeds = waited ? plan::Speeds{} : speeds_of(profile, *made.process, seconds);
+  return score_plan(made, speeds, hints ? &*hints : nullptr);
 }
 
 std::string cost_text(const plan::PagerPrediction& one) {
@@ -62,6 +67,12 @@ int plan(const PlanArguments& arguments) {
     return kFailed;
   }
   const plan::Plan* const made = &planned->plan;
+  std::error_code none;
+  if (std::filesystem::equivalent(arguments.file, arguments.output, none)) {
+    complain({ErrorCode::kInvalidArgument, "cannot write the plan", arguments.output, "that is the profile itself",
+              "give the plan another name with -o"});
+    return kFailed;
+  }
   const plan::PlanScore score = score_of(*profile, *planned, arguments.file);
   if (score.is_in_vain() && !arguments.anyway) {
     complain(in_vain(score, arguments.file));
@@ -70,6 +81,13 @@ int plan(const PlanArguments& arguments) {
   if (const auto written = write_output(arguments.output, encode(*made), "cannot write the plan"); !written) {
     complain(written.error());
     return kFailed;
+  }
+  if (planned->process->pages_read != 0) {
+    say("WARNING: pages left memory while it was recorded, so too few uses were seen; record it with more --memory");
+  }
+  if (planned->process != plan::process_to_plan(*profile)) {
+    say(fmt::format("no plan can be made of {}, which used most: it is of process {}",
+                    printable(plan::process_to_plan(*profile)->name), planned->process->process));
   }
   if (arguments.explain) {
     CodeNames names(made->files);

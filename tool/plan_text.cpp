@@ -142,13 +142,12 @@ std::string score_text(const plan::PlanScore& score) {
                   is_timed ? ", and how long it would take" : "", aligned(rows));
   text +=
       "The first two are replays of the profile's sample by Farheap's pager; the next two are what kernel swap reads, "
-      "with\nand without what seed 004 locks.";
+      "with\nthe objects locked that are used most for their size, and without.\n";
   const KnownError& error = kPredictedPolicies[2].seconds;
   if (is_timed && error.programs != 0) {
-    text += fmt::format(" Times with a plan were wrong by {:.0f} % in the mean of {} programs, most of\nthem too long.",
+    text += fmt::format("Times with a plan were wrong by {:.0f} % in the mean of {} programs, most of them too long.\n",
                         error.mean * 100, error.programs);
   }
-  text += "\n";
   for (const plan::ScoredLevel& level : score.levels) text += saving_sentence(level, is_timed);
   return text;
 }

@@ -258,18 +258,36 @@ Status check_process(const profile::ProcessProfile& process, const std::string& 
 
 }  // namespace
 
+namespace {
+
 // The beginning in detail tells it best, if there are rounds in it already.
-Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name) {
-  const profile::ProcessProfile* const process = process_to_plan(profile);
-  if (process == nullptr) return fail(no_order(profile, name));
-  if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
-  if (!process->detailed.words.empty()) {
-    auto detailed = plan_of(profile, *process, process->detailed, Touched::kInTheBeginning, name);
-    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), process};
+Result<MadePlan> plan_process(const profile::Profile& profile, const profile::ProcessProfile& process,
+                              const std::string& name) {
+  if (Status sound = check_process(process, name); !sound) return fail(std::move(sound.error()));
+  if (!process.detailed.words.empty()) {
+    auto detailed = plan_of(profile, process, process.detailed, Touched::kInTheBeginning, name);
+    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), &process};
   }
-  auto whole = plan_of(profile, *process, process->touches, Touched::kThroughout, name);
+  auto whole = plan_of(profile, process, process.touches, Touched::kThroughout, name);
   if (!whole) return fail(std::move(whole.error()));
-  return MadePlan{std::move(*whole), process};
+  return MadePlan{std::move(*whole), &process};
+}
+
+}  // namespace
+
+Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name) {
+  std::vector<const profile::ProcessProfile*> processes;
+  for (const profile::ProcessProfile& process : profile.processes) {
+    if (!process.touches.words.empty()) processes.push_back(&process);
+  }
+  if (processes.empty()) return fail(no_order(profile, name));
+  std::ranges::stable_sort(processes, std::ranges::greater{},
+                           [](const auto* one) { return one->touches.words.size(); });
+  auto first = plan_process(profile, *processes.front(), name);
+  for (auto next = processes.begin() + 1; !first && next != processes.end(); ++next) {
+    if (auto made = plan_process(profile, **next, name)) return made;
+  }
+  return first;
 }
 
 std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan) {

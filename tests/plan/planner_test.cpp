@@ -125,6 +125,23 @@ TEST(Planner, OfTheProcessThatIsSeenMost) {
   EXPECT_EQ(make_plan(both, "p")->plan.program, "the other");
 }
 
+// One process at random kept all others of the run from a plan.
+TEST(Planner, WhereNoneCanBeMadeOfItAnotherProcessIsPlanned) {
+  std::mt19937 random(1);
+  Seen at_random(4), swept(4);
+  for (Seen* const one : {&at_random, &swept}) (void)one->born(one->site({1}), {64, 10'000});
+  for (int i = 0; i < 200'000; ++i) at_random.use(64 + random() % 10'000);
+  for (int i = 0; i < 6; ++i) forwards({64, 10'000}, [&](PageNumber page) { swept.use(page); });
+  profile::Profile both = at_random.profile();
+  both.processes.push_back(swept.profile().processes[0]);
+  both.processes[1].name = "the other";
+  ASSERT_EQ(process_to_plan(both), &both.processes[0]);
+  const auto made = make_plan(both, "p");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->plan.program, "the other");
+  EXPECT_EQ(made->process, &both.processes[1]);
+}
+
 // ---- what is in it
 
 TEST(Planner, ASweepOnceHasNoRound) {

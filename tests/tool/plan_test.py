@@ -139,6 +139,15 @@ class WhatIsFollowed(Planning):
 
 
 class WhatIsRefused(Planning):
+    # It was overwritten by the plan, and the recording was lost.
+    def test_a_profile_is_not_overwritten_by_its_plan(self):
+        profile = self.folder / "same.profile"
+        shutil.copy(self.profile, profile)
+        done = tool("plan", profile, "-o", profile)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("that is the profile itself", done.stderr)
+        self.assertEqual(profile.read_bytes(), self.profile.read_bytes())
+
     def test_a_program_that_was_rebuilt_runs_without_and_is_told(self):
         program = self.folder / "rebuilt"
         shutil.copy(PROGRAM, program)

@@ -158,7 +158,8 @@ function kneeOf(points, secondsOf) {
   const [width, fall] = [last.memory_bytes - first.memory_bytes, secondsOf(first) - secondsOf(last)];
   if (!(width > 0) || !(fall > 0.01 * secondsOf(last))) return null;
   const below = (point) => 1 - (point.memory_bytes - first.memory_bytes) / width - (secondsOf(point) - secondsOf(last)) / fall;
-  return points.reduce((best, point) => (below(point) > below(best) ? point : best));
+  const knee = points.reduce((best, point) => (below(point) > below(best) ? point : best));
+  return below(knee) > 0.02 ? knee : null;
 }
 
 const policyCurves = [
