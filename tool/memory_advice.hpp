@@ -42,13 +42,13 @@ inline constexpr std::array<PredictedPolicy, 4> kPredictedPolicies = {{
     {"farheap",
      "Farheap",
      "as its own pager chooses, which is driven with the recorded uses",
-     {7, 0.051, 0.177},
-     {7, 0.25, 0.77}},
+     {7, 0.046, 0.194},
+     {7, 0.20, 0.45}},
     {"planned",
      "plan",
      "as its pager chooses that follows the plan which `farheap plan` makes of this profile",
-     {4, 0.048, 0.086},
-     {4, 0.38, 0.95}},
+     {4, 0.046, 0.100},
+     {4, 0.23, 0.85}},
     {"best", "oracle", "what is needed last leaves first, which nobody can know", {4, 0.029, 0.098}},
 }};
 // "not measured", or how far in the mean.

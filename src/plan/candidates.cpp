@@ -19,7 +19,7 @@ using base::kPageBytes;
 
 constexpr double kLevels[] = {0.9, 0.7, 0.5};
 constexpr double kLocked = 0.8;                 // of memory: the seeds' share
-constexpr double kLess = 0.9, kMuchMore = 1.5;  // replays were wrong by up to 1.4 (docs/benchmarks/record.md)
+constexpr double kLess = 0.9, kMuchMore = 1.5;  // replays were wrong by up to 1.25 (docs/benchmarks/record.md)
 constexpr unsigned kPoints = 20;
 
 Uses uses_of(std::span<const ReplayedTouch> touches, std::uint64_t pages) {
