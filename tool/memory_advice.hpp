@@ -2,7 +2,7 @@
 //
 // Which budget: how long a recorded program would take in how much memory, on the store it was recorded with.
 //
-// Of Farheap, with its own policy and with a plan, a replay tells it (plan/pager_curve.hpp): the program works while
+// A replay tells it of Farheap, with its own policy and with a plan (plan/pager_curve.hpp): the program works while
 // the store reads and writes. Of other policies the pages are known that they would read (plan/memory_curve.hpp), and
 // not how much of the reading is hidden behind the program's own work. So there are bounds:
 //
@@ -78,7 +78,7 @@ struct MemoryAdvice {
   std::string missing;             // why there are no points; empty: there are
 };
 
-// Of a run that took so long. What is not known of the store is 0.
+// The speeds of a run that took so long. A speed of the store that is not known is 0.
 [[nodiscard]] plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessProfile& process,
                                      double seconds);
 

@@ -15,7 +15,7 @@
 namespace farheap::tool {
 
 [[nodiscard]] std::string plan_text(const plan::Plan& plan, CodeNames& names);
-// What it would cost to follow it, beside the other candidates.
+// The plan's cost beside that of the other candidates.
 [[nodiscard]] std::string score_text(const plan::PlanScore& score);
 
 }  // namespace farheap::tool

@@ -349,7 +349,7 @@ void Pager::note_taken(BlockId id, PageRun run, const View::Taken* answers) {
 // In one piece: a flush knows what is on probation, and what is on its way.
 void Pager::choose_leaving(std::uint64_t pages, Leaving& leaving) {
   std::vector<BlockId> staying;
-  // Of those that only watch, more could be all there is, and nothing would leave.
+  // More that only watch could fill all of probation, and nothing would leave.
   const std::uint64_t most_watching = probation_.pages() / kMostWatching;
   std::uint64_t watching = 0;
   while (leaving.expected < pages && probation_.oldest() != 0) {

@@ -148,7 +148,7 @@ void Policy::passed(PageNumber page) {
 }
 
 std::uint32_t Policy::distance_to(const Extent& extent) const {
-  // What nobody came to is taken to be let alone for as long again.
+  // An extent that nobody came to is taken to be let alone for as long again.
   if (extent.period == 0) return left_ - extent.watched_since;
   const std::uint32_t since = left_ - extent.seen;
   return since < extent.period ? extent.period - since : 0;

@@ -49,6 +49,17 @@ std::vector<bool> locked_pages(const SampledWorld& world, const MadePlan& made, 
   return is_locked;
 }
 
+double reads_beside_locked(const SampledWorld& world, Uses uses, const MadePlan& made, const HintPlan& hints,
+                           const ScoredLevel& level) {
+  const double pages = static_cast<double>(level.memory_bytes) / kPageBytes;
+  const auto memory = static_cast<std::uint64_t>(pages / world.scale());
+  const std::vector<bool> locked = locked_pages(world, made, hints, memory);
+  std::erase_if(uses.uses, [&](const PageUse& use) { return locked[use.page]; });
+  const auto taken = static_cast<std::uint64_t>(std::ranges::count(locked, true));
+  const std::uint64_t left = std::max<std::uint64_t>(memory - std::min(memory, taken), 1);
+  return static_cast<double>(lru_reads(uses, left)) * world.scale();
+}
+
 }  // namespace
 
 bool PlanScore::is_in_vain() const {
@@ -77,8 +88,6 @@ PlanScore score_plan(const MadePlan& made, const Speeds& speeds, const HintPlan*
   }
   const auto planless = pager_curve(touches, levels, speeds);
   const auto planned = pager_curve(touches, levels, speeds, &made);
-  const SampledWorld world(touches, all.pages_for_one);
-  const Uses uses = uses_of(world.touches(), world.pages());
   for (std::size_t i = 0; i < levels.points.size(); ++i) {
     const MemoryPoint& point = levels.points[i];
     ScoredLevel one{.memory_bytes = point.memory_bytes,
@@ -87,17 +96,12 @@ PlanScore score_plan(const MadePlan& made, const Speeds& speeds, const HintPlan*
                     .planless = planless[i],
                     .planned = planned[i],
                     .best = point.best_misses};
-    if (hints != nullptr) {
-      const double pages = static_cast<double>(point.memory_bytes) / kPageBytes;
-      const auto memory = static_cast<std::uint64_t>(pages / world.scale());
-      const std::vector<bool> locked = locked_pages(world, made, *hints, memory);
-      Uses rest = uses;
-      std::erase_if(rest.uses, [&](const PageUse& use) { return locked[use.page]; });
-      const auto taken = static_cast<std::uint64_t>(std::ranges::count(locked, true));
-      const std::uint64_t left = std::max<std::uint64_t>(memory - std::min(memory, taken), 1);
-      one.locked = static_cast<double>(lru_reads(rest, left)) * world.scale();
-    }
     score.levels.push_back(one);
+  }
+  if (hints != nullptr && !score.levels.empty()) {
+    const SampledWorld world(touches, all.pages_for_one);
+    const Uses uses = uses_of(world.touches(), world.pages());
+    for (ScoredLevel& level : score.levels) level.locked = reads_beside_locked(world, uses, made, *hints, level);
   }
   return score;
 }

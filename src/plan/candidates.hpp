@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a plan is worth: what would be read with it, and with what could be done instead. All candidates meet the same
-// uses, those that the recorded run's sample speaks for (sampled_world.hpp); Farheap's own are replayed through its
-// pager.
+// How much a run would read with a plan, and with the other candidates. All candidates meet the same uses, those that
+// the recorded run's sample speaks for (sampled_world.hpp); Farheap's own are replayed through its pager.
 //
 // Thread-safety: pure functions.
 #pragma once

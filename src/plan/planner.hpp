@@ -27,9 +27,9 @@ struct MadePlan {
   const profile::ProcessProfile* process = nullptr;
 };
 
-// Of that process; if none can be made of it, of the one that comes next, and so on. kInvalidArgument: the profile tells
-// of no such process, or not enough of it; kUnavailable: too little of what it does can be foreseen. Both say what there
-// is of the first.
+// Makes it of that process, or, if none can be made of it, of the one that comes next, and so on. kInvalidArgument: the
+// profile tells of no such process, or not enough of it; kUnavailable: too little of what it does can be foreseen. Both
+// say what there is of the first.
 [[nodiscard]] Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name);
 
 // The plan's objects, as they were in the process that it was made of: all that were one, one after the other.

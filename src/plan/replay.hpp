@@ -42,7 +42,7 @@ struct Speeds {
   double seconds_a_page = 0;     // of the store, in large pieces; 0: not known, and no seconds are told
   double seconds_a_request = 0;  // before a page comes that is read by itself
 };
-// Of a run of so many uses.
+// The clock of a run of so many uses.
 [[nodiscard]] inline ReplayClock clock_of(const Speeds& speeds, double uses) {
   return {speeds.own_seconds / uses, speeds.seconds_a_page, speeds.seconds_a_request};
 }

@@ -50,7 +50,6 @@ SampledWorld::SampledWorld(const profile::Touches& touches, double pages_for_one
   if (touches_.empty()) return;
   in_passing_ = used_in_passing(touches_, sampled_.size());
 
-  for (const ReplayedTouch& touch : touches_) uses_ += touch.drop ? 0 : 1;
   const double most = std::max(static_cast<double>(kMostTouches) / static_cast<double>(touches_.size()), 1.0);
   double each = std::clamp(pages_for_one, 1.0, most);
   count_copies(each, pages_for_one);
@@ -114,7 +113,7 @@ void SampledWorld::place_copies() {
   for (const std::uint32_t copy : scattered) places_[copy] = next++;
 }
 
-// Of the first page there or behind.
+// The number of the first sampled page there or behind.
 std::uint32_t SampledWorld::number_from(std::uint64_t page) const {
   return static_cast<std::uint32_t>(std::ranges::lower_bound(sampled_, page) - sampled_.begin());
 }

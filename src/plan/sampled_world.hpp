@@ -24,13 +24,12 @@ namespace farheap::plan {
 
 class SampledWorld {
  public:
-  // Of a sample each of whose pages speaks for so many. So that a replay of it ends soon, it may be a smaller one.
+  // Each page of the sample speaks for so many. The world may be a smaller one, so that a replay of it ends soon.
   SampledWorld(const profile::Touches& touches, double pages_for_one);
 
   // In their order.
   [[nodiscard]] std::vector<ReplayedTouch> touches() const;
-  // Where objects are, as far as their pages are used in passing. Those that are nowhere are left out, and places come
-  // once.
+  // The places of objects, as far as their pages are used in passing, each once. Objects that have none are left out.
   [[nodiscard]] std::vector<LiveObject> places_of(std::span<const LiveObject> objects) const;
   // A plan's order, for its objects as they were in the recorded run. nullptr: it is too long to be followed.
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order_of(const Plan& plan,
@@ -38,8 +37,6 @@ class SampledWorld {
 
   [[nodiscard]] std::uint64_t pages() const { return places_.size(); }
   [[nodiscard]] bool is_empty() const { return touches_.empty(); }
-  // Touches of the sample that are uses.
-  [[nodiscard]] std::uint64_t uses() const { return uses_; }
   // Each of its pages speaks for so many of the program's.
   [[nodiscard]] double scale() const { return scale_; }
   // For a program that takes `use` for each of its own pages' uses, and so on: for those of this world.
@@ -63,7 +60,6 @@ class SampledWorld {
   std::vector<ReplayedTouch> touches_;  // of the sample; its pages have numbers in the order of their addresses
   std::vector<std::uint32_t> sampled_;  // pages, by number; they ascend
   std::vector<bool> in_passing_;        // by number
-  std::uint64_t uses_ = 0;
   double scale_ = 1;
   std::vector<std::uint32_t> begins_;  // by number: of its copies, among places_; and one more
   std::vector<std::uint32_t> places_;

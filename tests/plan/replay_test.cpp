@@ -79,6 +79,7 @@ TEST(Replay, WhatIsDroppedIsNotReadAgain) {
   EXPECT_EQ(replay(touches, 4000, 2000).pages_read, 0u);
 }
 
+// The clock is the replay's own: nothing is timed here.
 TEST(Replay, ByTheClockAProgramIsAsSlowAsItsWorkOrItsStoreAtLeast) {
   Program program;
   program.sweep(8000, 8);
