@@ -56,7 +56,11 @@ constexpr const char* kFiguresOfProcesses[] = {"peak_bytes",
                                                "used_again_bytes",
                                                "faults_packed",
                                                "touches_expected",
-                                               "touches_unexpected"};
+                                               "touches_unexpected",
+                                               "orders_given_up",
+                                               "orders_too_dear",
+                                               "order_bytes_read",
+                                               "order_bytes_expected"};
 
 // What to do where a store was full. Where it is another program's, df shows nothing of it.
 std::string room_in(const std::string& store) {
@@ -133,6 +137,10 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.faults_packed = counters.faults_packed;
   summary.touches_expected = counters.touches_expected;
   summary.touches_unexpected = counters.touches_unexpected;
+  summary.orders_given_up = counters.orders_given_up;
+  summary.orders_too_dear = counters.orders_too_dear;
+  summary.order_bytes_read = counters.order_bytes_read;
+  summary.order_bytes_expected = counters.order_bytes_expected;
   summary.bytes_read = counters.bytes_read;
   summary.bytes_written = counters.bytes_written;
   summary.bytes_read_ahead = counters.bytes_read_ahead;
@@ -183,7 +191,9 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
   }
   for (const auto& [bytes, what] : {std::pair{summary.bytes_read, "read"},
                                     {summary.bytes_written, "written"},
-                                    {summary.bytes_read_ahead, "read ahead"}}) {
+                                    {summary.bytes_read_ahead, "read ahead"},
+                                    {summary.order_bytes_read, "read by an order"},
+                                    {summary.order_bytes_expected, "expected to be read"}}) {
     if (beyond(bytes, kMostBytes * work)) return fmt::format("{} {} in {:.1f} s", format_size(bytes), what, seconds);
   }
   for (const std::uint64_t faults :
@@ -192,7 +202,8 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
         summary.pages_dropped_clean, summary.store_full_waits}) {
     if (beyond(faults, kMostFaults * work)) return fmt::format("{} faults in {:.1f} s", faults, seconds);
   }
-  for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts}) {
+  for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts,
+                                        summary.orders_given_up, summary.orders_too_dear}) {
     if (beyond(processes, kMostProcesses * work)) return fmt::format("{} processes in {:.1f} s", processes, seconds);
   }
   for (const double stall : {summary.stall_seconds, summary.stall_no_room_seconds}) {
@@ -222,6 +233,19 @@ std::vector<std::string> not_loaded_lines(const RunSummary& summary) {
       fmt::format("WARNING: {} ended with status 127. If the loader wrote above what it could not find, it DID NOT "
                   "RUN; otherwise it RAN WITHOUT FARHEAP: nothing was paged and no budget was kept.",
                   summary.command.front())};
+}
+
+// Of a process's order, which a plan or a recording told it.
+std::vector<std::string> given_up_lines(const RunSummary& summary) {
+  std::vector<std::string> lines;
+  const std::uint64_t dear = std::min(summary.orders_too_dear, summary.orders_given_up);
+  const auto add = [&](std::uint64_t processes, std::string_view why) {
+    if (processes == 0) return;
+    lines.push_back(fmt::format("{} gave up what was expected: {}", counted(processes, "process", "processes"), why));
+  };
+  add(dear, "much more was read than it let expect");
+  add(summary.orders_given_up - dear, "memory was used in another order");
+  return lines;
 }
 
 // What the tool knows by itself.
@@ -274,6 +298,11 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
           fmt::format("of {} that could be foreseen {:.0f} % came as expected", counted(touches, "touch", "touches"),
                       100.0 * static_cast<double>(summary.touches_expected) / static_cast<double>(touches)));
     }
+    if (summary.order_bytes_expected != 0) {
+      lines.push_back(fmt::format("{} of what is planned were read; followed exactly it would have been {}",
+                                  format_size(summary.order_bytes_read), format_size(summary.order_bytes_expected)));
+    }
+    std::ranges::move(given_up_lines(summary), std::back_inserter(lines));
     lines.push_back(fmt::format(
         "{} read ({} of it ahead), {} written; stalled {:.1f} s ({:.0f} % of the time), {:.1f} s "
         "of it for want of room",
@@ -364,6 +393,10 @@ std::string report_json(const RunSummary& summary) {
       {"faults_packed", summary.faults_packed},
       {"touches_expected", summary.touches_expected},
       {"touches_unexpected", summary.touches_unexpected},
+      {"orders_given_up", summary.orders_given_up},
+      {"orders_too_dear", summary.orders_too_dear},
+      {"order_bytes_read", summary.order_bytes_read},
+      {"order_bytes_expected", summary.order_bytes_expected},
       {"bytes_read", summary.bytes_read},
       {"bytes_written", summary.bytes_written},
       {"bytes_read_ahead", summary.bytes_read_ahead},

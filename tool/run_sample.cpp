@@ -41,6 +41,10 @@ CounterValues counter_values(const base::RunCounters& counters) {
   values.faults_packed = counters.faults_packed.load();
   values.touches_expected = counters.touches_expected.load();
   values.touches_unexpected = counters.touches_unexpected.load();
+  values.orders_given_up = counters.orders_given_up.load();
+  values.orders_too_dear = counters.orders_too_dear.load();
+  values.order_bytes_read = counters.order_bytes_read.load();
+  values.order_bytes_expected = counters.order_bytes_expected.load();
   return values;
 }
 

@@ -36,6 +36,10 @@ constexpr CounterName kCounterNames[] = {
     {"faults_packed", &CounterValues::faults_packed, true},
     {"touches_expected", &CounterValues::touches_expected, true},
     {"touches_unexpected", &CounterValues::touches_unexpected, true},
+    {"orders_given_up", &CounterValues::orders_given_up, true},
+    {"orders_too_dear", &CounterValues::orders_too_dear, true},
+    {"order_bytes_read", &CounterValues::order_bytes_read, true},
+    {"order_bytes_expected", &CounterValues::order_bytes_expected, true},
 };
 static_assert(std::size(kCounterNames) * sizeof(std::uint64_t) == sizeof(CounterValues));
 

@@ -8,16 +8,17 @@ import disk
 import metrics
 import report
 from measurements import FULL
-from planned_runner import HINTS, ORACLE, PLAN
+from planned_runner import HINTS, ORACLE, PLAN, WRONG
 from report import MIB
 
 # By how they use memory here: qft's gates are sweeps, and a walk along the lists of objects cannot be foreseen.
 SWEEPING = ("lbm", "cg", "fft3d", "multigrid", "sweep", "qft", "bucketsort")
 RANDOM = ("pagerank_1", "objects", "hashjoin_1", "lookup_1")
 WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap with the seeds' hints: mlock"),
-        ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"), (ORACLE, "exact future"))
+        ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"),
+        *((way, f"plan, {word}") for way, word in WRONG.items()), (ORACLE, "exact future"))
 MOVED = (("bytes_read", "read"), ("bytes_written", "written"))
-SUMMED = ("speedup_over", "recovered_over", "plan_over", "read_over", "written_over", "swap_written_over", "oracle_",
+SUMMED = ("speedup_over", "shuffled_", "reversed_", "recovered_over", "plan_over", "read_over", "written_over", "swap_written_over", "oracle_",
           "hint_bytes")
 
 
@@ -102,6 +103,9 @@ def time_results(measured, name, level, cells):
             lines.append(metrics.ratio(name, f"speedup_over_{word}_{level}", cells[way], plan))
         if cells[way] and oracle:
             lines.append(metrics.ratio(name, f"oracle_speedup_over_{word}_{level}", cells[way], oracle))
+    for way, word in WRONG.items():
+        if cells["farheap"] and cells[way]:
+            lines.append(metrics.ratio(name, f"{word}_speedup_over_planless_{level}", cells["farheap"], cells[way]))
     hints = seed_hints(cells)
     if hints and plan:
         lines.append(metrics.ratio(name, f"speedup_over_seed_hints_{level}", hints, plan))

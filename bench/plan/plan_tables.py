@@ -24,6 +24,8 @@ def seconds_cell(measured, name, level, way):
 GAINS = (("speedup_over_swap", "over swap", times), ("speedup_over_seed_hints", "over the seeds' hints", times),
          ("speedup_over_planless", "over farheap", times),
          ("recovered_over_ceiling", "of the ceiling", percent),
+         ("shuffled_speedup_over_planless", "shuffled over farheap", times),
+         ("reversed_speedup_over_planless", "reversed over farheap", times),
          ("plan_over_oracle", "time of the exact future's", times),
          ("oracle_speedup_over_swap", "exact future over swap", times),
          ("oracle_speedup_over_planless", "... over farheap", times))

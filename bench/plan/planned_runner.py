@@ -5,6 +5,7 @@ knows the exact future, and under kernel swap with the seeds' hints of either ki
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -20,6 +21,7 @@ from metrics import best_setting
 
 PLAN = "plan"  # the way: Farheap with a plan of a smaller run with another seed
 ORACLE = "oracle"  # the way: Farheap that knows a recording of the same run
+WRONG = {"plan_shuffled": "shuffled", "plan_reversed": "reversed"}  # ways: plans that wrong_plan made of the right one
 HINTS = {"hints_mlock": "kernel:mlock", "hints_madvise": "kernel:madvise"}  # ways: kernel swap with the seeds' hints
 HINTED = ("recognised_objects", "most_locked_bytes", "advised_bytes", "refusals")  # kept of each such run
 # `farheap run --hints` says this of a profile without large objects.
@@ -33,12 +35,13 @@ class NoHints(Exception):
 
 
 class Runner(ways.Runner):
-    """Beside the options of bench/paging: `train_part`, and `oracle` and `hints` in `columns`."""
+    """Beside the options of bench/paging: `train_part`, and `oracle`, `hints` and `wrong` in `columns`."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self._folder = ""  # of the program that is being measured
         self._trace = None
+        self.wrong_program = None  # where wrong_plan is
 
     # ---- what a program needs once
 
@@ -88,6 +91,14 @@ class Runner(ways.Runner):
         plan = self.plan_file(subject, turn)
         if plan:
             self.farheap_run(subject, level, PLAN, turn, budget, plan=plan)
+
+    def wrong(self, subject, level, way, turn, budget):
+        plan = self.plan_file(subject, turn)
+        if plan is None:
+            return
+        path = f"{plan}.{way}"
+        subprocess.run([self.wrong_program, WRONG[way], plan, path], check=True)
+        self.farheap_run(subject, level, way, turn, budget, plan=path)
 
     def oracle(self, subject, level, turn, budget):
         if self.measured.find(subject.name, level, ORACLE, turn):
@@ -157,6 +168,8 @@ class Runner(ways.Runner):
             found += [lambda turn, way=way: self.hinted(subject, level, way, turn, budget) for way in HINTS]
         found.append(lambda turn: self.farheap_run(subject, level, "farheap", turn, budget))
         found.append(lambda turn: self.planned(subject, level, turn, budget))
+        if "wrong" in self.columns:
+            found += [lambda turn, way=way: self.wrong(subject, level, way, turn, budget) for way in WRONG]
         if "oracle" in self.columns:
             found.append(lambda turn: self.oracle(subject, level, turn, budget))
         return found

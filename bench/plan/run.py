@@ -46,6 +46,7 @@ def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", help="build folder (default: $FARHEAP_BUILD or build/release)")
     parser.add_argument("--oracle", action="store_true", help="also with the exact future of the same input")
+    parser.add_argument("--wrong", action="store_true", help="also with plans that are shuffled, and reversed")
     parser.add_argument("--programs", default=",".join(PROGRAMS), help=f"default: {','.join(PROGRAMS)}")
     parser.add_argument("--levels", type=numbers, default=[70],
                         help="budgets in percent of the plain peak (default: 70)")
@@ -103,6 +104,7 @@ def chosen(options, build):
 
 def columns(options, why_no_swap):
     found = ["farheap", "optimum", "enough"] + (["oracle"] if options.oracle else [])
+    found += ["wrong"] if options.wrong else []
     if why_no_swap and not options.no_swap:
         complain(f"LEFT OUT: kernel swap, and so every speed-up over it: {why_no_swap}")
     if why_no_swap or options.no_swap:
@@ -154,6 +156,7 @@ def measure(options, arguments):
     measured = begin(options, tool, report.machine(options.folder))
     measured.commands.append(" ".join(["run.py", *arguments]))
     runner = Runner(options, tool, optimum_program, why_no_group is None, [], measured)
+    runner.wrong_program = os.path.join(build, "bench", "plan", "wrong_plan")
     swap = swap_area.SwapArea(options.folder, options.swap_size * MIB) if "swap" in options.columns else None
     try:
         measure_all(runner, chosen(options, build))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace farheap::pager {
 
@@ -15,6 +16,9 @@ constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one 
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
 constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
+constexpr std::uint64_t kFar = 4;          // leads, that nobody passes unseen
+constexpr double kMostReads = 2;           // times what could be expected
+constexpr std::uint64_t kOtherMemory = 8;  // a part of memory, by which it is another budget
 constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
 constexpr unsigned kMostUnused = 128;      // the same of markers
 constexpr unsigned kStrange = 512;         // ... that it has left it
@@ -23,7 +27,8 @@ constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one 
 constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
-ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round) : order(std::move(wanted)) {
+ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round, std::uint64_t memory_pages)
+    : order(std::move(wanted)), reads(*order, memory_pages) {
   if (in_round && order->has_round()) now = order->visit(order->round()).first;
   const auto is_over = [&](const PageOrder::Visit& visit) { return visit.last + order->gap() < now; };
   const auto visits = order->visits();
@@ -44,6 +49,7 @@ ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_r
 
 ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, const Room& room)
     : order_(std::move(tables.order)),
+      expected_reads_(std::move(tables.reads)),
       table_(table),
       policy_(policy),
       room_(room),
@@ -57,12 +63,7 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
     places_[block].ranked = true;
     ranked_.emplace_hint(ranked_.end(), moment, block);
   }
-}
-
-bool ExpectedOrder::goes_backward(PageNumber page) const {
-  const auto found = places_.find(PageOrder::block_of(page));
-  if (found == places_.end() || found->second.visit == PageOrder::kNone) return false;
-  return order_->visit(found->second.visit).first_page > PageOrder::kBlockPages / 2;
+  expected_until_ = expected_reads_.until(*order_, ended_);
 }
 
 void ExpectedOrder::skip_to_round() {
@@ -94,7 +95,47 @@ bool ExpectedOrder::touched(PageNumber page) {
   const bool begins = expected + lead() >= now_;
   judge(begins || is_in_view(found->first));
   if (expected > now_) go_to(expected);
+  note_expected_reads();
   return true;
+}
+
+void ExpectedOrder::reads(PageNumber page, std::uint32_t pages) {
+  if (!followed_ || !is_weighed() || !expected_reads_.is_known() || !knows(page)) return;
+  compared_.happened += pages;
+  untold_.happened += pages;
+  compare_reads();
+}
+
+void ExpectedOrder::note_expected_reads() {
+  const std::uint64_t until = expected_reads_.until(*order_, ended_);
+  if (followed_ && is_weighed()) {
+    compared_.expected += until - expected_until_;
+    untold_.expected += until - expected_until_;
+  }
+  expected_until_ = until;
+}
+
+bool ExpectedOrder::is_weighed() const {
+  const std::uint64_t memory = expected_reads_.memory_pages(), now = room_.limit();
+  return now > memory - memory / kOtherMemory && now < memory + memory / kOtherMemory;
+}
+
+void ExpectedOrder::weigh(OrderReads& reads) {
+  std::swap(expected_reads_, reads);
+  expected_until_ = expected_reads_.until(*order_, ended_);
+  compared_ = {};
+}
+
+// Each time that as much was read as memory holds.
+void ExpectedOrder::compare_reads() {
+  if (compared_.happened < room_.limit()) return;
+  if (is_weighed() && compared_.expected != 0 &&
+      compared_.happened > kMostReads * static_cast<double>(compared_.expected)) {
+    if (++dear_ >= kDear) give_up();
+  } else if (dear_ != 0) {
+    --dear_;
+  }
+  compared_ = {};
 }
 
 void ExpectedOrder::note_marker(bool used) {
@@ -139,7 +180,10 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
     followed_since_ = expected;
   }
   followed_ = true;
+  const bool is_far = expected - std::min(expected, now_) > kFar * lead();
   go_to(expected);
+  // What lies between was passed unseen, or, where that is much, was not passed.
+  is_far ? void(expected_until_ = expected_reads_.until(*order_, ended_)) : note_expected_reads();
 }
 
 void ExpectedOrder::go_to(Moment moment) {
@@ -163,6 +207,10 @@ void ExpectedOrder::go_to(Moment moment) {
 }
 
 void ExpectedOrder::came(PageRun run, bool fresh) {
+  if (followed_ && knows(run.first)) {
+    const PageRun there = table_.next_run(run.first, run.first + run.count, PageState::kPresent);
+    if (there.count != 0 && policy_.may_take(table_.tag(there.first))) policy_.leave_to_order(table_.tag(there.first));
+  }
   for (std::uint32_t block = PageOrder::block_of(run.first); block <= PageOrder::block_of(run.first + run.count - 1);
        ++block) {
     const auto found = places_.find(block);

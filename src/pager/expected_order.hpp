@@ -16,7 +16,8 @@
 // what leaves behind the program keep it so.
 //
 // Never worse than without: where touches come at other times than was said, or to blocks that the order has let go of
-// in the midst of their use, or where more is read ahead than the program can have passed, it is given up, for good.
+// in the midst of their use, or where more is read ahead than the program can have passed, or where much more is read
+// than the order itself lets expect (order_reads.hpp), it is given up, for good.
 //
 // All of it is advice: whatever the order says, the contents stay right.
 //
@@ -30,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "pager/order_reads.hpp"
 #include "pager/page_order.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
@@ -49,8 +51,9 @@ class ExpectedOrder {
   // What is known of an order before the pager is asked. With many visits it takes a while, so it is made, and given
   // back, without the pager's mutex. Thread-safety: plain data.
   struct Tables {
-    // Requires: an order. `in_round`: what comes before its round is over, if there is one.
-    Tables(std::shared_ptr<const PageOrder> order, bool in_round);
+    // Requires: an order. `in_round`: what comes before its round is over, if there is one. `memory_pages`: there are
+    // so many.
+    Tables(std::shared_ptr<const PageOrder> order, bool in_round, std::uint64_t memory_pages);
     [[nodiscard]] Moment needed(const Place& place) const {
       return place.visit == PageOrder::kNone ? PageOrder::kNever : order->visit(place.visit).first;
     }
@@ -59,6 +62,7 @@ class ExpectedOrder {
     std::vector<std::pair<Moment, std::uint32_t>> by_need;  // when a block is needed, and which
     Moment now = 0;
     PageOrder::Number ended = 0;
+    OrderReads reads;
   };
 
   // All outlive it. What is in view already is taken into account.
@@ -74,15 +78,26 @@ class ExpectedOrder {
   // What comes before the round is over, if there is one.
   void skip_to_round();
 
-  // Its block is used from its end on.
-  [[nodiscard]] bool goes_backward(PageNumber page) const;
   [[nodiscard]] bool is_given_up() const { return is_given_up_; }
   [[nodiscard]] const PageOrder* order() const { return order_.get(); }
+  [[nodiscard]] std::shared_ptr<const PageOrder> shared_order() const { return order_; }
   // Whether the page is in the order.
   [[nodiscard]] bool knows(PageNumber page) const { return places_.contains(PageOrder::block_of(page)); }
   // Pages in view of the blocks that the order has, about.
   [[nodiscard]] std::uint64_t pages_in_view() const { return ranked_.size() * PageOrder::kBlockPages; }
 
+  // What it lets expect is known for about as much memory as there is.
+  [[nodiscard]] bool is_weighed() const;
+  // From now on it lets expect this; what it was before is given back.
+  void weigh(OrderReads& reads);
+  // Pages are read, around this one.
+  void reads(PageNumber page, std::uint32_t pages);
+  struct Reads {
+    std::uint64_t happened = 0, expected = 0;  // pages
+  };
+  // Since this was asked before, while the program was followed.
+  [[nodiscard]] Reads take_reads() { return std::exchange(untold_, {}); }
+  [[nodiscard]] bool has_read_too_much() const { return dear_ >= kDear; }
   // Pages have come into view. Fresh ones make more memory needed, and something leave.
   void came(PageRun run, bool fresh);
   // The next to leave, taken off its list; 0: it has nothing to say. All of its order's block should leave with it.
@@ -131,7 +146,12 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
   [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 
+  static constexpr unsigned kDear = 3;
+  void note_expected_reads();
+  void compare_reads();
+
   const std::shared_ptr<const PageOrder> order_;
+  OrderReads expected_reads_;
   PageTable& table_;
   Policy& policy_;
   const Room& room_;
@@ -146,8 +166,11 @@ class ExpectedOrder {
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
   std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;
-  unsigned unused_ = 0;  // grows with each marker that nobody touched
-  unsigned doubt_ = 0;   // grows with each touch that was not as expected
+  std::uint64_t expected_until_ = 0;  // OrderReads::until(), for ended_
+  Reads compared_, untold_;           // since they were compared, or told
+  unsigned dear_ = 0;                 // comparisons in which too much was read, more than others
+  unsigned unused_ = 0;               // grows with each marker that nobody touched
+  unsigned doubt_ = 0;                // grows with each touch that was not as expected
   bool is_given_up_ = false;
   unsigned agree_ = 0;                        // touches that agree with that, one after the other
   unsigned strange_ = 0;                      // strange ones, weighed

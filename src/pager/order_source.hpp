@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "base/clock.hpp"
 #include "pager/page_order.hpp"
 
 namespace farheap::pager {
@@ -21,8 +22,8 @@ class OrderSource {
 
   // As it is known now; nullptr: nothing is.
   [[nodiscard]] virtual std::shared_ptr<const PageOrder> order() = 0;
-  // Returns when order() may have another answer.
-  virtual void wait_for_change() = 0;
+  // Returns when order() may have another answer, or, with false, after so long.
+  virtual bool wait_for_change(base::Clock::duration at_most) = 0;
 };
 
 }  // namespace farheap::pager

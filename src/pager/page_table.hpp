@@ -62,7 +62,8 @@ enum class PageState : std::uint8_t {
 inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
 using BlockId = std::uint32_t;  // 0: none
-enum class Queue : std::uint32_t { kNone, kSmall, kMain, kStream, kKeep, kProbation, kWarm, kHot };
+// Policies of one kind have small and stream lists, those of another warm and hot ones: see Policy.
+enum class Queue : std::uint32_t { kNone, kMain, kKeep, kProbation, kPlanned, kSmallOrWarm, kStreamOrHot };
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.

@@ -59,17 +59,33 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
 // the one before are freed after it.
 void Pager::expect(std::shared_ptr<const PageOrder> order) {
   bool is_needed = false, in_round = false;
+  std::uint64_t memory_pages = 0;
   {
     base::LockGuard lock(mutex_);
     if (order && read_ahead_.order() == order.get()) return;
     is_needed = order != nullptr && read_ahead_.needs_tables();
     in_round = read_ahead_.is_in_round();
+    memory_pages = room_.limit();
   }
   std::optional<ExpectedOrder::Tables> tables;
-  if (is_needed) tables.emplace(std::move(order), in_round);
+  if (is_needed) tables.emplace(std::move(order), in_round, memory_pages);
   std::unique_ptr<ExpectedOrder> before;
   base::LockGuard lock(mutex_);
   before = read_ahead_.expect(std::move(tables));
+}
+
+void Pager::weigh_order() {
+  std::shared_ptr<const PageOrder> order;
+  std::uint64_t memory_pages = 0;
+  {
+    base::LockGuard lock(mutex_);
+    order = read_ahead_.order_to_weigh();
+    memory_pages = room_.limit();
+  }
+  if (!order) return;
+  OrderReads reads(*order, memory_pages);
+  base::LockGuard lock(mutex_);
+  read_ahead_.weigh(*order, reads);
 }
 
 void Pager::adopt(PageRun run) {

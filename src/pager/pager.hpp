@@ -82,6 +82,8 @@ class Pager {
   // From now on pages are expected to be used in this order, as far as the program keeps to it; nullptr: in none that
   // is known. Advice, as hints are.
   void expect(std::shared_ptr<const PageOrder> order);
+  // Called now and then: how much it lets expect to be read depends on how much memory there is by now.
+  void weigh_order();
 
   // ---- guards (farheap/residency.h)
   // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives

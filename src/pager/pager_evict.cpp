@@ -160,6 +160,7 @@ BlockId Pager::take_victim() {
     const BlockId id = order->take_victim();
     if (id != 0) return with_all_in({table_.block(id).first / kPages * kPages, kPages}, id);
   }
+  policy_.take_back_from_order();
   BlockId id = policy_.take_victim(room_.limit());
   if (id != 0 && policy_.watches(id)) return id;
   for (int spared = 0; id != 0 && spared < kMostSpared && write_watch_.was_written(id, room_.limit()); ++spared) {
@@ -172,19 +173,18 @@ BlockId Pager::take_victim() {
 // What is in no order stays, as long as it is little: it may be used all the time. Of what is more than that the
 // pager's own policy chooses, as often as it has a share of memory.
 BlockId Pager::take_what_order_does_not_know(const ExpectedOrder& order) {
-  constexpr int kMostSpared = 64;
+  constexpr int kMostKnown = 64;
   constexpr std::uint64_t kLittle = 4;
   const std::uint64_t resident = room_.resident(), known = std::min(order.pages_in_view(), resident);
   owed_by_unknown_ += resident - known - std::min(resident - known, resident / kLittle);
   if (resident == 0 || owed_by_unknown_ < resident) return 0;
   owed_by_unknown_ = 0;
-  BlockId id = policy_.take_victim(room_.limit());
-  for (int spared = 0; id != 0 && order.knows(table_.block(id).first); ++spared) {
-    policy_.proven(id);
-    if (spared == kMostSpared) return 0;
-    id = policy_.take_victim(room_.limit());
+  for (int passed = 0; passed < kMostKnown; ++passed) {
+    const BlockId id = policy_.take_victim(room_.limit());
+    if (id == 0 || !order.knows(table_.block(id).first)) return id;
+    policy_.leave_to_order(id);
   }
-  return id;
+  return 0;
 }
 
 // Where it is known what is needed last there is nothing to ask.
@@ -444,7 +444,7 @@ void Pager::settle(Leaving& leaving, bool written) {
     if (block.queue != Queue::kNone) continue;  // rescued
     if (block.pages == 0) {
       // Now, because what a full store refuses stays, and is chosen again and again.
-      if (ExpectedOrder* const order = block.marker ? read_ahead_.followed() : nullptr) order->note_marker(false);
+      if (block.marker) read_ahead_.marker_went(false);
       policy_.gone(block);
       table_.free_block(id);
     } else {

@@ -130,7 +130,7 @@ void Pager::touched_in_probation(PageNumber page) {
   heat(page, base::Heat::kProbation);
   const BlockId id = table_.tag(page);
   const bool marker = table_.block(id).marker;
-  if (ExpectedOrder* const order = marker ? read_ahead_.followed() : nullptr) order->note_marker(true);
+  if (marker) read_ahead_.marker_went(true);
   const bool guessed = table_.block(id).guessed;
   const bool watched = policy_.watches(id);
   const auto advice = read_ahead_.notice(page);
@@ -148,7 +148,7 @@ void Pager::touched_in_probation(PageNumber page) {
     const Around::Window around = guessed ? Around::Window{} : around_.touched(table_.extent(page));
     const std::uint32_t pages = std::max(advice.pages, around.sure);
     PageRun window = fetch_window(page, pages, advice.backward);
-    if (!advice.sequential) window = fetch_window(page / pages * pages, pages, false);
+    if (!advice.sequential || advice.around) window = fetch_window(page / pages * pages, pages, false);
     const BlockId part = split_off(id, page, window);
     if (guessed) around_.guessed(table_.extent(page), true, table_.block(part).pages);
     if (!advice.sequential && !marker && part != id && around.pages > pages) {
@@ -286,8 +286,9 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     return false;
   }
   PageRun window = fetch_window(page, granted, advice.backward);
-  if (advice.sequential) window = read_ahead_.before_the_loops_end(page, window, advice.backward);
-  if (!advice.sequential && granted > 1) {  // around the page: its aligned neighbourhood
+  const bool around_page = !advice.sequential || advice.around;
+  if (!around_page) window = read_ahead_.before_the_loops_end(page, window, advice.backward);
+  if (around_page && granted > 1) {  // its aligned neighbourhood
     const PageNumber first = page / granted * granted;
     window = fetch_window(first, granted, false);
     if (page >= window.first + window.count) window = {page, 1};
@@ -318,6 +319,7 @@ bool Pager::begin_stored(PageNumber page, bool write, Started& started) {
     started.in_memory += rest.in_memory;
     stays &= rest.stays;
   }
+  read_ahead_.reads(page, started.pages_read());
   begin_incoming(incoming);
   started.ghost = policy_.is_ghost(table_.tag(page), room_.limit());
   started.sequential = advice.sequential;

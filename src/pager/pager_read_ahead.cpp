@@ -83,6 +83,7 @@ Pager::Fetched Pager::fetch_ahead(PageRun run, PageRun marker, bool stream, std:
     incoming.add_around(run, marker, Incoming::As::kMarker, Incoming::As::kAskedFor);
   }
   const Backing::Rest rest = backing_.where(run);
+  read_ahead_.reads(run.first, run.count - rest.in_memory);
   begin_incoming(incoming);
   const bool hash = rest.stays && keep_hashes(table_.extent(run.first), false);
   if (room_.lacks_reserve()) evictors_.wake();

@@ -65,6 +65,21 @@ void Policy::proven(BlockId id, Proof how) {
   generation(block.proofs).push_newest(id);
 }
 
+void Policy::leave_to_order(BlockId id) {
+  if (table_.block(id).queue == Queue::kPlanned) return;
+  remove(id);
+  planned_.push_newest(id);
+}
+
+void Policy::take_back_from_order() {
+  constexpr int kSome = 64;
+  for (int i = 0; i < kSome && planned_.oldest() != 0; ++i) {
+    const BlockId id = planned_.oldest();
+    planned_.remove(id);
+    main_.push_newest(id);
+  }
+}
+
 void Policy::note_fate(unsigned proofs, bool proven) {
   double& dies = generations_[proofs].dies;
   dies += ((proven ? 0.0 : 1.0) - dies) / kFates;
@@ -353,12 +368,11 @@ BlockId Policy::take_victim(std::uint64_t memory_pages) {
 
 BlockList* Policy::list_of(BlockId id) {
   switch (table_.block(id).queue) {
-    case Queue::kSmall: return &small_;
     case Queue::kMain: return &main_;
-    case Queue::kWarm: return &warm_;
-    case Queue::kHot: return &hot_;
-    case Queue::kStream: return &stream_;
+    case Queue::kSmallOrWarm: return kind_ == PolicyKind::kS3Fifo ? &small_ : &warm_;
+    case Queue::kStreamOrHot: return kind_ == PolicyKind::kS3Fifo ? &stream_ : &hot_;
     case Queue::kKeep: return &keep_;
+    case Queue::kPlanned: return &planned_;
     default: return nullptr;
   }
 }

@@ -77,15 +77,21 @@ class Policy {
   Policy(PolicyKind kind, PageTable& table)
       : kind_(kind),
         table_(table),
-        small_(table, Queue::kSmall),
+        small_(table, Queue::kSmallOrWarm),
         main_(table, Queue::kMain),
-        warm_(table, Queue::kWarm),
-        hot_(table, Queue::kHot),
-        stream_(table, Queue::kStream),
-        keep_(table, Queue::kKeep) {}
+        warm_(table, Queue::kSmallOrWarm),
+        hot_(table, Queue::kStreamOrHot),
+        stream_(table, Queue::kStreamOrHot),
+        keep_(table, Queue::kKeep),
+        planned_(table, Queue::kPlanned) {}
 
   // The block came into memory; `ghost`: it had left not long ago; `stream`: a stream brought it.
   void entered(BlockId id, bool ghost, bool stream);
+  // An order (expected_order.hpp) says when the block leaves, until it is taken back. Whatever else is to leave is
+  // chosen among the rest, as if there were no more. Requires: it is on a list.
+  void leave_to_order(BlockId id);
+  // Some of those that were in memory longest. Called before each victim where no order is followed.
+  void take_back_from_order();
   // The block was touched in probation: by itself, by a sweep, or because it is what watches for a use of its extent.
   enum class Proof { kItself, kSweep, kWatched };
   void proven(BlockId id, Proof how = Proof::kItself);
@@ -122,7 +128,9 @@ class Policy {
   void shrink(BlockId id, std::uint32_t pages);
   // The page as a block of its own, on no list. Requires: it is in view, and not all of the block, which is on a list.
   [[nodiscard]] BlockId split_page(BlockId id, PageNumber page);
-  [[nodiscard]] std::uint64_t pages() const { return small_.pages() + used_pages() + stream_.pages() + keep_.pages(); }
+  [[nodiscard]] std::uint64_t pages() const {
+    return small_.pages() + used_pages() + stream_.pages() + keep_.pages() + planned_.pages();
+  }
 
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
   // holds have left after it.
@@ -162,7 +170,7 @@ class Policy {
 
   PolicyKind kind_;
   PageTable& table_;
-  BlockList small_, main_, warm_, hot_, stream_, keep_;
+  BlockList small_, main_, warm_, hot_, stream_, keep_, planned_;
   struct Generation {
     double dies = 1;  // of its victims, so many are not touched in probation; lately
     double turn = 0;  // whose is the largest gives the next victim

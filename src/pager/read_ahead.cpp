@@ -40,10 +40,7 @@ std::uint64_t ReadAhead::stream_window() const {
 }
 
 std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables) {
-  if (order_) {
-    in_round_ = is_in_round();
-    is_given_up_ = !needs_tables();
-  }
+  if (order_) in_round_ = is_in_round();
   std::unique_ptr<ExpectedOrder> before = std::move(order_);
   if (tables && !is_given_up_) {
     order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
@@ -58,7 +55,7 @@ std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Ta
 void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
   if (order_ && order_->order() == order.get()) return;
   std::optional<ExpectedOrder::Tables> tables;
-  if (order && needs_tables()) tables.emplace(std::move(order), is_in_round());
+  if (order && needs_tables()) tables.emplace(std::move(order), is_in_round(), room_.limit());
   (void)expect(std::move(tables));
 }
 
@@ -66,8 +63,32 @@ bool ReadAhead::touched_in_order(PageNumber page) {
   const bool expected = order_->touched(page);
   auto& counter = expected ? counters_.touches_expected : counters_.touches_unexpected;
   counter.fetch_add(1, std::memory_order_relaxed);
+  note_if_given_up();
   announce_order();
   return expected;
+}
+
+void ReadAhead::reads(PageNumber page, std::uint32_t pages) {
+  if (!order_ || pages == 0) return;
+  order_->reads(page, pages);
+  const ExpectedOrder::Reads reads = order_->take_reads();
+  counters_.order_bytes_read.fetch_add(reads.happened * base::kPageBytes, std::memory_order_relaxed);
+  counters_.order_bytes_expected.fetch_add(reads.expected * base::kPageBytes, std::memory_order_relaxed);
+  note_if_given_up();
+}
+
+void ReadAhead::marker_went(bool used) {
+  if (!order_) return;
+  order_->note_marker(used);
+  note_if_given_up();
+}
+
+// The program itself goes on, and the pager's own policy with it.
+void ReadAhead::note_if_given_up() {
+  if (is_given_up_ || !order_->is_given_up()) return;
+  is_given_up_ = true;
+  counters_.orders_given_up.fetch_add(1, std::memory_order_relaxed);
+  if (order_->has_read_too_much()) counters_.orders_too_dear.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Room is made before there is a request, as it takes a while.
@@ -195,7 +216,7 @@ void ReadAhead::request(const Request& wanted) {
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
   if (order_ && touched_in_order(page)) {
-    return {.sequential = true, .backward = order_->goes_backward(page), .pages = PageOrder::kBlockPages};
+    return {.sequential = true, .pages = PageOrder::kBlockPages, .around = true};
   }
   auto advice = streams_.touched(page);
   const Loops::Touched loop = loops_.touched(page, advice.sequential);
@@ -242,6 +263,7 @@ void ReadAhead::end(const Request& request, std::uint32_t pages) {
   --reading_;
   if (!order_) return;
   if (request.order == orders_) order_->brought(request.next, pages);
+  note_if_given_up();
   announce_order();
 }
 

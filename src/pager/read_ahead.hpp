@@ -55,11 +55,23 @@ class ReadAhead {
   [[nodiscard]] std::unique_ptr<ExpectedOrder> expect(std::optional<ExpectedOrder::Tables> tables);
   // All of it at once, for who has nobody waiting.
   void expect(std::shared_ptr<const PageOrder> order);
-  [[nodiscard]] bool needs_tables() const { return !is_given_up_ && !(order_ && order_->is_given_up()); }
+  [[nodiscard]] bool needs_tables() const { return !is_given_up_; }
   [[nodiscard]] bool is_in_round() const { return in_round_ || (order_ && order_->is_in_round()); }
   [[nodiscard]] const PageOrder* order() const { return order_ ? order_->order() : nullptr; }
+  // The order, if it is not known how much it lets expect to be read in as much memory as there is now.
+  [[nodiscard]] std::shared_ptr<const PageOrder> order_to_weigh() const {
+    return order_ && !is_given_up_ && !order_->is_weighed() ? order_->shared_order() : nullptr;
+  }
+  // What was made of that order meanwhile. `reads` is given back what was known before, to be freed without the mutex.
+  void weigh(const PageOrder& order, OrderReads& reads) {
+    if (order_ && order_->order() == &order) order_->weigh(reads);
+  }
   // None, where there is none or the program is not where it is expected to be.
   [[nodiscard]] ExpectedOrder* followed() { return order_ && order_->is_followed() ? order_.get() : nullptr; }
+  // Pages are read, around this one.
+  void reads(PageNumber page, std::uint32_t pages);
+  // A marker was touched, or has left.
+  void marker_went(bool used);
   // A page was touched that was never there.
   void touched_fresh(PageNumber page) {
     if (order_) (void)touched_in_order(page);
@@ -104,6 +116,8 @@ class ReadAhead {
  private:
   [[nodiscard]] std::uint64_t stream_window() const;
   void announce_order();
+  // Requires: order_.
+  void note_if_given_up();
   // Whether it was expected about now. Requires: order_.
   bool touched_in_order(PageNumber page);
   [[nodiscard]] PageNumber first_to_request(PageNumber from, PageNumber end) const;
@@ -123,9 +137,10 @@ class ReadAhead {
   Loops loops_;
   std::deque<Request> requests_;
   std::unique_ptr<ExpectedOrder> order_;
-  std::uint32_t orders_ = 0;                     // there were; the last one's number
-  bool in_round_ = false, is_given_up_ = false;  // of orders before it
-  std::uint64_t announced_for_order_ = 0;        // pages
+  std::uint32_t orders_ = 0;               // there were; the last one's number
+  bool in_round_ = false;                  // with orders before it
+  bool is_given_up_ = false;               // one was, and no other is followed
+  std::uint64_t announced_for_order_ = 0;  // pages
   base::Condition there_;
   std::uint32_t reading_ = 0;                     // readers that are at work
   std::int64_t reading_ns_ = 0, showing_ns_ = 0;  // of a page, lately

@@ -27,6 +27,7 @@ class Streams {
     bool sequential = false;
     bool backward = false;
     std::uint32_t pages = 1;  // to fetch at once, the touched page included
+    bool around = false;      // ... the aligned block that it is in, wherever in it
   };
 
   explicit Streams(std::uint32_t largest_pages) : largest_pages_(largest_pages) {

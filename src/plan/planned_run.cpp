@@ -40,12 +40,14 @@ PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, profile::Call
   }
 }
 
-void PlannedRun::wait_for_change() {
+bool PlannedRun::wait_for_change(base::Clock::duration at_most) {
   {
     base::LockGuard lock(mutex_);
-    while (is_told_) changed_.wait(mutex_);
+    const auto is_changed = [this]() FARHEAP_REQUIRES(mutex_) { return !is_told_; };
+    if (!changed_.wait_for(mutex_, at_most, is_changed)) return false;
   }
   base::sleep_for(std::max<base::Clock::duration>(kGroup, kRest * took_));
+  return true;
 }
 
 std::shared_ptr<const pager::PageOrder> PlannedRun::order() {

@@ -43,7 +43,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
 
   // The order of all planned objects that live now.
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
-  void wait_for_change() override;
+  bool wait_for_change(base::Clock::duration at_most) override;
 
  private:
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};

@@ -203,10 +203,12 @@ void Paging::start_companion() const {
 }
 
 void* Paging::tell_order(void* paging) {
+  constexpr std::chrono::milliseconds kWeighing{100};
   auto& self = *static_cast<Paging*>(paging);
   for (;;) {
     self.pager_->expect(self.order_source_->order());
-    self.order_source_->wait_for_change();
+    // Meanwhile the budget may change.
+    while (!self.order_source_->wait_for_change(kWeighing)) self.pager_->weigh_order();
   }
 }
 

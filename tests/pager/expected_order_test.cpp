@@ -156,7 +156,8 @@ TEST(PageOrderTest, WithoutARoundVisitsEnd) {
 class ExpectedOrderTest : public ::testing::Test {
  protected:
   void follow(std::shared_ptr<const PageOrder> order) {
-    order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false), table_, policy_, room_);
+    order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false, room_.limit()), table_,
+                                             policy_, room_);
   }
   void show(std::uint32_t block, bool fresh = false) {
     const PageRun run{PageNumber{block} * kBlock, kBlock};
@@ -360,15 +361,57 @@ TEST_F(ExpectedOrderTest, IsGivenUpWhereWhatIsInUseHasLeft) {
   EXPECT_TRUE(order_->is_given_up());
 }
 
-TEST_F(ExpectedOrderTest, ABlockThatIsUsedFromItsEndOnIsReadSo) {
-  auto order = std::make_shared<PageOrder>(16);
-  order->add_visit({.block = 3, .first = 0, .last = 63, .first_page = kBlock - 1});
-  order->add_visit({.block = 2, .first = 64, .last = 127, .first_page = 0});
-  order->finish();
-  follow(order);
-  EXPECT_TRUE(order_->goes_backward(3 * kBlock + 63));
-  EXPECT_FALSE(order_->goes_backward(2 * kBlock));
-  EXPECT_FALSE(order_->goes_backward(77 * kBlock)) << "nobody knows it";
+// Sweeps over 200 blocks with room for 128: of each some 72 have to be read.
+TEST_F(ExpectedOrderTest, SaysWhatItLetsExpectToBeReadAndWhatWas) {
+  follow(round_of(0, 0, 200));
+  EXPECT_TRUE(order_->is_weighed());
+  for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
+  (void)order_->take_reads();
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint32_t block = 3; block < 203; ++block) touch_block(block % 200);
+  }
+  order_->reads(7 * kBlock, 5);
+  const auto reads = order_->take_reads();
+  EXPECT_EQ(reads.happened, 5u);
+  EXPECT_NEAR(static_cast<double>(reads.expected), 4 * 73 * kBlock, 10 * kBlock);
+  EXPECT_EQ(order_->take_reads().happened, 0u) << "it was told";
+}
+
+TEST_F(ExpectedOrderTest, IsGivenUpWhereMuchMoreIsReadThanItLetsExpect) {
+  for (const unsigned share : {100, 200}) {  // of 200 blocks, in each round
+    follow(round_of(0, 0, 200));
+    for (int round = 0; round < 20; ++round) {
+      for (std::uint32_t block = 0; block < 200; ++block) {
+        touch_block(block);
+        if (block < share) order_->reads(PageNumber{block} * kBlock, kBlock);
+        order_->reads(40'000, kBlock);  // it is in no order
+      }
+    }
+    EXPECT_EQ(order_->is_given_up(), share == 200) << share;
+    EXPECT_EQ(order_->has_read_too_much(), share == 200) << share;
+  }
+}
+
+// The budget is small at the begin of a run, and may change later.
+TEST_F(ExpectedOrderTest, WithOtherMemoryNothingIsSaidUntilItIsWeighedAgain) {
+  follow(round_of(0, 0, 200));
+  memory_.pages = 32 * kBlock;
+  room_.refresh();
+  EXPECT_FALSE(order_->is_weighed());
+  (void)order_->take_reads();
+  for (int round = 0; round < 20; ++round) {
+    for (std::uint32_t block = 0; block < 200; ++block) {
+      touch_block(block);
+      order_->reads(PageNumber{block} * kBlock, kBlock);
+    }
+  }
+  EXPECT_TRUE(order_->is_followed());
+  EXPECT_EQ(order_->take_reads().expected, 0u);
+  OrderReads reads(*order_->order(), memory_.pages);
+  order_->weigh(reads);
+  EXPECT_TRUE(order_->is_weighed());
+  for (std::uint32_t block = 0; block < 200; ++block) touch_block(block);
+  EXPECT_GT(order_->take_reads().expected, 150 * kBlock);
 }
 
 TEST_F(ExpectedOrderTest, AMarkerIsHeldUntilTheProgramIsPast) {
@@ -543,9 +586,9 @@ TEST_F(ExpectedOrderTest, TablesOfTheRoundSayTheSameAsSkippingToIt) {
       table.tag(page) = id;
       policy.entered(id, false, false);
     }
-    ExpectedOrder skips(ExpectedOrder::Tables(order, false), table, policy, room_);
+    ExpectedOrder skips(ExpectedOrder::Tables(order, false, 0), table, policy, room_);
     skips.skip_to_round();
-    ExpectedOrder begins(ExpectedOrder::Tables(order, true), table, policy, room_);
+    ExpectedOrder begins(ExpectedOrder::Tables(order, true, 0), table, policy, room_);
     EXPECT_EQ(skips.now(), begins.now());
     EXPECT_EQ(skips.pages_in_view(), begins.pages_in_view());
     for (int touches = 0; touches < 200; ++touches) {

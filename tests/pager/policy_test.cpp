@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -67,6 +68,23 @@ class S3FifoTest : public testing::Test, protected Blocks {
 };
 
 // ---- all
+
+TEST_P(PolicyTest, WhatIsLeftToAnOrderIsNotChosenUntilItIsTakenBack) {
+  const std::vector<BlockId> ids = enter_many(8);
+  for (const BlockId id : {ids[0], ids[2], ids[4]}) {
+    policy.leave_to_order(id);
+    policy.leave_to_order(id);
+    EXPECT_TRUE(policy.may_take(id)) << "by the order";
+  }
+  EXPECT_EQ(policy.pages(), 8u);
+  std::vector<BlockId> taken = take(5, 1000);
+  std::ranges::sort(taken);
+  EXPECT_EQ(taken, (std::vector<BlockId>{ids[1], ids[3], ids[5], ids[6], ids[7]}));
+  EXPECT_EQ(policy.take_victim(1000), 0u);
+  policy.remove(ids[4]);  // the order took it
+  policy.take_back_from_order();
+  EXPECT_EQ(take(3, 1000), (std::vector<BlockId>{ids[0], ids[2], 0}));
+}
 
 TEST_P(PolicyTest, NothingLeavesWhereNothingIs) {
   EXPECT_EQ(policy.take_victim(100), 0u);
@@ -172,13 +190,13 @@ TEST_F(S3FifoTest, StreamBlocksAreTheVictimsAsLongAsTheyAreMoreThanTheirShare) {
   const auto hot = enter_many(50, true);
   const auto streamed = enter_many(64, false, true);
   EXPECT_EQ(count_in(Queue::kMain, streamed), 4u) << "one in sixteen goes to the main list";
-  EXPECT_EQ(count_in(Queue::kStream, streamed), 60u);
+  EXPECT_EQ(count_in(Queue::kStreamOrHot, streamed), 60u);
   ASSERT_EQ(Policy::stream_share(100), 10u);
   const auto victims = take(53, 100);  // 50 of the stream's, and one in sixteen from elsewhere
   std::size_t of_hot = 0;
   for (const BlockId id : victims) of_hot += id <= hot.back();
   EXPECT_EQ(of_hot, 3u);
-  EXPECT_EQ(count_in(Queue::kStream, streamed), 10u);
+  EXPECT_EQ(count_in(Queue::kStreamOrHot, streamed), 10u);
   EXPECT_EQ(policy.take_victim(100), hot[3]) << "no more than its share: the others give";
   // When nothing else is there, the rest of the stream leaves, too.
   const auto rest = take(46 + 4 + 10, 100);

@@ -132,7 +132,9 @@ TEST_F(ReadAheadTest, TouchesAreCountedAsExpectedOrNot) {
   for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   const std::uint64_t before = counters_.touches_expected;
   for (std::uint32_t block = 3; block < 10; ++block) {
-    EXPECT_TRUE(read_ahead_.notice(PageNumber{block} * kBlock).sequential);
+    const auto advice = read_ahead_.notice(PageNumber{block} * kBlock);
+    EXPECT_TRUE(advice.sequential && advice.around) << "a block, whichever page of it is touched first";
+    EXPECT_EQ(advice.pages, kBlock);
     read_ahead_.touched_fresh(PageNumber{block} * kBlock + 1);
   }
   EXPECT_EQ(counters_.touches_expected, before + 14);
@@ -187,7 +189,7 @@ TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
   auto first = round_of_blocks();
   const std::weak_ptr<const PageOrder> lives = first;
   read_ahead_.expect(std::move(first));
-  auto before = read_ahead_.expect(ExpectedOrder::Tables(round_of_blocks(), false));
+  auto before = read_ahead_.expect(ExpectedOrder::Tables(round_of_blocks(), false, 0));
   EXPECT_FALSE(lives.expired());
   before.reset();
   EXPECT_TRUE(lives.expired());
@@ -198,7 +200,7 @@ TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
 // The program came to the round while the tables were made.
 TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
   read_ahead_.expect(round_of_blocks());
-  ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round());
+  ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round(), 0);
   for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   ASSERT_TRUE(read_ahead_.is_in_round());

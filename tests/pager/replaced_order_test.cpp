@@ -82,6 +82,7 @@ TEST_F(ReplacedOrderTest, SweepsInTheirOrderAreExpected) {
   EXPECT_EQ(counters_.touches_expected + counters_.touches_unexpected, 0u);
   pager_->expect(sweeps);
   for (int i = 0; i < 4; ++i) sweep(false);
+  EXPECT_EQ(counters_.orders_given_up, 0u);
   EXPECT_GT(counters_.touches_expected, 20 * counters_.touches_unexpected);
   pager_->expect(nullptr);
   const std::uint64_t counted = counters_.touches_expected + counters_.touches_unexpected;

@@ -310,15 +310,22 @@ TEST_F(PlannedRunTest, AnEmptyPlanDoesNothing) {
 TEST_F(PlannedRunTest, WhoeverWaitsIsToldThatAnObjectCameAndThatItWent) {
   const auto run = make(plan());
   for (int i = 0; i < 5; ++i) {
-    std::thread waits([&] { run->wait_for_change(); });
+    std::thread waits([&] { EXPECT_TRUE(run->wait_for_change(std::chrono::hours(1))); });
     allocated(*run, 0, 0);
     waits.join();
     EXPECT_NE(run->order(), nullptr);
-    std::thread again([&] { run->wait_for_change(); });
+    std::thread again([&] { EXPECT_TRUE(run->wait_for_change(std::chrono::hours(1))); });
     run->freed(at(0));
     again.join();
     EXPECT_EQ(run->order(), nullptr);
   }
+}
+
+TEST_F(PlannedRunTest, WhoeverWaitsIsToldThatNothingChanged) {
+  const auto run = make(plan());
+  EXPECT_FALSE(run->wait_for_change(std::chrono::milliseconds(1)));
+  allocated(*run, 0, 0);
+  EXPECT_TRUE(run->wait_for_change(std::chrono::hours(1)));
 }
 
 TEST_F(PlannedRunTest, ThreadsMayAllocateWhileTheOrderIsAsked) {

@@ -82,6 +82,30 @@ TEST(RunReport, SaysHowMuchCameAsExpectedWhereAnOrderIs) {
   EXPECT_EQ(json["touches_unexpected"], 100);
 }
 
+TEST(RunReport, SaysWhatAnOrderLetExpectAndWhatHappened) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("planned")));
+  run.order_bytes_read = 300 * base::kMiB;
+  run.order_bytes_expected = 200 * base::kMiB;
+  EXPECT_THAT(text_of(run),
+              HasSubstr("300.0 MiB of what is planned were read; followed exactly it would have been 200.0 MiB"));
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_EQ(json["order_bytes_read"], 300 * base::kMiB);
+  EXPECT_EQ(json["order_bytes_expected"], 200 * base::kMiB);
+}
+
+TEST(RunReport, SaysWhyAnOrderWasGivenUp) {
+  RunSummary run = paged_run();
+  EXPECT_THAT(text_of(run), Not(HasSubstr("gave up")));
+  run.orders_given_up = 3;
+  run.orders_too_dear = 1;
+  EXPECT_THAT(text_of(run), HasSubstr("1 process gave up what was expected: much more was read than it let expect"));
+  EXPECT_THAT(text_of(run), HasSubstr("2 processes gave up what was expected: memory was used in another order"));
+  const auto json = nlohmann::json::parse(report_json(run));
+  EXPECT_EQ(json["orders_given_up"], 3);
+  EXPECT_EQ(json["orders_too_dear"], 1);
+}
+
 TEST(RunReport, SaysHowItEnded) {
   RunSummary run = paged_run();
   run.exit_status = 137;
@@ -274,7 +298,8 @@ TEST(RunReport, FiguresThatCannotBeAreDoubtedAndNotShown) {
                       &RunSummary::faults_store, &RunSummary::faults_waited, &RunSummary::guard_fetches,
                       &RunSummary::faults_packed, &RunSummary::touches_expected, &RunSummary::touches_unexpected,
                       &RunSummary::processes, &RunSummary::paging_processes, &RunSummary::failed_starts,
-                      &RunSummary::bytes_read_ahead, &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
+                      &RunSummary::orders_given_up, &RunSummary::orders_too_dear, &RunSummary::bytes_read_ahead,
+                      &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
     EXPECT_NE(doubt([&](RunSummary& run) { run.*figure = wild; }), "");
   }
   EXPECT_NE(doubt([&](RunSummary& run) { run.stall_seconds = static_cast<double>(wild) * 1e-9; }), "");

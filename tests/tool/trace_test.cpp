@@ -84,7 +84,10 @@ TEST(Trace, OneOfBeforeGuardsWereCountedIsRead) {
 
 TEST(Trace, OneOfBeforeOrdersWereExpectedIsRead) {
   auto old = sample_json(sample_at(0.5, 1));
-  for (const char* const name : {"touches_expected", "touches_unexpected"}) ASSERT_EQ(old["counters"].erase(name), 1U);
+  for (const char* const name : {"touches_expected", "touches_unexpected", "orders_given_up", "orders_too_dear",
+                                 "order_bytes_read", "order_bytes_expected"}) {
+    ASSERT_EQ(old["counters"].erase(name), 1U);
+  }
   const auto trace = parse_trace(kHead + old.dump() + "\n" + kEnd, "t");
   ASSERT_TRUE(trace) << trace.error().message();
   EXPECT_EQ(trace->last().counters.touches_expected, 0U);
