@@ -231,8 +231,8 @@ std::string advice_text(const MemoryAdvice& advice) {
   if (!advice.missing.empty()) return text + "  not known: " + advice.missing + "\n";
   const bool is_planned = advice.no_plan.empty();
   std::vector<std::vector<std::string>> rows{
-      {"memory", "share", "LRU misses", "reading ahead", "page by page", "Farheap misses", "time"}};
-  if (is_planned) rows[0].insert(rows[0].end(), {"plan misses", "time"});
+      {"memory", "share", "LRU misses", "reading ahead", "page by page", "Farheap misses", "Farheap time"}};
+  if (is_planned) rows[0].insert(rows[0].end(), {"plan misses", "plan time"});
   rows[0].insert(rows[0].end(), {"oracle misses", "reading ahead"});
   for (const MemoryPrediction& point : advice.points) {
     rows.push_back({format_size(point.memory_bytes),
@@ -255,12 +255,12 @@ std::string advice_text(const MemoryAdvice& advice) {
   text += aligned(rows);
   text += policies_text(advice);
   text += fmt::format(
-      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. "
-      "`time` is told by\na replay, in which the program works while the store reads and writes. The other times are "
-      "those of reading alone. A pager's\nown work is in none of them. Told from {} uses of {} pages, each for "
-      "{:.0f}.\n",
-      advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second, advice.uses,
-      advice.sampled_pages, advice.pages_for_one);
+      "Process {}: its own work took {}. The store reads a page in {:.0f} us, and {:.0f} MB/s in large pieces. {}\n"
+      "told by a replay, in which the program works while the store reads and writes. The other times are those of "
+      "reading alone. A\npager's own work is in none of them. Told from {} uses of {} pages, each for {:.0f}.\n",
+      advice.process, seconds_text(advice.own_seconds), advice.read_us, advice.read_mb_per_second,
+      is_planned ? "Farheap and plan time are" : "Farheap time is", advice.uses, advice.sampled_pages,
+      advice.pages_for_one);
   if (!advice.caution.empty()) text += "No budget is recommended: " + advice.caution + ".\n";
   if (advice.enough_bytes != 0) {
     const std::uint64_t budget = std::max(advice.enough_bytes, base::kLeastBudgetBytes);

@@ -92,7 +92,7 @@ class Runner(ways.Runner):
         if plan:
             self.farheap_run(subject, level, PLAN, turn, budget, plan=plan)
 
-    def wrong(self, subject, level, way, turn, budget):
+    def wrongly_planned(self, subject, level, way, turn, budget):
         plan = self.plan_file(subject, turn)
         if plan is None:
             return
@@ -169,7 +169,7 @@ class Runner(ways.Runner):
         found.append(lambda turn: self.farheap_run(subject, level, "farheap", turn, budget))
         found.append(lambda turn: self.planned(subject, level, turn, budget))
         if "wrong" in self.columns:
-            found += [lambda turn, way=way: self.wrong(subject, level, way, turn, budget) for way in WRONG]
+            found += [lambda turn, way=way: self.wrongly_planned(subject, level, way, turn, budget) for way in WRONG]
         if "oracle" in self.columns:
             found.append(lambda turn: self.oracle(subject, level, turn, budget))
         return found

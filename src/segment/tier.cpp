@@ -288,7 +288,6 @@ std::size_t Tier::choose_oldest() {
     const EntryId next = entry.newer;
     if (!entry.reading) {
       ++chosen;
-      share_.dropped();
       if ((word_of(entry.page) & kBelow) != 0) {
         set_word(entry.page, kGone | entry.stamp);
         release(id);

@@ -9,11 +9,7 @@
 //   gone    reads of what has left the tier lately: they would not, if the tier were a step larger
 //
 // The tier grows where gone reads cost more than young touches, shrinks where young touches cost more than old ones
-// save, and where packing costs more than all touches save, and gone reads would if it can grow. What a read of the
-// store takes is measured.
-//
-// As long as the tier fills, nothing can have come back from what it has not got yet: it is not judged. What packs to a
-// fiftieth takes long to fill it, and is worth the most.
+// save, and where packing costs more than all touches save. What a read of the store takes is measured.
 //
 // Thread-safety: none of its own; the tier's mutex guards it.
 #pragma once
@@ -55,8 +51,6 @@ class TierShare {
     ++misses_;
     if (age <= gone_before_) ++gone_;
   }
-  // One left it for want of room.
-  void dropped() { has_dropped_ = true; }
   // What a read of one page takes that misses the tier.
   void read_took(double us) { read_us_ += (us - read_us_) / 16; }
 
@@ -71,10 +65,7 @@ class TierShare {
       if (++rested_ >= rest_) pages_ = 2 * step, filling_ = kFilling;
     } else if (filling_ != 0) {
       --filling_;
-    } else if (fills(memory_pages, oldest_age)) {
-      ++filled_;
-    } else if (static_cast<double>(touches_ + (pages_ < most_pages_ ? gone_ : 0)) * saved <=
-               static_cast<double>(packed_) * kPackUs) {
+    } else if (static_cast<double>(touches_) * saved <= static_cast<double>(packed_) * kPackUs) {
       shrink(2 * step);
     } else if (static_cast<double>(gone_) * saved > kClearly * young) {
       pages_ = std::min(pages_ + step, most_pages_);
@@ -90,22 +81,15 @@ class TierShare {
   static constexpr std::uint64_t kMostPart = 2;  // at most a half
   static constexpr std::uint64_t kLeastWindow = 1024;
   static constexpr std::uint32_t kLongestRest = 32, kFilling = 2;  // windows
-  static constexpr std::uint32_t kRestOfFilling = 8;               // ... for one that it filled in
-  static constexpr std::uint64_t kLongestFilling = 4;              // times that memory is turned over
   static constexpr double kClearly = 1.25, kUnpackUs = 2;
   static constexpr double kUsualRatio = 2.5;
 
-  // It has not all of its share yet, nothing has left it for want of room lately, and what came first is not old.
-  [[nodiscard]] bool fills(std::uint64_t memory_pages, std::uint32_t oldest_age) const {
-    return memory_pages < pages() && !has_dropped_ && oldest_age < kLongestFilling * memory_pages_;
-  }
   // From nothing it is tried again, after a rest that is longer each time.
   void shrink(std::uint64_t by) {
     pages_ -= std::min(pages_, by);
     if (pages_ != 0) return;
     rested_ = 0;
-    rest_ = std::max(std::min(2 * rest_, kLongestRest), kRestOfFilling * filled_);
-    filled_ = 0;
+    rest_ = std::min(2 * rest_, kLongestRest);
   }
   [[nodiscard]] std::uint64_t step_pages() const { return std::max<std::uint64_t>(memory_pages_ / 32, 64); }
 
@@ -123,7 +107,6 @@ class TierShare {
     gone_before_ = static_cast<std::uint32_t>(std::min(age + edge, static_cast<double>(kMostStamp)));
     began_at_ = clock_;
     packed_ = touches_ = misses_ = young_ = old_ = gone_ = 0;
-    has_dropped_ = false;
   }
 
   std::uint32_t clock_ = 0;
@@ -132,9 +115,7 @@ class TierShare {
   bool began_ = false;
   std::uint64_t pages_ = 0;
   std::uint32_t rest_ = 1, rested_ = 0, filling_ = kFilling;
-  std::uint32_t filled_ = 0;  // windows, since it took memory
   double read_us_ = 60;
-  bool has_dropped_ = false;
   std::uint64_t packed_ = 0, touches_ = 0, misses_ = 0, young_ = 0, old_ = 0, gone_ = 0;
   std::uint32_t young_before_ = 0, old_after_ = UINT32_MAX, gone_before_ = 0;
 };

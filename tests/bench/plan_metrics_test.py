@@ -90,6 +90,15 @@ class Figures(unittest.TestCase):
         self.assertEqual((line["min"], line["max"]), (5, 20))
         self.assertNotIn(("random", "speedup_over_swap_70"), planted.values())
 
+    def test_plans_that_are_wrong_are_compared_with_none(self):
+        planted = Planted("sweep").runs("sweep", "plain", [1]).runs("sweep", "farheap", [4])
+        planted.runs("sweep", "plan_shuffled", [5]).runs("sweep", "plan_reversed", [2])
+        for name in ("sweep", "sweeping"):
+            self.assertAlmostEqual(planted.values()[name, "shuffled_speedup_over_planless_70"]["value"], 0.8)
+            self.assertAlmostEqual(planted.values()[name, "reversed_speedup_over_planless_70"]["value"], 2)
+        head, (row,) = planted.table("Seconds")
+        self.assertEqual(row[head.index("plan, shuffled")], "5 s")
+
     def test_with_enough_memory_a_plan_is_compared_with_none(self):
         planted = Planted("sweep").runs("sweep", "farheap", [2, 2, 2], FULL).runs("sweep", "plan", [3, 3, 3], FULL)
         for name in ("sweep", "sweeping", "all"):

@@ -55,26 +55,6 @@ TEST(TierShare, WhereNothingComesBackItTakesNothing) {
   EXPECT_LT(held / looks, kMemory / 32) << "it is tried now and then, and no more";
 }
 
-// A fixed order over twice of memory, whose pages pack to a fiftieth: it was given up before the first of them could
-// come back, and the program read its store, or did not, as chance would have it.
-TEST(TierShare, WhatPacksToLittleIsNotGivenUpBeforeItComesBack) {
-  constexpr std::uint64_t kPages = 2 * kMemory, kPacked = 50;
-  TierShare share;
-  share.memory_is(kMemory, 0);
-  std::uint64_t in_tier = 0, reads = 0;
-  for (std::uint64_t i = 0; i < 20 * kPages; ++i) {
-    const std::uint64_t age = kPages - (kMemory - share.pages());  // of whatever is touched next
-    (void)share.stamp();
-    const bool is_there = age <= in_tier;
-    is_there ? share.touched(static_cast<std::uint32_t>(age)) : share.missed(static_cast<std::uint32_t>(age));
-    reads += is_there || i < 4 * kPages ? 0 : 1;
-    if (share.pages() != 0) share.packed(), ++in_tier;
-    in_tier = std::min({in_tier, share.pages() * kPacked, age});
-    share.look(in_tier, in_tier / kPacked, static_cast<std::uint32_t>(in_tier));
-  }
-  EXPECT_LT(reads, kPages / 4) << "in sixteen rounds";
-}
-
 // By its own growth it had less than the least left, gave all back, and began anew, again and again.
 TEST(TierShare, ItNeverGrowsIntoWhatIsNotItsOwn) {
   constexpr std::uint64_t kLeast = 2048, kAll = 3600;

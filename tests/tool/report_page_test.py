@@ -213,10 +213,10 @@ class Recorded(Page):
         shown = self.rows("budget")
         self.assertEqual([float(row["Memory"][0]) for row in shown], [one["memory_bytes"] for one in points])
         is_planned = not self.report["memory"]["no_plan"]
-        planned = (("Plan misses", "planned_misses"), ("time 2", "planned_seconds")) if is_planned else ()
+        planned = (("Plan misses", "planned_misses"), ("Plan time", "planned_seconds")) if is_planned else ()
         for heading, key in (("LRU misses", "lru_misses"), ("page by page", "alone_seconds"),
                              ("reading ahead", "ahead_seconds"), ("Farheap misses", "farheap_misses"),
-                             ("time", "farheap_seconds"), ("Oracle misses", "best_misses"),
+                             ("Farheap time", "farheap_seconds"), ("Oracle misses", "best_misses"),
                              ("reading ahead 2", "best_seconds"), *planned):
             self.assertEqual([float(row[heading][0]) for row in shown], [one[key] for one in points], heading)
         policies = [one for one in self.report["memory"]["policies"] if is_planned or one["key"] != "planned"]

@@ -222,9 +222,9 @@ function budgetView(place, data) {
     {title: "page by page", of: curves[0].of, show: withKnee(0)},
     {title: "reading ahead", of: curves[1].of, show: withKnee(1)},
     {title: "Farheap misses", of: (point) => point.farheap_misses, show: countText},
-    {title: "time", of: curves[2].of, show: withKnee(2)},
+    {title: "Farheap time", of: curves[2].of, show: withKnee(2)},
     ...planned.flatMap((curve) => [{title: "Plan misses", of: (point) => point.planned_misses, show: countText},
-      {title: "time", of: curve.of, show: withKnee(curves.length - 1)}]),
+      {title: "Plan time", of: curve.of, show: withKnee(curves.length - 1)}]),
     {title: "Oracle misses", of: (point) => point.best_misses, show: countText},
     {title: "reading ahead", of: curves[3].of, show: withKnee(3)}]});
   policiesTable(place, memory);
