@@ -337,8 +337,10 @@ class HeapToolTest(unittest.TestCase):
             return ""
 
     def test_a_writer_is_waited_for_as_long_as_is_said(self):
+        # Its lock is there before the heap is: so the heap is made first.
+        subprocess.run([WORDS, self.uri], input="", stdout=subprocess.DEVNULL, text=True, check=True)
         with subprocess.Popen([WORDS, self.uri], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as words:
-            while "process" not in self.lock_text():
+            while str(words.pid) not in self.lock_text():
                 time.sleep(0.01)
             self.assertIn(str(words.pid), self.tool("compact", self.uri, "--wait", "0", status=1))
             words.stdin.close()
