@@ -235,7 +235,7 @@ std::vector<std::string> not_loaded_lines(const RunSummary& summary) {
                   summary.command.front())};
 }
 
-// Of a process's order, which a plan or a recording told it.
+// Says why processes gave up the orders that a plan or a recording had told them.
 std::vector<std::string> given_up_lines(const RunSummary& summary) {
   std::vector<std::string> lines;
   const std::uint64_t dear = std::min(summary.orders_too_dear, summary.orders_given_up);

@@ -18,8 +18,8 @@ WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap wi
         ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"),
         *((way, f"plan, {word}") for way, word in WRONG.items()), (ORACLE, "exact future"))
 MOVED = (("bytes_read", "read"), ("bytes_written", "written"))
-SUMMED = ("speedup_over", "shuffled_", "reversed_", "recovered_over", "plan_over", "read_over", "written_over", "swap_written_over", "oracle_",
-          "hint_bytes")
+SUMMED = ("speedup_over", *(f"{word}_" for word in WRONG.values()), "recovered_over", "plan_over", "read_over",
+          "written_over", "swap_written_over", "oracle_", "hint_bytes")
 
 
 def cells_of(measured, name, level):

@@ -182,7 +182,7 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
   followed_ = true;
   const bool is_far = expected - std::min(expected, now_) > kFar * lead();
   go_to(expected);
-  // What lies between was passed unseen, or, where that is much, was not passed.
+  // A program passes a little unseen. It skips what is more: that was not to be read.
   is_far ? void(expected_until_ = expected_reads_.until(*order_, ended_)) : note_expected_reads();
 }
 

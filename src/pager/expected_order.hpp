@@ -86,9 +86,9 @@ class ExpectedOrder {
   // Pages in view of the blocks that the order has, about.
   [[nodiscard]] std::uint64_t pages_in_view() const { return ranked_.size() * PageOrder::kBlockPages; }
 
-  // What it lets expect is known for about as much memory as there is.
+  // Its expected reads are known for about as much memory as there is.
   [[nodiscard]] bool is_weighed() const;
-  // From now on it lets expect this; what it was before is given back.
+  // Takes these as its expected reads, and gives back those before.
   void weigh(OrderReads& reads);
   // Pages are read, around this one.
   void reads(PageNumber page, std::uint32_t pages);
@@ -146,7 +146,7 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
   [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 
-  static constexpr unsigned kDear = 3;
+  static constexpr unsigned kDear = 3;  // comparisons: the order is given up
   void note_expected_reads();
   void compare_reads();
 

@@ -58,11 +58,11 @@ class ReadAhead {
   [[nodiscard]] bool needs_tables() const { return !is_given_up_; }
   [[nodiscard]] bool is_in_round() const { return in_round_ || (order_ && order_->is_in_round()); }
   [[nodiscard]] const PageOrder* order() const { return order_ ? order_->order() : nullptr; }
-  // The order, if it is not known how much it lets expect to be read in as much memory as there is now.
+  // The order, if its expected reads are not known for as much memory as there is now.
   [[nodiscard]] std::shared_ptr<const PageOrder> order_to_weigh() const {
     return order_ && !is_given_up_ && !order_->is_weighed() ? order_->shared_order() : nullptr;
   }
-  // What was made of that order meanwhile. `reads` is given back what was known before, to be freed without the mutex.
+  // Takes the expected reads of that order. `reads` gets those before: the caller frees them without the mutex.
   void weigh(const PageOrder& order, OrderReads& reads) {
     if (order_ && order_->order() == &order) order_->weigh(reads);
   }
