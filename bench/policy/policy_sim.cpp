@@ -34,6 +34,9 @@ namespace {
 using namespace farheap;
 using namespace farheap::pager;
 using base::kPageBytes;
+using profile::PageEvent;
+using profile::PageTrace;
+using profile::PageTraceEntry;
 
 using Touch = plan::ReplayedTouch;
 using Trace = std::vector<Touch>;

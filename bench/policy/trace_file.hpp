@@ -3,10 +3,10 @@
 // A recorded page trace (docs/formats.md) from a file. Thread-safety: a pure function.
 #pragma once
 
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::bench {
 
-[[nodiscard]] Result<pager::PageTrace> read_trace_file(const char* path);
+[[nodiscard]] Result<profile::PageTrace> read_trace_file(const char* path);
 
 }  // namespace farheap::bench

@@ -26,7 +26,7 @@ class FaultObserver {
   // The thread goes on. `pages_read`: from the store.
   virtual void ended(PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
                      std::uint32_t pages_read) = 0;
-  // Where the order is to be written in which a sample of the pages is used (page_sampler.hpp); empty: nowhere. Asked
+  // Where the order is to be written in which a sample of the pages is used (UseSampling); empty: nowhere. Asked
   // when paging begins.
   [[nodiscard]] virtual std::string sample_path() = 0;
 };

@@ -2,14 +2,11 @@
 #include "pager/page_order.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 namespace farheap::pager {
 
 namespace {
-constexpr std::size_t kWordsAtOnce = 1 << 14;
-constexpr std::uint64_t kMostGap = 1 << 20;
 constexpr std::uint64_t kLastBlock = ~std::uint32_t{0};
 }  // namespace
 
@@ -63,23 +60,6 @@ PageOrder::Visit PageOrder::visit(Number number) const {
 PageOrder::Number PageOrder::by_end(Number place) const {
   const auto [at, rounds] = kept(place);
   return by_end_[at] + rounds * (visits_.size() - (has_round() ? round_ : 0));
-}
-
-Result<PageOrder> read_page_order(const std::function<std::size_t(std::span<std::byte>)>& read) {
-  std::array<std::byte, PageTraceHeader::kBytes> head;
-  const auto begun = read_page_trace(std::span(head).first(read(head)));
-  if (!begun) return fail(begun.error());
-  PageOrder order(static_cast<PageOrder::Moment>(std::min<std::uint64_t>(begun->header.window_pages, kMostGap)));
-  std::vector<std::uint32_t> words(kWordsAtOnce);
-  for (std::size_t bytes; (bytes = read(std::as_writable_bytes(std::span(words)))) != 0;) {
-    for (const std::uint32_t word : std::span(words).first(bytes / sizeof(std::uint32_t))) {
-      const auto entry = unpack_entry(word);
-      if (!entry || entry->event == PageEvent::kCut) break;  // the end of what was written
-      if (entry->event == PageEvent::kCame || entry->event == PageEvent::kCameFresh) order.add_use(entry->page);
-    }
-  }
-  order.finish();
-  return order;
 }
 
 }  // namespace farheap::pager

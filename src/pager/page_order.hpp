@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In which order a program will use its pages, as somebody says who knows: a recording of an earlier run
-// (page_trace.hpp), or a plan. It is kept as visits: a stretch of time in which a block of pages is used again and
-// again. Time is counted in uses of pages, so a sweep over N pages takes N moments. From some visit on the order may be
-// a round that is gone through again and again: then visits go on for ever, and number N is one of the round's.
+// In which order a program will use its pages, as somebody says who knows: a recording of an earlier run, or a plan. It
+// is kept as visits: a stretch of time in which a block of pages is used again and again. Time is counted in uses of
+// pages, so a sweep over N pages takes N moments. From some visit on the order may be a round that is gone through
+// again and again: then visits go on for ever, and number N is one of the round's.
 //
 // Thread-safety: plain data.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "pager/page_trace.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -78,10 +76,5 @@ class PageOrder {
   Moment round_moments_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // block: its latest visit, by add_use()
 };
-
-// What the recording of an earlier run says. Its window hides uses; so long a block may still be in use. `read` fills
-// as much of the bytes as there is, and says how much: nothing at the end. Piece by piece, because the whole of it may
-// be more than there is memory for. kCorrupt, kUnavailable: as read_page_trace().
-[[nodiscard]] Result<PageOrder> read_page_order(const std::function<std::size_t(std::span<std::byte>)>& read);
 
 }  // namespace farheap::pager

@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "base/units.hpp"
-#include "pager/page_trace.hpp"
 #include "plan/lru.hpp"
 #include "plan/optimum.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::uint64_t kLeastPages = 8, kLeastUses = 16;  // of the sample: less tells nothing
 
-std::vector<pager::PageTraceEntry> entries_of(const profile::Touches& touches) {
-  std::vector<pager::PageTraceEntry> entries;
+std::vector<profile::PageTraceEntry> entries_of(const profile::Touches& touches) {
+  std::vector<profile::PageTraceEntry> entries;
   entries.reserve(touches.words.size());
   for (const std::uint32_t word : touches.words) {
-    if (const auto entry = pager::unpack_entry(word)) entries.push_back(*entry);
+    if (const auto entry = profile::unpack_entry(word)) entries.push_back(*entry);
   }
   return entries;
 }
@@ -29,11 +29,11 @@ struct Sizes {
   std::uint64_t most = 0;  // pages that had contents at the same time
   std::uint64_t all = 0;   // as SampledTraceHeader::pages counts them
 };
-Sizes sizes_of(const std::vector<pager::PageTraceEntry>& entries) {
+Sizes sizes_of(const std::vector<profile::PageTraceEntry>& entries) {
   std::unordered_set<pager::PageNumber> there;
   Sizes sizes;
   for (const auto& entry : entries) {
-    if (entry.event == pager::PageEvent::kDropped) {
+    if (entry.event == profile::PageEvent::kDropped) {
       there.erase(entry.page);
     } else if (there.insert(entry.page).second) {
       ++sizes.all;

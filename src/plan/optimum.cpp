@@ -101,8 +101,8 @@ Optimum optimum(const Uses& trace, std::uint64_t memory_pages) {
   return result;
 }
 
-Uses uses_of(std::span<const pager::PageTraceEntry> trace) {
-  using pager::PageEvent;
+Uses uses_of(std::span<const profile::PageTraceEntry> trace) {
+  using profile::PageEvent;
   struct Known {
     std::uint32_t number;
     bool in_view;

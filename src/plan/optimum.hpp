@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 
@@ -37,7 +37,7 @@ struct Uses {
   std::uint64_t most_in_view = 0;  // at the same time: the window
 };
 
-[[nodiscard]] Uses uses_of(std::span<const pager::PageTraceEntry> trace);
+[[nodiscard]] Uses uses_of(std::span<const profile::PageTraceEntry> trace);
 
 struct Optimum {
   std::uint64_t pages_read = 0;

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 #include "profile/profile.hpp"
 
 namespace farheap::plan {

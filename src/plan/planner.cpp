@@ -8,11 +8,11 @@
 #include <unordered_map>
 
 #include "base/units.hpp"
-#include "pager/page_trace.hpp"
 #include "plan/object_uses.hpp"
 #include "plan/page_owners.hpp"
 #include "plan/round.hpp"
 #include "plan/site_numbers.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 
@@ -148,14 +148,15 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
   std::uint32_t now = 0;
   std::vector<TimedUse> planned;
   for (const std::uint32_t word : touches.words) {
-    const auto entry = pager::unpack_entry(word);
-    if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
+    const auto entry = profile::unpack_entry(word);
+    if (!entry || (entry->event != profile::PageEvent::kCame && entry->event != profile::PageEvent::kCameFresh))
+      continue;
     seen.try_emplace(entry->page, seen.size());
     const auto object = touched == Touched::kThroughout ? owners.last(entry->page) : owners.alone(entry->page);
     if (object) {
       found.objects[named[*object]].use(entry->page * base::kPageBytes + base::kPageBytes / 2, now);
       planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
-    } else if (entry->event == pager::PageEvent::kCameFresh) {
+    } else if (entry->event == profile::PageEvent::kCameFresh) {
       ++found.fresh_elsewhere;
     }
     ++now;

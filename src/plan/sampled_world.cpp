@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "base/units.hpp"
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 
@@ -25,25 +25,25 @@ bool are_neighbours(std::uint32_t one, std::uint32_t other) { return one + 1 == 
 
 // The sample does not tell which uses write; first uses are taken to.
 SampledWorld::SampledWorld(const profile::Touches& touches, double pages_for_one) {
-  const auto tells_use = [](const pager::PageTraceEntry& entry) {
-    using pager::PageEvent;
+  const auto tells_use = [](const profile::PageTraceEntry& entry) {
+    using profile::PageEvent;
     return entry.event == PageEvent::kCame || entry.event == PageEvent::kCameFresh ||
            entry.event == PageEvent::kDropped;
   };
   for (const std::uint32_t word : touches.words) {
-    const auto entry = pager::unpack_entry(word);
+    const auto entry = profile::unpack_entry(word);
     if (entry && tells_use(*entry)) sampled_.push_back(static_cast<std::uint32_t>(entry->page));
   }
   std::ranges::sort(sampled_);
   sampled_.erase(std::ranges::unique(sampled_).begin(), sampled_.end());
   for (const std::uint32_t word : touches.words) {
-    const auto entry = pager::unpack_entry(word);
+    const auto entry = profile::unpack_entry(word);
     if (!entry || !tells_use(*entry)) continue;
     const std::uint32_t number = number_from(entry->page);
     switch (entry->event) {
-      case pager::PageEvent::kCame: touches_.push_back({.page = number}); break;
-      case pager::PageEvent::kCameFresh: touches_.push_back({.page = number, .write = true}); break;
-      case pager::PageEvent::kDropped: touches_.push_back({.page = number, .drop = true}); break;
+      case profile::PageEvent::kCame: touches_.push_back({.page = number}); break;
+      case profile::PageEvent::kCameFresh: touches_.push_back({.page = number, .write = true}); break;
+      case profile::PageEvent::kDropped: touches_.push_back({.page = number, .drop = true}); break;
       default: break;
     }
   }

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "pager/page_trace.hpp"
 #include "plan/page_owners.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 
@@ -34,8 +34,9 @@ Used used_sites(const profile::ProcessProfile& process) {
   std::vector<profile::SiteId> order;
   std::map<profile::SiteId, std::uint64_t> uses;
   for (const std::uint32_t word : process.touches.words) {
-    const auto entry = pager::unpack_entry(word);
-    if (!entry || (entry->event != pager::PageEvent::kCame && entry->event != pager::PageEvent::kCameFresh)) continue;
+    const auto entry = profile::unpack_entry(word);
+    if (!entry || (entry->event != profile::PageEvent::kCame && entry->event != profile::PageEvent::kCameFresh))
+      continue;
     const auto object = owners.last(entry->page);
     order.push_back(object ? process.objects[*object].site : kNone);
     if (object) ++uses[order.back()];

@@ -19,6 +19,9 @@
 #include "os/mapping.hpp"
 #include "os/memory_group.hpp"
 #include "os/own_descriptors.hpp"
+#include "profile/page_recorder.hpp"
+#include "profile/page_sampler.hpp"
+#include "profile/recorded_order.hpp"
 #include "store/secrets.hpp"
 
 namespace farheap::preload {
@@ -142,6 +145,19 @@ static base::Secret find_password(base::Options& options, const std::optional<ba
   return std::move(*secret);
 }
 
+// What an option asks for is asked for when paging begins.
+static void hand_in_page_traces(Runtime& runtime) {
+  const base::Options& options = runtime.options;
+  if (!options.record_pages.empty()) {
+    const std::uint64_t window_pages = std::max<std::uint64_t>(options.record_window / base::kPageBytes, 1);
+    runtime.segment->record_uses(profile::page_recordings_at(options.record_pages, window_pages));
+  }
+  if (!options.expect_pages.empty()) {
+    runtime.segment->expect_order([&options] { return profile::recorded_order(options.expect_pages); });
+  }
+  runtime.segment->sample_uses(profile::sample_pages);
+}
+
 static void start_recording(Runtime& runtime) {
   if (runtime.options.record_into.empty()) return;
   auto recorder = profile::Recorder::make(runtime.options.record_into,
@@ -193,6 +209,7 @@ static void make_whole(Runtime& runtime) {
     give_up({ErrorCode::kNoSpace, "cannot start", "farheap", "the heap's books have no memory",
              os::remedy_for_addresses()});
   }
+  hand_in_page_traces(runtime);
   start_recording(runtime);
   start_plan(runtime);
   runtime.segment->accompany(runtime.attached);

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <memory>
 
-#include "pager/page_sampler.hpp"
 #include "profile/code_places.hpp"
+#include "profile/page_sampler.hpp"
 #include "profile/recording.hpp"
 
 namespace farheap::profile {
@@ -189,11 +189,10 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
 }
 
 // What a sampler writes, a profile's reader takes.
-static_assert(pager::PageSampler::kMostOneInLog2 <= kMostSampleLog2 &&
-              pager::PageSampler::kWindow <= kMostSampleWindow && pager::PageSampler::kRoomWords <= kMostTouches);
+static_assert(PageSampler::kMostOneInLog2 <= kMostSampleLog2 && PageSampler::kWindow <= kMostSampleWindow &&
+              PageSampler::kRoomWords <= kMostTouches);
 
 Status add_touches(std::span<const std::byte> bytes, const std::string& name, ProcessProfile& to) {
-  using pager::SampledTraceHeader;
   if (bytes.size() < sizeof(SampledTraceHeader)) return fail(ErrorCode::kCorrupt, kWhat, name, "it is too short");
   const auto words = std::make_unique<std::uint64_t[]>(bytes.size() / sizeof(std::uint64_t) + 1);
   std::memcpy(words.get(), bytes.data(), bytes.size());
@@ -211,13 +210,13 @@ Status add_touches(std::span<const std::byte> bytes, const std::string& name, Pr
   const std::span<const std::uint32_t> all(first, std::min<std::size_t>(header.words, room));
   const auto is_in_sample = [](std::uint32_t one_in_log2) {
     return [one_in_log2](std::uint32_t word) {
-      const auto entry = pager::unpack_entry(word);
-      return entry && pager::is_sampled(entry->page, one_in_log2);
+      const auto entry = unpack_entry(word);
+      return entry && is_sampled(entry->page, one_in_log2);
     };
   };
   std::ranges::copy_if(all, std::back_inserter(to.touches.words), is_in_sample(header.one_in_log2));
   if (const std::uint32_t detailed = header.detailed; detailed != 0) {
-    constexpr std::uint32_t kLog2 = pager::PageSampler::kFirstOneInLog2;
+    constexpr std::uint32_t kLog2 = PageSampler::kFirstOneInLog2;
     to.detailed.one_in_log2 = kLog2;
     to.detailed.window = header.window;
     std::ranges::copy_if(all.first(std::min<std::size_t>(detailed, all.size())), std::back_inserter(to.detailed.words),

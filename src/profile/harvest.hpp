@@ -24,7 +24,7 @@ using BuildIdOf = std::function<std::string(const std::string& path)>;
 [[nodiscard]] Status add_recording(std::span<const std::byte> bytes, const std::string& name,
                                    const BuildIdOf& build_id_of, Profile& to);
 
-// The order of a sample of its pages, of the file beside the recording (pager/page_sampler.hpp). kCorrupt for what is
+// The order of a sample of its pages, of the file beside the recording (profile/page_sampler.hpp). kCorrupt for what is
 // none; with nothing added where the process was just sorting it.
 [[nodiscard]] Status add_touches(std::span<const std::byte> bytes, const std::string& name, ProcessProfile& to);
 

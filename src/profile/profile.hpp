@@ -62,7 +62,7 @@ struct Stall {
   friend bool operator==(const Stall&, const Stall&) = default;
 };
 
-// What no recording goes beyond (pager/page_sampler.hpp). With less the arithmetic of whoever reads it stays whole.
+// What no recording goes beyond (profile/page_sampler.hpp). With less the arithmetic of whoever reads it stays whole.
 inline constexpr std::uint32_t kMostSampleLog2 = 20, kMostSampleWindow = 1u << 20;
 inline constexpr std::uint64_t kMostUsedPages = std::uint64_t{1} << 45;  // all that an address of 57 bits tells
 inline constexpr std::uint64_t kMostObjectEnd = std::uint64_t{1} << 57;
@@ -80,7 +80,7 @@ struct LargeObject {
   }
 };
 
-// The order in which a sample of the pages was used (pager/page_sampler.hpp).
+// The order in which a sample of the pages was used (profile/page_sampler.hpp).
 struct Touches {
   std::uint32_t one_in_log2 = 0;     // one page in 2^this is in the sample
   std::uint32_t window = 0;          // sampled pages that were in view at once

@@ -81,7 +81,7 @@ struct RecordedObject {
 };
 
 // A process that pages has a second file beside its recording: the order in which a sample of its pages was used
-// (pager/page_sampler.hpp).
+// (profile/page_sampler.hpp).
 inline constexpr char kTouches[] = ".touches";
 
 struct RecordingRoom {

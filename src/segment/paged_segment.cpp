@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "segment/paged_segment.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -41,31 +40,6 @@ constexpr int kLooksForRoom = 1000;
 constexpr int kLooksForOthers = 4000;
 constexpr std::size_t kRecordedFrom = 4 * base::kMiB;  // how a process with less uses it does not matter
 constexpr std::size_t kDumpStep = 32 * base::kMiB;     // so that it is a rare call
-
-std::uint64_t recorded_window_pages(const base::Options& options) {
-  return std::max<std::uint64_t>(options.record_window / kPageBytes, 1);
-}
-
-PagingSettings paging_settings(const base::Options& options) {
-  PagingSettings settings;
-  settings.handlers = options.handlers;
-  pager::PagerOptions& result = settings.pager;
-  result.policy = options.policy;
-  result.block_min_pages = static_cast<std::uint32_t>(options.block_min / kPageBytes);
-  result.block_max_pages = static_cast<std::uint32_t>(options.block_max / kPageBytes);
-  result.read_ahead_pages = options.read_ahead / kPageBytes;
-  result.readers = PagedSegment::kReaders;
-  result.evictors = evictors_for(options.evictors, options.store);
-  result.probation_percent = options.probation;
-  result.wait_when_full = options.on_full == base::OnFull::kPause;
-  if (!options.record_pages.empty()) {  // what comes is what was used, and nothing else
-    result.block_min_pages = result.block_max_pages = 1;
-    result.read_ahead_pages = 0;
-    result.evictors = 1;
-    settings.recorded_window_pages = recorded_window_pages(options);
-  }
-  return settings;
-}
 
 os::UserfaultFeatures wanted_features(const base::Options& options, bool tells_writes) {
   const auto has = [&](base::Feature one) { return !options.disable.has(one); };
@@ -186,31 +160,6 @@ void PagedSegment::make_sure_of_budget(std::size_t more) {
   base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", started.error().message());
 }
 
-Result<std::unique_ptr<pager::PageRecorder>> PagedSegment::make_recorder() const {
-  return pager::PageRecorder::make(options_.record_pages + "." + std::to_string(getpid()),
-                                   {reinterpret_cast<std::uintptr_t>(range_.data()), recorded_window_pages(options_)},
-                                   range_.size() / kPageBytes);
-}
-
-// Advice: without it, or with a wrong one, the program runs as ever.
-std::shared_ptr<const pager::PageOrder> PagedSegment::expected_order() const {
-  if (options_.expect_pages.empty() || records_pages()) return nullptr;
-  const int file = open(options_.expect_pages.c_str(), O_RDONLY | O_CLOEXEC);
-  auto order = pager::read_page_order([&](std::span<std::byte> into) -> std::size_t {
-    std::size_t done = 0;
-    for (ssize_t got; done < into.size(); done += static_cast<std::size_t>(got)) {
-      got = read(file, into.data() + done, into.size() - done);
-      if (got <= 0) break;
-    }
-    return done;
-  });
-  if (file >= 0) close(file);
-  if (order) return std::make_shared<const pager::PageOrder>(std::move(*order));
-  base::log(base::LogLevel::kWarn, "{}: {}; pages are used in no expected order", options_.expect_pages,
-            order.error().message());
-  return nullptr;
-}
-
 // For the sake of cores it has a name, which the tool takes away when all has ended well.
 Status PagedSegment::open_the_store() {
   store_uri_ = options_.store;
@@ -259,6 +208,34 @@ void PagedSegment::make_tier(std::uint64_t pages) {
   }
 }
 
+PagingSettings PagedSegment::paging_settings() const {
+  PagingSettings settings;
+  settings.handlers = options_.handlers;
+  settings.observer = observer_;
+  settings.companion = companion_;
+  settings.make_recording = make_recording_;
+  settings.make_sampling = make_sampling_;
+  pager::PagerOptions& result = settings.pager;
+  result.policy = options_.policy;
+  result.block_min_pages = static_cast<std::uint32_t>(options_.block_min / kPageBytes);
+  result.block_max_pages = static_cast<std::uint32_t>(options_.block_max / kPageBytes);
+  result.read_ahead_pages = options_.read_ahead / kPageBytes;
+  result.readers = kReaders;
+  result.evictors = evictors_for(options_.evictors, options_.store);
+  result.probation_percent = options_.probation;
+  result.wait_when_full = options_.on_full == base::OnFull::kPause;
+  result.lost = give_up;
+  if (records_pages()) {  // what comes is what was used, and nothing else
+    result.block_min_pages = result.block_max_pages = 1;
+    result.read_ahead_pages = 0;
+    result.evictors = 1;
+    return settings;
+  }
+  if (known_order_) result.expected_order = known_order_();
+  if (!result.expected_order) settings.order_source = order_source_;
+  return settings;
+}
+
 Status PagedSegment::start_paging(bool tells_writes) {
   if (Status opened = open_the_store(); !opened) return opened;
   auto map = BlockMap::make(*store_, range_.size() / kPageBytes);
@@ -269,19 +246,8 @@ Status PagedSegment::start_paging(bool tells_writes) {
   if (!made) return fail(std::move(made.error()));
   paging_ = std::move(*made);
   drop_what_nobody_has();
-  PagingSettings wanted = paging_settings(options_);
-  wanted.pager.lost = give_up;
+  PagingSettings wanted = paging_settings();
   wanted.heat = &budget_.start_heat();
-  wanted.observer = observer_;
-  wanted.may_be_observed = companion_ != nullptr;
-  wanted.companion = companion_;
-  if (records_pages()) {
-    auto recorder = make_recorder();
-    if (!recorder) return fail(std::move(recorder.error()));
-    wanted.recorder = std::move(*recorder);
-  }
-  wanted.pager.expected_order = expected_order();
-  if (!records_pages() && !wanted.pager.expected_order) wanted.order_source = order_source_;
   make_tier(range_.size() / kPageBytes);
   pager::Backing& backing = tier_ ? static_cast<pager::Backing&>(*tier_) : *map_;
   pager::Budget& budget = tier_ ? tier_->budget() : budget_;

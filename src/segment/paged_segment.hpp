@@ -13,7 +13,9 @@
 #include <signal.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/mutex.hpp"
 #include "base/options.hpp"
@@ -106,6 +108,13 @@ class PagedSegment final : public PageSpace {
   void accompany(Companion& companion) { companion_ = &companion; }
   // The same of who knows in which order pages will be used.
   void ask_for_order(pager::OrderSource& source) { order_source_ = &source; }
+  // The same of an order that is known as soon as paging begins, when it is asked for; nullptr: it is not known.
+  using KnownOrder = std::function<std::shared_ptr<const pager::PageOrder>()>;
+  void expect_order(KnownOrder known) { known_order_ = std::move(known); }
+  // All uses of pages are recorded, in place of whatever else may be learnt or expected of them.
+  void record_uses(pager::MakeUseRecording make) { make_recording_ = std::move(make); }
+  // Those of a sample are, for whoever observes.
+  void sample_uses(pager::MakeUseSampling make) { make_sampling_ = std::move(make); }
   // False if it is not paged (yet), or begins elsewhere (Paging::hint).
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
     return is_paging() && paging_->hint(kind, at, bytes);
@@ -154,9 +163,8 @@ class PagedSegment final : public PageSpace {
   // The same for a fork after which both write to all that they share.
   void make_sure_of_fork();
   void make_room_for_child();
-  [[nodiscard]] bool records_pages() const { return !options_.record_pages.empty(); }
-  [[nodiscard]] Result<std::unique_ptr<pager::PageRecorder>> make_recorder() const;
-  [[nodiscard]] std::shared_ptr<const pager::PageOrder> expected_order() const;
+  [[nodiscard]] bool records_pages() const { return make_recording_ != nullptr; }
+  [[nodiscard]] PagingSettings paging_settings() const;
   // `tells_writes`: flushes are to come, which have to be told of writes; otherwise the kernel only notes them.
   [[nodiscard]] Status start_paging(bool tells_writes);
   [[nodiscard]] Status open_the_store();
@@ -202,6 +210,9 @@ class PagedSegment final : public PageSpace {
   std::unique_ptr<Paging> paging_;  // set once, before is_paging_
   pager::FaultObserver* observer_ = nullptr;
   pager::OrderSource* order_source_ = nullptr;
+  KnownOrder known_order_;
+  pager::MakeUseRecording make_recording_;
+  pager::MakeUseSampling make_sampling_;
   Companion* companion_ = nullptr;
   bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;

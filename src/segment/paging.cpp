@@ -50,18 +50,17 @@ Paging::~Paging() {
 }
 
 Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSettings settings, const OwnRuns& own) {
-  if (settings.recorder) {
-    recording_ = std::make_unique<pager::PageRecording>(std::move(settings.recorder), *view_, backing, budget,
-                                                        settings.recorded_window_pages);
+  if (settings.make_recording) {
+    if (Status made = make_recording(settings.make_recording, backing, budget); !made) return made;
+  } else if (settings.make_sampling) {
+    make_sampling(settings.make_sampling);
   }
   order_source_ = settings.order_source;
   companion_ = settings.companion;
-  // Not where all pages are recorded.
-  if ((settings.observer != nullptr || settings.may_be_observed) && !recording_) make_sampling(*view_);
-  pager::View& whole = sampling_ ? static_cast<pager::View&>(sampling_->view) : *view_;
-  pager::View& seen = recording_ ? static_cast<pager::View&>(recording_->view) : whole;
-  pager::Backing& rests = recording_ ? static_cast<pager::Backing&>(recording_->backing) : backing;
-  pager::Budget& room = recording_ ? static_cast<pager::Budget&>(recording_->budget) : budget;
+  pager::View& whole = sampling_ ? sampling_->view() : *view_;
+  pager::View& seen = recording_ ? recording_->view() : whole;
+  pager::Backing& rests = recording_ ? recording_->backing() : backing;
+  pager::Budget& room = recording_ ? recording_->budget() : budget;
   if (settings.pager.track_changes) view_->keep_guards();
   settings.pager.capacity_pages = range_.size() / kPageBytes;
   const pager::FaultLoopOptions threads{.most_handlers = handlers_for(settings.handlers, view_->queues()),
@@ -111,7 +110,6 @@ bool Paging::adopt(const std::byte* at, std::size_t bytes) {
       std::size_t stop = i;
       while (stop < count && entries[stop].present) ++stop;
       const pager::PageRun run{first + i, static_cast<std::uint32_t>(stop - i)};
-      if (run.count != 0 && recording_) recording_->recorder->came(run);
       if (run.count != 0) pager_->adopt(run);
       i = stop + 1;
     }
@@ -137,16 +135,23 @@ static void note_unsampled(const Error& error) {
   base::log(base::LogLevel::kWarn, "the use of pages is not recorded: {}", error.message());
 }
 
-void Paging::make_sampling(pager::View& seen) {
-  auto sampler = pager::PageSampler::make(range_.size() / kPageBytes);
-  if (!sampler) return note_unsampled(sampler.error());
-  sampling_ = std::make_unique<Sampling>(std::move(*sampler), seen);
+Status Paging::make_recording(const pager::MakeUseRecording& make, pager::Backing& backing, pager::Budget& budget) {
+  auto made = make(range_.data(), range_.size() / kPageBytes, *view_, backing, budget);
+  if (!made) return fail(std::move(made.error()));
+  recording_ = std::move(*made);
+  return {};
+}
+
+void Paging::make_sampling(const pager::MakeUseSampling& make) {
+  auto made = make(range_.size() / kPageBytes, *view_);
+  if (!made) return note_unsampled(made.error());
+  sampling_ = std::move(*made);
 }
 
 void Paging::begin_sampling(pager::FaultObserver& observer) {
   const std::string path = sampling_ ? observer.sample_path() : std::string();
   if (path.empty()) return;
-  Status begun = sampling_->sampler->begin(path);
+  Status begun = sampling_->begin(path);
   if (begun) begun = os::start_runtime_thread(&Paging::watch_sample, this);
   if (!begun) note_unsampled(begun.error());
 }
@@ -162,10 +167,9 @@ void* Paging::watch_sample(void* paging) {
 }
 
 void Paging::take_sampled_out() {
-  pager::PageSampler& sampler = *sampling_->sampler;
-  for (std::optional<pager::PageNumber> page; (page = sampler.next_due());) {
+  for (std::optional<pager::PageNumber> page; (page = sampling_->next_due());) {
     if (pager_->watch(*page)) continue;
-    sampler.not_now(*page);
+    sampling_->not_now(*page);
     return;
   }
 }
@@ -175,18 +179,18 @@ Status Paging::observe(pager::FaultObserver& observer, const pager::KernelView::
     return fail(ErrorCode::kNoSpace, "cannot record the use of pages", "addresses", "there were none for its books",
                 os::remedy_for_addresses());
   }
-  if (Status begun = sampling_->sampler->begin(observer.sample_path()); !begun) return begun;
+  if (Status begun = sampling_->begin(observer.sample_path()); !begun) return begun;
   loop_->observe(&observer);
   for (const auto& [at, bytes] : runs) {
     pager_->tell_in_view(page_at(at), bytes / kPageBytes,
-                         [this](pager::PageRun run) { sampling_->sampler->came(run); });
+                         [this](pager::PageRun run) { sampling_->view().adopted(run); });
   }
   return {};
 }
 
 void Paging::observe_no_more() {
   loop_->observe(nullptr);
-  if (sampling_) sampling_->sampler->end();  // there may have been no addresses for it
+  if (sampling_) sampling_->end();  // there may have been no addresses for it
 }
 
 // A program, or its child, is not ended because nobody can go along with it.
@@ -236,8 +240,8 @@ void Paging::thaw() {
 Status Paging::thaw_in_child(base::HeatTable* heat, const OwnRuns& own) {
   inherit(false);
   if (heat != nullptr) pager_->heat_goes_to(*heat);
-  if (recording_) recording_->recorder->stop_in_child();
-  if (sampling_) sampling_->sampler->stop_in_child();
+  if (recording_) recording_->stop_in_child();
+  if (sampling_) sampling_->stop_in_child();
   pager_->thaw_in_child();
   if (Status renewed = view_->renew_in_child(own()); !renewed) return renewed;
   if (Status started = loop_->start_in_child(); !started) return started;

@@ -18,9 +18,8 @@
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
 #include "pager/order_source.hpp"
-#include "pager/page_recorder.hpp"
-#include "pager/page_sampler.hpp"
 #include "pager/pager.hpp"
+#include "pager/use_recording.hpp"
 
 namespace farheap::segment {
 
@@ -51,12 +50,10 @@ struct PagingSettings {
   bool ends = false;          // with the object, as of a heap that is closed; a program's never does
   base::HeatTable* heat = nullptr;
   pager::FaultObserver* observer = nullptr;    // from the start on; outlives the paging
-  bool may_be_observed = false;                // ... or later (observe())
   pager::OrderSource* order_source = nullptr;  // outlives the paging
   Companion* companion = nullptr;              // ... as this
-  // If there is one: it sees what comes and leaves, no more than so many pages stay, and hints have no effect.
-  std::unique_ptr<pager::PageRecorder> recorder;
-  std::uint64_t recorded_window_pages = 0;
+  pager::MakeUseRecording make_recording;      // if it is there, all uses are recorded, and hints have no effect
+  pager::MakeUseSampling make_sampling;        // otherwise; without it the observer, now or later, sees no sample
 };
 
 class Paging {
@@ -92,7 +89,7 @@ class Paging {
   // ---- observed for a while
   // From now on this one sees the faults, and a sample of these runs is taken out of view, so that their next use is
   // seen. It outlives the paging. Who observes calls take_sampled_out() every millisecond or so. Requires: started with
-  // may_be_observed, and not observed.
+  // make_sampling, and not observed.
   [[nodiscard]] Status observe(pager::FaultObserver& observer, const pager::KernelView::Runs& runs);
   void take_sampled_out();
   // From now on nobody does; but a call of it may still be under way.
@@ -116,23 +113,18 @@ class Paging {
   const os::Mapping& range_;
   base::RunPage& run_page_;
   std::unique_ptr<pager::KernelView> view_;
-  // A thread takes sampled pages out of view again.
-  struct Sampling {
-    Sampling(std::unique_ptr<pager::PageSampler> made, pager::View& seen)
-        : sampler(std::move(made)), view(seen, *sampler) {}
-    std::unique_ptr<pager::PageSampler> sampler;
-    pager::SampledView view;
-  };
-  void make_sampling(pager::View& seen);
+  [[nodiscard]] Status make_recording(const pager::MakeUseRecording& make, pager::Backing& backing,
+                                      pager::Budget& budget);
+  void make_sampling(const pager::MakeUseSampling& make);
   void begin_sampling(pager::FaultObserver& observer);
   void start_companion() const;
   static void* watch_sample(void* paging);
   static void* tell_order(void* paging);
 
-  std::unique_ptr<Sampling> sampling_;  // around the view, if an observer may want it
+  std::unique_ptr<pager::UseSampling> sampling_;  // around the view, if an observer may want it
   pager::OrderSource* order_source_ = nullptr;
   Companion* companion_ = nullptr;
-  std::unique_ptr<pager::PageRecording> recording_;  // around the view, the backing and the budget, if asked for
+  std::unique_ptr<pager::UseRecording> recording_;  // around the view, the backing and the budget, if asked for
   std::unique_ptr<pager::Pager> pager_;
   std::unique_ptr<pager::FaultLoop> loop_;
   bool ends_ = false;

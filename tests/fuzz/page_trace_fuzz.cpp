@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace farheap::pager;
+  using namespace farheap::profile;
   const auto trace = read_page_trace({reinterpret_cast<const std::byte*>(data), size});
   if (!trace) {
     if (trace.error().message().empty()) std::abort();

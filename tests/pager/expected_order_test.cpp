@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <random>
 #include <set>
@@ -43,40 +41,6 @@ TEST(PageOrderTest, UsesWithLittleInBetweenAreOneVisit) {
   EXPECT_EQ(order.visits()[2].first_page, 3u);
   EXPECT_EQ(order.by_end(0), 0u);
   EXPECT_EQ(order.by_end(2), 2u);
-}
-
-std::function<std::size_t(std::span<std::byte>)> bytes_of(const std::vector<std::uint32_t>& words, std::size_t& at) {
-  return [&](std::span<std::byte> into) {
-    const auto all = std::as_bytes(std::span(words));
-    const std::size_t count = std::min(into.size(), all.size() - at);
-    std::memcpy(into.data(), all.data() + at, count);
-    at += count;
-    return count;
-  };
-}
-
-TEST(PageOrderTest, IsReadFromARecordingUpToItsEnd) {
-  const auto header = PageTraceHeader{.base_address = 0, .window_pages = 8}.words();
-  std::vector<std::uint32_t> words(header.begin(), header.end());
-  for (const PageTraceEntry entry :
-       {PageTraceEntry{5, PageEvent::kCameFresh}, {5, PageEvent::kLeftWritten}, {70, PageEvent::kCame}}) {
-    words.push_back(pack(entry));
-  }
-  words.insert(words.end(), {0, pack({200, PageEvent::kCame})});  // behind the end
-  std::size_t at = 0;
-  const auto order = read_page_order(bytes_of(words, at));
-  ASSERT_TRUE(order);
-  ASSERT_EQ(order->visits().size(), 2u);
-  EXPECT_EQ(order->visits()[1].block, 1u);
-  EXPECT_EQ(order->gap(), 8u);
-}
-
-TEST(PageOrderTest, WhatIsNoRecordingIsRefused) {
-  const std::vector<std::uint32_t> words(100, 7), few(3, 7);
-  std::size_t at = 0;
-  EXPECT_FALSE(read_page_order(bytes_of(words, at)));
-  at = 0;
-  EXPECT_FALSE(read_page_order(bytes_of(few, at)));
 }
 
 // Blocks 0 to `once` - 1 in turn, and then again and again those from `first` on, of which each takes 64 moments.
@@ -292,7 +256,7 @@ TEST_F(ExpectedOrderTest, WhereAllAreBusyNoneLeavesAndAllStayOnTheList) {
 TEST_F(ExpectedOrderTest, WhatTheHeapHasNotIsNotBroughtIn) {
   auto order = std::make_shared<PageOrder>(16);
   for (PageNumber page = 0; page < 4 * kBlock; ++page) order->add_use(page);
-  order->add_use(kTraceablePages - 1);
+  order->add_use(PageNumber{1} << 27);
   order->finish();
   follow(order);
   for (const std::uint32_t block : {0, 1, 2}) touch_block(block);

@@ -8,15 +8,15 @@
 #include <cmath>
 #include <random>
 
-#include "pager/page_sampler.hpp"
 #include "plan/lru.hpp"
 #include "plan/optimum.hpp"
+#include "profile/page_sampler.hpp"
 
 namespace farheap::plan {
 namespace {
 
-using pager::PageEvent;
 using pager::PageNumber;
+using profile::PageEvent;
 
 constexpr std::uint64_t kPage = 4096;
 
@@ -27,8 +27,8 @@ struct Program {
     if (page >= known.size()) known.resize(page + 1);
     all.uses.push_back({static_cast<std::uint32_t>(page), !known[page], false});
     all.pages = std::max<std::uint32_t>(all.pages, static_cast<std::uint32_t>(page) + 1);
-    if (pager::is_sampled(page, touches.one_in_log2)) {
-      touches.words.push_back(pager::pack({page, known[page] ? PageEvent::kCame : PageEvent::kCameFresh}));
+    if (profile::is_sampled(page, touches.one_in_log2)) {
+      touches.words.push_back(profile::pack({page, known[page] ? PageEvent::kCame : PageEvent::kCameFresh}));
     }
     if (!known[page]) ++touches.pages;
     known[page] = true;
@@ -83,7 +83,7 @@ TEST(MemoryCurve, WithWhatWasDroppedNeedsOnlyWhatIsThereAtOnce) {
   for (int round = 0; round < 4; ++round) {
     for (PageNumber page = 0; page < kPages; ++page) program.use(page);
     for (PageNumber page = 0; page < kPages; ++page) {
-      if (pager::is_sampled(page, 4)) program.touches.words.push_back(pager::pack({page, PageEvent::kDropped}));
+      if (profile::is_sampled(page, 4)) program.touches.words.push_back(profile::pack({page, PageEvent::kDropped}));
       program.known[page] = false;
     }
   }

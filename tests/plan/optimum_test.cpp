@@ -15,8 +15,8 @@
 namespace farheap::plan {
 namespace {
 
-using pager::PageEvent;
-using pager::PageTraceEntry;
+using profile::PageEvent;
+using profile::PageTraceEntry;
 
 Uses random_uses(std::mt19937& random, std::uint32_t pages, std::size_t length) {
   Uses trace;

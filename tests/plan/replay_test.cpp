@@ -8,15 +8,15 @@
 #include <random>
 #include <vector>
 
-#include "pager/page_sampler.hpp"
 #include "plan/lru.hpp"
 #include "plan/optimum.hpp"
 #include "plan/pager_curve.hpp"
+#include "profile/page_sampler.hpp"
 
 namespace farheap::plan {
 namespace {
 
-using pager::PageEvent;
+using profile::PageEvent;
 
 constexpr std::uint64_t kPage = 4096;
 
@@ -26,8 +26,8 @@ struct Program {
     touches.push_back({.page = page, .write = !known[page]});
     all.uses.push_back({page, !known[page], false});
     all.pages = std::max(all.pages, page + 1);
-    if (pager::is_sampled(page, sample.one_in_log2)) {
-      sample.words.push_back(pager::pack({page, known[page] ? PageEvent::kCame : PageEvent::kCameFresh}));
+    if (profile::is_sampled(page, sample.one_in_log2)) {
+      sample.words.push_back(profile::pack({page, known[page] ? PageEvent::kCame : PageEvent::kCameFresh}));
     }
     if (!known[page]) ++sample.pages;
     known[page] = true;

@@ -12,13 +12,13 @@
 #include <set>
 #include <vector>
 
-#include "pager/page_sampler.hpp"
 #include "plan/planner.hpp"
+#include "profile/page_sampler.hpp"
 
 namespace farheap::plan {
 
-using pager::PageEvent;
 using pager::PageNumber;
+using profile::PageEvent;
 
 inline constexpr std::uint64_t kPage = 4096;
 
@@ -41,12 +41,12 @@ class Seen {
   void use(PageNumber page) {
     const bool is_new = known_.insert(page).second;
     process_.touches.pages += is_new ? 1 : 0;
-    if (!pager::is_sampled(page, process_.touches.one_in_log2) || std::ranges::find(window_, page) != window_.end())
+    if (!profile::is_sampled(page, process_.touches.one_in_log2) || std::ranges::find(window_, page) != window_.end())
       return;
-    process_.touches.words.push_back(pager::pack({page, is_new ? PageEvent::kCameFresh : PageEvent::kCame}));
+    process_.touches.words.push_back(profile::pack({page, is_new ? PageEvent::kCameFresh : PageEvent::kCame}));
     window_.push_back(page);
     if (window_.size() <= process_.touches.window) return;
-    process_.touches.words.push_back(pager::pack({window_.front(), PageEvent::kLeft}));
+    process_.touches.words.push_back(profile::pack({window_.front(), PageEvent::kLeft}));
     window_.pop_front();
   }
   // The innermost frame first; offsets in file 1.

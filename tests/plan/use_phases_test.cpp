@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/units.hpp"
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 namespace farheap::plan {
 namespace {
@@ -31,7 +31,7 @@ profile::ProcessProfile process() {
 // `pages` uses, one after the other, from the page on.
 void use(profile::ProcessProfile& of, pager::PageNumber first, std::uint32_t pages) {
   for (std::uint32_t i = 0; i < pages; ++i) {
-    of.touches.words.push_back(pager::pack({first + i, pager::PageEvent::kCame}));
+    of.touches.words.push_back(profile::pack({first + i, profile::PageEvent::kCame}));
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // A recording beside what a program really did: every use that a window of pages does not hide is in it, in order, and
 // none that was not made; what was written is marked, and what came as zeros.
-#include "pager/page_recorder.hpp"
+#include "profile/page_recorder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,10 +13,16 @@
 #include <iterator>
 #include <random>
 
-#include "array_world.hpp"
+#include "../pager/array_world.hpp"
 
-namespace farheap::pager::testing {
+namespace farheap::profile {
 namespace {
+
+using pager::PageNumber;
+using pager::testing::ArrayView;
+using pager::testing::FixedBudget;
+using pager::testing::MapBacking;
+using pager::testing::PageBytes;
 
 constexpr std::uint64_t kPages = 512;
 
@@ -33,11 +39,12 @@ class Recording : public ::testing::Test {
     auto made = PageRecorder::make(path_, {.base_address = 0x1000, .window_pages = 80}, kPages);
     if (!made) throw std::runtime_error(made.error().message());
     recording_ = std::make_unique<PageRecording>(std::move(*made), view_, backing_, budget_, 80);
-    PagerOptions options;
+    pager::PagerOptions options;
     options.capacity_pages = kPages;
     options.block_max_pages = 1;
     options.read_ahead_pages = 0;
-    pager_ = Pager::make(recording_->view, recording_->backing, recording_->budget, counters_, options).value();
+    pager_ =
+        pager::Pager::make(recording_->view(), recording_->backing(), recording_->budget(), counters_, options).value();
   }
   ~Recording() override { unlink(path_.c_str()); }
 
@@ -49,7 +56,7 @@ class Recording : public ::testing::Test {
     if (!view_.touch(page, access)) return true;
     pager_->fault(page, value >= 0, buffer_[0].data());
     EXPECT_FALSE(view_.touch(page, access));
-    while (pager_->evict_once() == Pager::Evicted::kWorked) {
+    while (pager_->evict_once() == pager::Pager::Evicted::kWorked) {
     }
     return false;
   }
@@ -67,7 +74,7 @@ class Recording : public ::testing::Test {
   FixedBudget budget_;
   base::RunCounters counters_;
   std::unique_ptr<PageRecording> recording_;
-  std::unique_ptr<Pager> pager_;
+  std::unique_ptr<pager::Pager> pager_;
   std::vector<PageBytes> buffer_{1};
 };
 
@@ -153,7 +160,7 @@ TEST_F(Recording, TellsPagesThatWereWrittenFromThoseThatWereNot) {
 
 TEST_F(Recording, OfAForkedChildIsNotThere) {
   use(1, 1);
-  recording_->recorder->stop_in_child();
+  recording_->stop_in_child();
   use(2, 1);
   EXPECT_EQ(recorded(), (std::vector<PageTraceEntry>{{1, PageEvent::kCameFresh}}));
 }
@@ -195,4 +202,4 @@ TEST(PageTrace, EndsWhereNothingWasWrittenOrWhereItWasCut) {
 }
 
 }  // namespace
-}  // namespace farheap::pager::testing
+}  // namespace farheap::profile

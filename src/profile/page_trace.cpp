@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "pager/page_trace.hpp"
+#include "profile/page_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/units.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
 
 namespace {
 
@@ -81,4 +81,4 @@ Result<PageTrace> read_page_trace(std::span<const std::byte> file) {
   return trace;
 }
 
-}  // namespace farheap::pager
+}  // namespace farheap::profile

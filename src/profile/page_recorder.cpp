@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "pager/page_recorder.hpp"
+#include "profile/page_recorder.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -7,7 +9,10 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
+
+using pager::PageHash;
+using pager::PageRun;
 
 namespace {
 constexpr std::uint64_t kMostWords = std::uint64_t{1} << 30;  // 4 GiB of trace: hours, at a fault in ten microseconds
@@ -47,7 +52,7 @@ void PageRecorder::came(PageRun run) {
 }
 
 void PageRecorder::left(PageNumber page, const std::byte* bytes) {
-  const PageHash now = is_zero_page(bytes) ? PageHash{} : hash_page(bytes);
+  const PageHash now = pager::is_zero_page(bytes) ? PageHash{} : pager::hash_page(bytes);
   base::LockGuard lock(mutex_);
   write({page, now == known_[page] ? PageEvent::kLeft : PageEvent::kLeftWritten});
   known_[page] = now;
@@ -113,4 +118,15 @@ std::uint64_t WindowBudget::page_limit(std::uint64_t resident_pages, std::uint64
   return std::min(budget_.page_limit(resident_pages, coming_pages), window_pages_);
 }
 
-}  // namespace farheap::pager
+pager::MakeUseRecording page_recordings_at(std::string path, std::uint64_t window_pages) {
+  return [path = std::move(path), window_pages](const std::byte* base, std::uint64_t pages, pager::View& view,
+                                                pager::Backing& backing,
+                                                pager::Budget& budget) -> Result<std::unique_ptr<pager::UseRecording>> {
+    auto recorder = PageRecorder::make(path + "." + std::to_string(getpid()),
+                                       {reinterpret_cast<std::uintptr_t>(base), window_pages}, pages);
+    if (!recorder) return fail(std::move(recorder.error()));
+    return std::make_unique<PageRecording>(std::move(*recorder), view, backing, budget, window_pages);
+  };
+}
+
+}  // namespace farheap::profile

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Invariant: a page of the sample that is in view is in the window, or its turn to leave has come.
-#include "pager/page_sampler.hpp"
+#include "profile/page_sampler.hpp"
 
 #include <algorithm>
 #include <new>
 
 #include "os/drop_memory.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
+
+using pager::PageRun;
 
 namespace {
 
@@ -222,4 +224,10 @@ void SampledView::drop_view(PageRun run) {
   sampler_.dropped(run.first, run.count);
 }
 
-}  // namespace farheap::pager
+Result<std::unique_ptr<pager::UseSampling>> sample_pages(std::uint64_t pages, pager::View& view) {
+  auto sampler = PageSampler::make(pages);
+  if (!sampler) return fail(std::move(sampler.error()));
+  return std::make_unique<PageSampling>(std::move(*sampler), view);
+}
+
+}  // namespace farheap::profile

@@ -26,11 +26,12 @@
 #include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "os/shared_file.hpp"
-#include "pager/page_trace.hpp"
+#include "pager/use_recording.hpp"
 #include "pager/view.hpp"
 #include "pager/view_around.hpp"
+#include "profile/page_trace.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
 
 // Whether one page in 2^one_in_log2 is this one. A page of a smaller sample is in every larger one.
 [[nodiscard]] constexpr bool is_sampled(PageNumber page, std::uint32_t one_in_log2) {
@@ -68,7 +69,7 @@ class PageSampler {
   // A forked child is not sampled: what it has from its parent was not seen to come.
   void stop_in_child();
 
-  void came(PageRun run);
+  void came(pager::PageRun run);
   void left(PageNumber page);
   void dropped(PageNumber first, std::uint64_t count);
 
@@ -80,7 +81,7 @@ class PageSampler {
  private:
   enum : std::uint8_t { kKnown = 1, kInView = 2, kDue = 4, kCounted = 8 };
   explicit PageSampler(os::ReservedArray<std::atomic<std::uint8_t>> pages) : pages_(std::move(pages)) {}
-  void note_known(PageRun run);
+  void note_known(pager::PageRun run);
   void came_in_sample(PageNumber page) FARHEAP_REQUIRES(mutex_);
   void write(PageTraceEntry entry) FARHEAP_REQUIRES(mutex_);
   void take_fewer() FARHEAP_REQUIRES(mutex_);
@@ -105,24 +106,44 @@ class PageSampler {
 };
 
 // A view whose pages are sampled; it does all that the one inside does.
-class SampledView final : public ViewAround {
+class SampledView final : public pager::ViewAround {
  public:
-  SampledView(View& view, PageSampler& sampler) : ViewAround(view), sampler_(sampler) {}
-  void take_out(PageRun run, std::span<Taken> answers) override;
-  void put_back(PageRun run) override;
-  void copy_back(PageRun run, Guard guard) override;
-  void put_in(PageRun run, const std::byte* bytes, Guard guard) override;
+  SampledView(pager::View& view, PageSampler& sampler) : ViewAround(view), sampler_(sampler) {}
+  void take_out(pager::PageRun run, std::span<Taken> answers) override;
+  void put_back(pager::PageRun run) override;
+  void copy_back(pager::PageRun run, Guard guard) override;
+  void put_in(pager::PageRun run, const std::byte* bytes, Guard guard) override;
   [[nodiscard]] std::uint32_t put_in_huge(PageNumber first) override;
   [[nodiscard]] bool tells_every_write() const override { return view_.tells_every_write(); }
   [[nodiscard]] bool take_written(PageNumber first, Written& written) override {
     return view_.take_written(first, written);
   }
-  void drop_view(PageRun run) override;
-  void adopted(PageRun run) override { sampler_.came(run); }
-  void forgotten(PageRun run) override { sampler_.dropped(run.first, run.count); }
+  void drop_view(pager::PageRun run) override;
+  void adopted(pager::PageRun run) override { sampler_.came(run); }
+  void forgotten(pager::PageRun run) override { sampler_.dropped(run.first, run.count); }
 
  private:
   PageSampler& sampler_;
 };
 
-}  // namespace farheap::pager
+// Both.
+class PageSampling final : public pager::UseSampling {
+ public:
+  PageSampling(std::unique_ptr<PageSampler> sampler, pager::View& view)
+      : sampler_(std::move(sampler)), view_(view, *sampler_) {}
+  [[nodiscard]] pager::View& view() override { return view_; }
+  [[nodiscard]] Status begin(const std::string& path) override { return sampler_->begin(path); }
+  void end() override { sampler_->end(); }
+  void stop_in_child() override { sampler_->stop_in_child(); }
+  [[nodiscard]] std::optional<PageNumber> next_due() override { return sampler_->next_due(); }
+  void not_now(PageNumber page) override { sampler_->not_now(page); }
+
+ private:
+  std::unique_ptr<PageSampler> sampler_;
+  SampledView view_;
+};
+
+// A pager::MakeUseSampling.
+[[nodiscard]] Result<std::unique_ptr<pager::UseSampling>> sample_pages(std::uint64_t pages, pager::View& view);
+
+}  // namespace farheap::profile

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A sample of pages, whose uses are seen: what is written of it, what is taken out of view again, and what the pager
-// makes of that.
-#include "pager/page_sampler.hpp"
+// A sample of pages, whose uses are seen: what is written of it, and what is to be taken out of view again.
+#include "profile/page_sampler.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -13,10 +12,13 @@
 #include <iterator>
 #include <set>
 
-#include "lone_pager.hpp"
+#include "../pager/array_world.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
 namespace {
+
+namespace testing = pager::testing;
+using pager::PageNumber;
 
 using Entries = std::vector<PageTraceEntry>;
 
@@ -234,13 +236,13 @@ TEST_F(PageSamplerTest, HearsOfWhatIsDroppedThroughThePager) {
   testing::MapBacking backing({}, 1);
   testing::FixedBudget budget(256);
   base::RunCounters counters;
-  const auto pager =
-      Pager::make(view, backing, budget, counters, {.capacity_pages = 4096, .read_ahead_pages = 0}).value();
+  const auto paging =
+      pager::Pager::make(view, backing, budget, counters, {.capacity_pages = 4096, .read_ahead_pages = 0}).value();
   std::vector<testing::PageBytes> buffer(512);
   const auto write = [&](PageNumber at) {
     while (inner.touch(at, [](testing::PageBytes& bytes) { bytes.fill(std::byte{1}); })) {
-      pager->fault(at, true, buffer[0].data());
-      for (int i = 0; i < 100 && pager->evict_once() == Pager::Evicted::kWorked; ++i) continue;
+      paging->fault(at, true, buffer[0].data());
+      for (int i = 0; i < 100 && paging->evict_once() == pager::Pager::Evicted::kWorked; ++i) continue;
     }
   };
   const auto last_of_page = [&] {
@@ -253,58 +255,16 @@ TEST_F(PageSamplerTest, HearsOfWhatIsDroppedThroughThePager) {
   write(page);
   EXPECT_EQ(last_of_page(), PageEvent::kCameFresh);
   for (PageNumber other = 2048; other < 4096; ++other) write(other);
-  ASSERT_EQ(pager->state(page), PageState::kStored);
+  ASSERT_EQ(paging->state(page), pager::PageState::kStored);
   EXPECT_EQ(last_of_page(), PageEvent::kLeft);
-  pager->discard(page, 1);
+  paging->discard(page, 1);
   EXPECT_EQ(last_of_page(), PageEvent::kDropped);
   write(page);
   EXPECT_EQ(last_of_page(), PageEvent::kCameFresh);
-  ASSERT_TRUE(pager->watch(page));
-  pager->discard(page, 1);  // out of view, in memory
+  ASSERT_TRUE(paging->watch(page));
+  paging->discard(page, 1);  // out of view, in memory
   EXPECT_EQ(last_of_page(), PageEvent::kDropped);
 }
 
-using WatchedPageTest = testing::LonePagerTest;
-
-TEST_F(WatchedPageTest, GoesOutOfViewAloneAndComesBackWithoutTheStore) {
-  for (PageNumber page = 0; page < 64; ++page) write(page);
-  ASSERT_TRUE(write(17));
-  EXPECT_TRUE(pager_->watch(17));
-  EXPECT_EQ(pager_->state(17), PageState::kProbation);
-  EXPECT_EQ(pager_->state(16), PageState::kPresent);
-  EXPECT_EQ(pager_->state(18), PageState::kPresent);
-  EXPECT_FALSE(pager_->watch(17)) << "it is out of view already";
-  EXPECT_FALSE(write(17));
-  EXPECT_EQ(pager_->state(17), PageState::kPresent);
-  EXPECT_EQ(counters_.faults_store, 0u);
-  EXPECT_EQ(pager_->check(), "");
-}
-
-TEST_F(WatchedPageTest, OfABlockOfItsOwnGoesToo) {
-  write(5);
-  for (int i = 0; i < 3; ++i) {  // its block is one page from the first time on
-    EXPECT_TRUE(pager_->watch(5));
-    EXPECT_FALSE(write(5));
-  }
-  EXPECT_EQ(pager_->check(), "");
-}
-
-TEST_F(WatchedPageTest, InViewAreThoseThatAreTold) {
-  for (PageNumber page = 0; page < 64; ++page) write(page);
-  ASSERT_TRUE(pager_->watch(17));
-  std::vector<PageRun> told;
-  pager_->tell_in_view(8, 40, [&](PageRun run) { told.push_back(run); });
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].first, 8u);
-  EXPECT_EQ(told[0].count, 9u);
-  EXPECT_EQ(told[1].first, 18u);
-  EXPECT_EQ(told[1].count, 30u);
-}
-
-TEST_F(WatchedPageTest, IsNoneThatWasNeverThere) {
-  EXPECT_FALSE(pager_->watch(100));
-  EXPECT_EQ(pager_->state(100), PageState::kFresh);
-}
-
 }  // namespace
-}  // namespace farheap::pager
+}  // namespace farheap::profile

@@ -16,7 +16,7 @@
 
 #include "pager/view.hpp"
 
-namespace farheap::pager {
+namespace farheap::profile {
 
 enum class PageEvent : std::uint8_t {
   kCame = 1,         // used: it came into view with the contents that it left with
@@ -26,6 +26,8 @@ enum class PageEvent : std::uint8_t {
   kDropped = 5,      // its contents are not needed any more
   kCut = 15,         // the recording could not go on; the page number says nothing
 };
+
+using pager::PageNumber;
 
 struct PageTraceEntry {
   PageNumber page = 0;
@@ -61,4 +63,4 @@ struct PageTrace {
 // format.
 [[nodiscard]] Result<PageTrace> read_page_trace(std::span<const std::byte> file);
 
-}  // namespace farheap::pager
+}  // namespace farheap::profile
