@@ -91,6 +91,10 @@ nlohmann::ordered_json context_json(const Contexts& contexts, std::uint32_t cont
   json["own_seconds"] = static_cast<double>(one.own_ns) / kNsPerSecond;
   json["reads"] = one.reads;
   json["writes"] = one.writes;
+  if (one.folded != 0) {
+    json["folded"] = one.folded;
+    json["folded_entries"] = one.folded_entries;
+  }
   return json;
 }
 

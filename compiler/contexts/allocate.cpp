@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <new>
 
+#include "kernel_memory.hpp"
 #include "objects.hpp"
 #include "threads.hpp"
 
@@ -29,8 +30,6 @@ void __libc_free(void* object);
 
 namespace farheap::contexts {
 namespace {
-
-constexpr std::size_t kPageBytes = 4096;
 
 void tell_allocated(void* object, std::size_t bytes, const void* returns_to) {
   if (object == nullptr || is_inside()) return;

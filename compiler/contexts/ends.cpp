@@ -27,7 +27,7 @@ void go_on_in_child() {
 
 __attribute__((constructor)) void begin() {
   farheap::contexts::name_process(false);
-  pthread_atfork(nullptr, nullptr, go_on_in_child);
+  pthread_atfork(farheap::contexts::hold_for_fork, farheap::contexts::let_go_in_parent, go_on_in_child);
 }
 __attribute__((destructor)) void end() { write_profile(); }
 

@@ -13,7 +13,6 @@
 
 namespace farheap::contexts {
 
-struct Thread;
 struct SiteTable;
 
 struct LoopPlace {
@@ -37,6 +36,12 @@ struct Place {
 };
 static_assert(sizeof(Place) == 48);
 
+// What was counted in contexts that are folded into a node. Only who folds writes it: a signal handler may do so while
+// the code that it interrupts adds to the node's own figures.
+struct Folded {
+  std::uint64_t contexts, entries, reads, writes, ticks;
+};
+
 struct alignas(64) Node {
   const Place* cached_place;  // of a child that was entered lately
   Node* cached_child;
@@ -45,15 +50,17 @@ struct alignas(64) Node {
   // and of quiet ones below it.
   std::uint64_t ticks;
   std::uint64_t until;        // visits until one is timed
-  std::uint32_t weight, gap;  // of the visit that is timed; from it to the next
+  std::uint16_t weight, gap;  // of the visit that is timed; from it to the next
+  std::uint32_t seen;         // entries when contexts were folded last, modulo 2^32
   Node* parent;               // nullptr: the thread's root
-  const Place* place;         // of the block; nullptr: the root
+  const Place* place;         // of the block; nullptr: the root, or no context any more
   std::uint32_t index;        // in the block
   std::uint32_t timed;        // visits
   std::uint64_t stood_for;    // visits that `ticks` is of
   SiteTable* accesses;        // by allocation site; nullptr: none yet
   Node* next;                 // block of the thread (of node 0)
   const Place* kept;          // a copy of the place: a library may be unloaded before the profile is written
+  Folded* folded;             // nullptr: nothing is
 };
 static_assert(sizeof(Node) == 128 && offsetof(Node, cached_place) == 0 && offsetof(Node, cached_child) == 8 &&
               offsetof(Node, entries) == 16 && offsetof(Node, reads) == 24 && offsetof(Node, writes) == 32 &&
@@ -77,6 +84,12 @@ static_assert(offsetof(Current, last) == 8);
 inline bool is_quiet(const Node& node) {
   if (node.place == nullptr) return false;
   return (node.index == 0 ? node.kept->is_quiet : node.kept->loop[node.index - 1].is_quiet) != 0;
+}
+// Visits since the last one that was timed took as long as the others.
+inline std::uint64_t scaled_ticks(const Node& node) {
+  if (!is_quiet(node) || node.stood_for == 0) return node.ticks;
+  const double share = static_cast<double>(node.entries) / static_cast<double>(node.stood_for);
+  return static_cast<std::uint64_t>(static_cast<double>(node.ticks) * share);
 }
 inline Slot* slots_of(Node* block) { return reinterpret_cast<Slot*>(block + 1 + block->kept->loops); }
 

@@ -129,6 +129,10 @@ void mark(const void* object, std::size_t bytes, std::uint16_t site) {
   if (changes) std::atomic_ref(__farheap_objects_epoch).fetch_add(kEpochStep, std::memory_order_relaxed);
 }
 
+const Node* context_of(std::uint32_t number) {
+  return std::atomic_ref(g_sites[number].context).load(std::memory_order_relaxed);
+}
+
 std::size_t first_row(const Node* context, std::uintptr_t returns_to) {
   const std::uint64_t mixed =
       (reinterpret_cast<std::uintptr_t>(context) * 31 + returns_to) * std::uint64_t{0x9E3779B97F4A7C15};
@@ -140,7 +144,7 @@ std::atomic<std::uint16_t>& row_of(const Node* context, std::uintptr_t returns_t
   for (std::size_t row = first_row(context, returns_to);; row = (row + 1) & (kTableRoom - 1)) {
     const std::uint16_t number = g_table[row].load(std::memory_order_acquire);
     if (number == kNoSite) return g_table[row];
-    if (g_sites[number].context == context && g_sites[number].returns_to == returns_to) return g_table[row];
+    if (context_of(number) == context && g_sites[number].returns_to == returns_to) return g_table[row];
   }
 }
 
@@ -195,6 +199,19 @@ void freed(const void* object, std::size_t room) {
 
 void freed_of(std::uint32_t site, std::size_t room) {
   if (site != kNoSite) add(g_sites[site].live_bytes, -std::uint64_t{room});
+}
+
+// A row is found by what its site's context was, and matches that no more: where the context above allocates at the
+// same call, it has a site of its own.
+void SiteNodes::move(const Moved& moved) {
+  lock();
+  const std::uint32_t made = g_sites_made.load(std::memory_order_relaxed);
+  for (std::uint32_t number = 1; number <= made; ++number) {
+    const Node* const before = context_of(number);
+    const Node* const now = moved.now(before);
+    if (now != before) std::atomic_ref(g_sites[number].context).store(now, std::memory_order_relaxed);
+  }
+  unlock();
 }
 
 std::uint32_t sites_made() { return g_sites_made.load(std::memory_order_acquire); }

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "nodes.hpp"
+#include "tree.hpp"
 
 // Changes whenever memory becomes another site's. Slots are valid for one epoch.
 extern "C" std::uint64_t __farheap_objects_epoch;
@@ -21,7 +22,7 @@ inline constexpr std::uint32_t kNoSite = 0;
 inline constexpr std::uint32_t kMostSites = 65534;  // later ones are one, of no context
 
 struct Site {
-  const Node* context;  // nullptr: of several
+  const Node* context;  // changes when that is folded; nullptr: of several
   std::uintptr_t returns_to;
   std::uint64_t objects, allocated_bytes, live_bytes, peak_bytes;
 };
@@ -36,6 +37,12 @@ void freed_of(std::uint32_t site, std::size_t room);
 // From 1 to the answer.
 [[nodiscard]] std::uint32_t sites_made();
 [[nodiscard]] const Site& site(std::uint32_t number);
+// Sites of a context that is folded become sites of what is above it, with what they have.
+class SiteNodes final : public NodeKeeper {
+ public:
+  void move(const Moved& moved) override;
+};
+
 // In a forked child: what lives is its own, too; what was allocated is the parent's.
 void forget_allocations();
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "objects.hpp"
 #include "profile/code_ranges.hpp"
 #include "profile/harvest.hpp"
@@ -27,6 +28,7 @@ namespace farheap::contexts {
 namespace {
 
 constexpr char kVariable[] = "FARCC_PROFILE", kEnding[] = ".profile";
+constexpr char kMemoryVariable[] = "FARCC_CONTEXTS_MEMORY";
 constexpr std::size_t kMostContexts = 50'000;  // of a file; the coldest beyond that are folded
 
 bool g_is_child = false;
@@ -45,6 +47,14 @@ void choose_path() {
   char folder[PATH_MAX];
   if (path[0] != '/' && getcwd(folder, sizeof folder) != nullptr) path = fmt::format("{}/{}", folder, path);
   path.copy(g_path, sizeof g_path - 1);
+}
+
+void choose_memory() {
+  const char* const chosen = secure_getenv(kMemoryVariable);
+  if (chosen == nullptr || *chosen == '\0') return;
+  if (const auto bytes = base::parse_size(chosen)) return set_most_tree_bytes(*bytes);
+  fmt::print(stderr, "farheap: {} is '{}', which is no size; contexts take up to {} MiB a thread; say it as 64M\n",
+             kMemoryVariable, chosen, kMostTreeBytes >> 20);
 }
 
 std::string path_of_profile() { return g_is_child ? fmt::format("{}.{}", g_path, getpid()) : std::string(g_path); }
@@ -82,13 +92,11 @@ class Code {
   std::map<std::string, std::uint32_t> files_;
 };
 
-// The trees of all threads as one.
+// The trees of all threads as one. Sites name nodes, so trees are held until both have been read.
 class Harvest {
  public:
   Harvest() : ns_per_tick_(ns_per_tick()) {
-    for_each_block([](Node* block, void* self) { static_cast<Harvest*>(self)->blocks_.push_back(block); }, this);
-    // New blocks come first, and a block comes after that of its parent.
-    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) add_block(**block);
+    trees_.for_each([](Tree& tree, void* self) { static_cast<Harvest*>(self)->add_tree(tree); }, this);
   }
 
   profile::Contexts finish(Code& code) {
@@ -125,11 +133,24 @@ class Harvest {
     return {loop.function, loop.file, loop.line, true};
   }
 
-  // Visits since the last one that was timed took as long as the others.
-  static double ticks_of(const Node& node) {
-    const auto ticks = static_cast<double>(node.ticks);
-    if (!is_quiet(node) || node.stood_for == 0) return ticks;
-    return ticks * static_cast<double>(node.entries) / static_cast<double>(node.stood_for);
+  [[nodiscard]] std::int64_t ns_of(std::uint64_t ticks) const {
+    return static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick_);
+  }
+
+  // New blocks come first, and a block before that of its parent.
+  void add_tree(Tree& tree) {
+    std::vector<Node*> blocks;
+    for (Node* block = tree.blocks(); block != nullptr; block = block->next) blocks.push_back(block);
+    add_folded(tree.root(), profile::ContextCollector::kTop);
+    add_accesses(tree.root(), profile::ContextCollector::kTop);
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) add_block(**block);
+  }
+
+  void add_folded(const Node& node, std::uint32_t context) {
+    if (node.folded == nullptr) return;
+    const Folded& one = *node.folded;
+    collector_.add(context, 0, ns_of(one.ticks), one.reads, one.writes);
+    collector_.add_folded(context, one.contexts, one.entries);
   }
 
   void add_block(Node& block) {
@@ -139,10 +160,11 @@ class Harvest {
       std::uint32_t context = collector_.child(above, place_of(node));
       // Loops of one function that have no lines are told apart by their order only.
       contexts_[&node] = context;
-      const auto ns = static_cast<std::int64_t>(ticks_of(node) * ns_per_tick_);
+      const std::int64_t ns = ns_of(scaled_ticks(node));
       collector_.add(context, node.entries, ns, node.reads, node.writes);
       // The time of quiet ones is in what is above them, too.
       if (is_quiet(node) && !is_root(*node.parent)) collector_.add(above, 0, -ns, 0, 0);
+      add_folded(node, context);
       add_accesses(node, context);
     }
     for (std::uint32_t i = 0; i < block.kept->slots; ++i) {
@@ -164,8 +186,8 @@ class Harvest {
     sum.second += writes;
   }
 
+  const HeldTrees trees_;
   const double ns_per_tick_;
-  std::vector<Node*> blocks_;
   profile::ContextCollector collector_;
   std::unordered_map<const Node*, std::uint32_t> contexts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> accesses_;
@@ -198,6 +220,7 @@ void name_process(bool is_child) {
   if (is_child) return;
   const Inside inside;
   choose_path();
+  choose_memory();
 }
 
 void write_before_exec() {

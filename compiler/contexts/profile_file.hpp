@@ -3,6 +3,8 @@
 // The profile that a program of `-ffar=record` leaves (docs/formats.md, "A profile"), in the file of $FARCC_PROFILE, or
 // in PROGRAM.profile in its folder; of a forked child in that file's name with .PID behind it.
 //
+// How much the contexts of a thread take at the most is in $FARCC_CONTEXTS_MEMORY (kMostTreeBytes).
+//
 // Thread-safety: threads go on counting while it is written; what they count then may be missing.
 #pragma once
 

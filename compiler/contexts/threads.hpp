@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Context trees of threads. A thread that begins takes the tree of one that has ended, and counts on in it, so that
-// there are as many trees as there were threads at once. Memory comes from the kernel: the program's allocator may be
-// the one that asks.
+// there are as many trees as there were threads at once, each of most_tree_bytes() at the most.
 //
-// Thread-safety: the tree of a thread changes under its lock, which only the thread itself and who writes the profile
-// take; counts are read without.
+// Thread-safety: any thread its own tree. Others read counts while the thread counts on; while somebody holds the trees
+// nothing of them goes away.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "nodes.hpp"
+#include "tree.hpp"
 
 // Instrumented code knows these names.
 extern "C" {
@@ -43,21 +43,33 @@ class Inside {
 // The context that the thread is in; nullptr: there is no memory for it.
 [[nodiscard]] Node* current_node();
 
-// Accesses of the slot are added to its node.
-void settle(Node& node, Slot& slot);
+// How much the tree of a thread takes at the most, functions' names aside; kLeastTreeBytes at least.
+void set_most_tree_bytes(std::size_t bytes);
 
-// Calls take(block, argument) with each block of each tree, for who writes the profile. Parents need not come first.
-void for_each_block(void (*take)(Node* block, void* argument), void* argument);
+// While it lives, nothing of any tree goes away, and no context is folded: contexts that find no room stand below the
+// root. For who writes the profile.
+class HeldTrees {
+ public:
+  HeldTrees();
+  ~HeldTrees();
+  HeldTrees(const HeldTrees&) = delete;
+  HeldTrees& operator=(const HeldTrees&) = delete;
+  // Calls take(tree, argument) with each of those that are held.
+  void for_each(void (*take)(Tree& tree, void* argument), void* argument) const;
+
+ private:
+  void* first_;
+};
 [[nodiscard]] bool is_root(const Node& node);
 
-// In a forked child: what the parent has counted is the parent's.
+// Around a fork, so that no tree is in the middle of a change. In the child: what the parent has counted is the
+// parent's.
+void hold_for_fork();
+void let_go_in_parent();
 void begin_anew_in_child();
 
 [[nodiscard]] std::uint64_t read_clock();
 // Nanoseconds of a tick, by the system's clock since the program began.
 [[nodiscard]] double ns_per_tick();
-
-// Zeroed memory for good; nullptr if there is none.
-[[nodiscard]] void* take_from_kernel(std::size_t bytes);
 
 }  // namespace farheap::contexts

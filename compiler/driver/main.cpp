@@ -58,6 +58,7 @@ translate levels it is linked to Farheap's runtime. Farheap {version}; docs/comp
   FARHEAP_FAR_MODE=MODE   direct: each access reaches the store (if nothing is said); cached: through memory, of
   FARHEAP_FAR_CACHE=SIZE  so much (64M)
   FARCC_PROFILE=FILE      where a program of -ffar=record writes its profile (PROGRAM.profile in its folder)
+  FARCC_CONTEXTS_MEMORY=SIZE   what its contexts take at the most, for each thread (64M)
   FARCC_GUARDS=FILE       where a program of -ffar-guard=record adds its profile to (farheap-guards.txt)
   FARCC_COUNTS=FILE       where a program that counts what it executes writes to, instead of standard error
 

@@ -91,23 +91,26 @@ void CodeRanges::read(std::string& fresh) {
   });
 }
 
-// In pieces, by the system calls: the program may have an open() and a read() of its own. A line that is longer than
-// the room, which no path is, is cut.
 void read_maps(const std::function<bool(std::string_view line)>& take) {
+  char room[8192];
+  read_maps(take, room);
+}
+
+// In pieces, by the system calls: the program may have an open() and a read() of its own.
+void read_maps(const std::function<bool(std::string_view line)>& take, std::span<char> room) {
   const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
   if (file < 0) return;
-  char room[8192];
   std::size_t held = 0;
   bool goes_on = true;
-  for (long bytes; goes_on && (bytes = syscall(SYS_read, file, room + held, sizeof room - held)) > 0;) {
+  for (long bytes; goes_on && (bytes = syscall(SYS_read, file, room.data() + held, room.size() - held)) > 0;) {
     held += static_cast<std::size_t>(bytes);
-    std::string_view text(room, held);
+    std::string_view text(room.data(), held);
     for (std::size_t end; goes_on && (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
       goes_on = take(text.substr(0, end));
     }
-    if (text.size() == sizeof room) text = {};
+    if (text.size() == room.size()) text = {};
     held = text.size();
-    std::memmove(room, text.data(), held);
+    std::memmove(room.data(), text.data(), held);
   }
   syscall(SYS_close, file);
 }

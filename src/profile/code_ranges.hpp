@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,10 @@ class CodeRanges {
   unsigned in_vain_ = 0, skipped_ = 0;
 };
 
-// Calls `take` with each line of /proc/self/maps until it answers false. Allocates nothing.
+// Calls `take` with each line of /proc/self/maps until it answers false. Allocates nothing. `room`: for some lines; one
+// that is longer is cut.
+void read_maps(const std::function<bool(std::string_view line)>& take, std::span<char> room);
+// The same, with room for any path on the stack.
 void read_maps(const std::function<bool(std::string_view line)>& take);
 
 // "first-end perms offset device inode path" of a line of maps.

@@ -100,6 +100,11 @@ void ContextCollector::add(std::uint32_t context, std::uint64_t entries, std::in
   one.writes += writes;
 }
 
+void ContextCollector::add_folded(std::uint32_t context, std::uint64_t contexts, std::uint64_t entries) {
+  contexts_[context].folded += contexts;
+  contexts_[context].folded_entries += entries;
+}
+
 std::uint32_t ContextCollector::site(const CountedSite& one) {
   const auto [known, is_new] =
       site_numbers_.try_emplace({one.context, {one.file, one.offset}}, static_cast<std::uint32_t>(sites_.size()));
@@ -159,15 +164,19 @@ Contexts ContextCollector::finish(std::size_t most) const {
     const auto own_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(one.own_ns, 0));
     if (stays[context]) {
       const auto number = static_cast<std::uint32_t>(result.contexts.size());
-      result.contexts.push_back({number - parent, one.place, one.entries, own_ns, one.reads, one.writes});
+      result.contexts.push_back(
+          {number - parent, one.place, one.entries, own_ns, one.reads, one.writes, one.folded, one.folded_entries});
+      result.folded += one.folded;
       numbers[context] = number;
     } else {
       CountedContext& above = result.contexts[parent];
       above.own_ns += own_ns;
       above.reads += one.reads;
       above.writes += one.writes;
+      above.folded += 1 + one.folded;
+      above.folded_entries += one.entries + one.folded_entries;
       numbers[context] = parent;
-      ++result.folded;
+      result.folded += 1 + one.folded;
     }
     std::vector<std::uint32_t> children = one.children;
     std::ranges::stable_sort(children, {}, [&](std::uint32_t child) { return whole[child]; });
@@ -204,6 +213,39 @@ std::string encode_contexts(const Contexts& contexts) {
   out.number(contexts.accesses.size());
   for (const ContextAccesses& one : contexts.accesses) put(out, one.context, one.site, one.reads, one.writes);
   return out.bytes();
+}
+
+std::string encode_folded(const Contexts& contexts) {
+  const auto count = std::ranges::count_if(contexts.contexts, [](const auto& one) { return one.folded != 0; });
+  if (count == 0) return {};
+  FieldWriter out;
+  out.number(static_cast<std::uint64_t>(count));
+  for (std::uint32_t i = 0; i < contexts.contexts.size(); ++i) {
+    const CountedContext& one = contexts.contexts[i];
+    if (one.folded != 0) put(out, i, one.folded, one.folded_entries);
+  }
+  return out.bytes();
+}
+
+bool take_folded(std::string_view bytes, Contexts& into) {
+  struct Row {
+    std::uint64_t context, folded, entries;
+  };
+  FieldReader in(bytes);
+  std::vector<Row> rows;
+  const bool is_read = take_list(in, rows, [&] {
+    Row one{};
+    take(in, one.context, one.folded, one.entries);
+    return one;
+  });
+  if (!is_read || !in.is_whole()) return false;
+  const auto is_one = [&](const Row& one) { return one.context < into.contexts.size() && one.folded != 0; };
+  if (!std::ranges::all_of(rows, is_one)) return false;
+  for (const Row& one : rows) {
+    into.contexts[one.context].folded = one.folded;
+    into.contexts[one.context].folded_entries = one.entries;
+  }
+  return true;
 }
 
 bool take_contexts(std::string_view bytes, std::size_t files, Contexts& into) {

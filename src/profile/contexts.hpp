@@ -35,6 +35,8 @@ struct CountedContext {
   std::uint32_t local_id = 0;  // the context's number less that of its parent; 0: the root
   std::uint32_t place = 0;     // of Contexts::places; the root's is unused
   std::uint64_t entries = 0, own_ns = 0, reads = 0, writes = 0;
+  // Contexts that are part of this one now, and how often they were entered; their other figures are in its own.
+  std::uint64_t folded = 0, folded_entries = 0;
   friend bool operator==(const CountedContext&, const CountedContext&) = default;
 };
 
@@ -59,7 +61,7 @@ struct Contexts {
   std::vector<CountedContext> contexts;   // empty: the program was not compiled to count
   std::vector<CountedSite> sites;         // [0] is unused
   std::vector<ContextAccesses> accesses;  // the rest of a context's went to the stack, globals, or what is not known
-  std::uint64_t folded = 0;               // contexts that were cold, and are part of what is above them
+  std::uint64_t folded = 0;  // contexts that were cold, and are part of what is above them; each time that they were
   friend bool operator==(const Contexts&, const Contexts&) = default;
 
   [[nodiscard]] std::uint32_t parent(std::uint32_t context) const { return context - contexts[context].local_id; }
@@ -79,6 +81,8 @@ class ContextCollector {
   // Figures are added. Time may be negative on its way: what is subtracted may come before what it is subtracted from.
   void add(std::uint32_t context, std::uint64_t entries, std::int64_t own_ns, std::uint64_t reads,
            std::uint64_t writes);
+  // So many contexts, which were entered so often, have become part of it already; their figures have been added.
+  void add_folded(std::uint32_t context, std::uint64_t contexts, std::uint64_t entries);
   // Sites of the same context, file and offset are one.
   [[nodiscard]] std::uint32_t site(const CountedSite& one);
   void add(const ContextAccesses& more);
@@ -90,7 +94,7 @@ class ContextCollector {
  private:
   struct Collected {
     std::uint32_t parent, place;
-    std::uint64_t entries = 0, reads = 0, writes = 0;
+    std::uint64_t entries = 0, reads = 0, writes = 0, folded = 0, folded_entries = 0;
     std::int64_t own_ns = 0;
     std::vector<std::uint32_t> children;
   };
@@ -107,9 +111,12 @@ class ContextCollector {
   std::map<std::pair<std::uint32_t, std::uint32_t>, ContextAccesses> accesses_;
 };
 
-// The content of a section of a profile (docs/formats.md).
+// The contents of two sections of a profile (docs/formats.md).
 [[nodiscard]] std::string encode_contexts(const Contexts& contexts);
 // False for what is none. `files`: how many files the profile has.
 [[nodiscard]] bool take_contexts(std::string_view bytes, std::size_t files, Contexts& into);
+// What was folded, by context; empty: nothing was.
+[[nodiscard]] std::string encode_folded(const Contexts& contexts);
+[[nodiscard]] bool take_folded(std::string_view bytes, Contexts& into);
 
 }  // namespace farheap::profile

@@ -28,7 +28,8 @@ enum class Section : std::uint64_t {
   kObjects = 7,
   kDetailed = 8,
   kAttached = 9,
-  kContexts = 32
+  kContexts = 32,
+  kFolded = 33
 };
 
 constexpr std::uint32_t kMostDepth = 256;                  // of a stack
@@ -130,6 +131,10 @@ bool take_objects(std::string_view bytes, Profile& into) {
 // Of the process in the section before.
 bool take_its_contexts(std::string_view bytes, Profile& into) {
   return !into.processes.empty() && take_contexts(bytes, into.files.size(), into.processes.back().contexts);
+}
+
+bool take_its_folded(std::string_view bytes, Profile& into) {
+  return !into.processes.empty() && take_folded(bytes, into.processes.back().contexts);
 }
 
 std::string encode_store(const std::vector<StoreSpeed>& store) {
@@ -315,6 +320,9 @@ std::string encode(const Profile& profile) {
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
     if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
     if (!one.contexts.contexts.empty()) put_section(out, Section::kContexts, encode_contexts(one.contexts));
+    if (const std::string folded = encode_folded(one.contexts); !folded.empty()) {
+      put_section(out, Section::kFolded, folded);
+    }
   }
   if (!profile.store.empty()) put_section(out, Section::kStore, encode_store(profile.store));
   put_section(out, Section::kTrace, profile.trace);
@@ -359,6 +367,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     }
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
+    if (kind == Section::kFolded) is_taken = take_its_folded(section, profile);
     if (kind == Section::kStore) is_taken = take_store(section, profile);
     if (kind == Section::kTrace) profile.trace = section;
     if (!is_taken) {

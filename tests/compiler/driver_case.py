@@ -59,7 +59,8 @@ class Case(unittest.TestCase):
         # All tests are about the clang that was given, unless they say otherwise.
         environment = {"FARCC_CLANG": str(GIVEN.clang), **environment}
         everything = {key: value for key, value in {**os.environ, **environment}.items() if value is not None}
-        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARCC_COUNTS", "FARCC_PROFILE"):
+        for key in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_LAUNCHER", "FARCC_COUNTS", "FARCC_PROFILE",
+                    "FARCC_CONTEXTS_MEMORY"):
             if key not in environment:
                 everything.pop(key, None)
         return subprocess.run([str(word) for word in words], cwd=self.folder, env=everything, check=False, text=True,

@@ -201,6 +201,7 @@ class Front(Case):
         for name in ("report", "only", "leave", "borrow", "stack", "globals", "threshold", "count", "guard", "print"):
             self.assertIn(f"  -ffar-{name}", said)
         for name in ("FARCC_LEVEL", "FARCC_REPORT", "FARCC_CLANG", "FARCC_LAUNCHER", "FARCC_GUARDS", "FARCC_COUNTS", "FARCC_PROFILE",
+                     "FARCC_CONTEXTS_MEMORY",
                      "FARHEAP_FAR_STORE", "FARHEAP_FAR_MODE", "FARHEAP_FAR_CACHE"):
             self.assertIn(name, said)
         self.assertLessEqual(max(map(len, said.splitlines())), 120)

@@ -79,7 +79,7 @@ class Recorded(Case):
         return sum(one["reads"] for one in process["tree"]), sum(one["writes"] for one in process["tree"])
 
 
-class Counts(Recorded):
+class Heard(Recorded):
     def heard(self, source, tells):
         """(output, reads, writes, of those in the heap) as an instrumentation of clang's own tells them."""
         self.write("heard.c", HEARD)
@@ -90,6 +90,8 @@ class Counts(Recorded):
         done = self.run_well(self.folder / "heard")
         return done.stdout, *map(int, done.stderr.split())
 
+
+class Counts(Heard):
     def test_are_those_of_an_independent_count(self):
         for name in COUNTED:
             with self.subTest(name):
@@ -337,7 +339,7 @@ __attribute__((noinline)) void f{i}(unsigned n, unsigned x) {{
         output, process = self.record("paths.c", level="-O1")
         self.assertGreater(process["folded"], 0)
         self.assertLess(os.path.getsize(self.folder / "recorded.profile"), 16 << 20)
-        # Each call adds one to `total`: a read and a write; what is folded loses its visits and keeps its accesses.
+        # Each call adds one to `total`: a read and a write; what is folded keeps its accesses.
         self.assertGreaterEqual(self.totals(process)[1], int(output))
 
 

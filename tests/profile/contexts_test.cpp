@@ -90,8 +90,38 @@ TEST(Contexts, TheColdestBecomePartOfWhatIsAboveThem) {
   EXPECT_EQ(contexts.contexts[1].reads, 9u);
   EXPECT_EQ(contexts.contexts[1].writes, 12u);
   EXPECT_EQ(contexts.contexts[1].entries, 1u);
+  EXPECT_EQ(contexts.contexts[1].folded, 3u);
+  EXPECT_EQ(contexts.contexts[1].folded_entries, 9u);
+  EXPECT_EQ(contexts.contexts[2].folded, 0u);
   EXPECT_THAT(contexts.accesses, ElementsAre(ContextAccesses{1, 1, 7, 2}));
   EXPECT_EQ(contexts.sites[1].context, 1u);
+}
+
+TEST(Contexts, WhatWasFoldedWhileTheProgramRanStaysCounted) {
+  for (const std::size_t most : {100, 2}) {
+    ContextCollector collector;
+    const std::uint32_t main = collector.child(ContextCollector::kTop, kMain);
+    const std::uint32_t a = collector.child(main, kA);
+    collector.add(main, 1, 10, 1, 2);
+    collector.add(a, 2, 5, 3, 4);
+    collector.add(a, 0, 7, 30, 40);  // what was folded into it
+    collector.add_folded(a, 6, 50);
+    collector.add_folded(ContextCollector::kTop, 1, 3);
+    const Contexts contexts = collector.finish(most);
+    EXPECT_EQ(contexts.folded, most == 2 ? 8u : 7u);
+    CountedContext sum;
+    for (const CountedContext& one : contexts.contexts) {
+      sum.entries += one.entries + one.folded_entries;
+      sum.own_ns += one.own_ns;
+      sum.reads += one.reads;
+      sum.folded += one.folded;
+    }
+    EXPECT_EQ(sum.entries, 1u + 1 + 2 + 50 + 3);
+    EXPECT_EQ(sum.own_ns, 22u);
+    EXPECT_EQ(sum.reads, 34u);
+    EXPECT_EQ(sum.folded, contexts.folded);
+    EXPECT_EQ(contexts.contexts.back().folded_entries, most == 2 ? 52u : 50u);
+  }
 }
 
 TEST(Contexts, AreATreeForPlans) {
@@ -113,10 +143,12 @@ Profile whole(Contexts contexts) {
 }
 
 TEST(Contexts, AreReadAsTheyWereWritten) {
-  const Profile profile = whole(small());
-  const auto read = read_profile(encode(profile), "test");
-  ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(*read, profile);
+  for (const std::size_t most : {100, 3}) {
+    const Profile profile = whole(small(most));
+    const auto read = read_profile(encode(profile), "test");
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(*read, profile);
+  }
 }
 
 TEST(Contexts, OfADamagedProfileAreNotBelieved) {
@@ -126,6 +158,18 @@ TEST(Contexts, OfADamagedProfileAreNotBelieved) {
   EXPECT_FALSE(take_contexts(std::string_view(bytes).substr(0, bytes.size() - 1), 1, into));
   EXPECT_FALSE(take_contexts(bytes + "x", 1, into));
   EXPECT_FALSE(take_contexts("", 1, into));
+  const Contexts few = small(3);
+  const std::string folded = encode_folded(few);
+  ASSERT_TRUE(take_contexts(encode_contexts(few), 1, into));
+  EXPECT_FALSE(take_folded(std::string_view(folded).substr(0, folded.size() - 1), into));
+  EXPECT_FALSE(take_folded(folded + "x", into));
+  EXPECT_FALSE(take_folded("", into));
+  EXPECT_NE(into, few);
+  EXPECT_TRUE(take_folded(folded, into));
+  EXPECT_EQ(into, few);
+  Contexts fewer = few;
+  fewer.contexts.resize(1);
+  EXPECT_FALSE(take_folded(folded, fewer)) << "it is of a context that is not there";
 }
 
 TEST(Contexts, WhoseNumbersNameNothingAreRefused) {
