@@ -5,6 +5,11 @@
  * Hints reach the heap in which they begin, if this process has opened it, and else, under `farheap run`, the runtime
  * that was loaded into the program. Where there is neither they do nothing and say so, so that one binary serves all.
  *
+ * What is not linked with libfarheap, as code that a compiler makes, may say the same: with FARHEAP_WEAK_HINTS defined
+ * before this header is included, the calls for hints are weak, and NULL where there is no runtime:
+ *
+ *   if (&farheap_hint != NULL) farheap_hint(rows, bytes, FARHEAP_KEEP);
+ *
  * Thread-safety: all calls may be made from any thread.
  */
 #ifndef FARHEAP_FARHEAP_H_
@@ -17,21 +22,77 @@
 extern "C" {
 #endif
 
+#ifdef FARHEAP_WEAK_HINTS
+#define FARHEAP_HINT_CALL __attribute__((weak))
+#else
+#define FARHEAP_HINT_CALL
+#endif
+
 typedef enum farheap_hint_kind {
-  FARHEAP_WILL_NEED = 1, /* bring it in soon, without waiting */
-  FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept; waits for what is just read or written of it */
+  FARHEAP_WILL_NEED = 1, /* bring it in soon, without waiting; what was said first comes first. Half of the memory at
+                            the most is asked for at a time, and what is more than that left out */
+  FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept, changed or not; waits for no reads and writes */
   FARHEAP_STREAM = 3,    /* used once from low to high addresses: read ahead, evict behind */
-  FARHEAP_KEEP = 4       /* evict only when nothing else is left */
+  FARHEAP_KEEP = 4,      /* whenever it is in memory, evict it only when nothing else is left. Holds until DONE_WITH,
+                            STREAM or NORMAL is said of it, or its memory is given back (free(), munmap(), madvise()).
+                            What is kept has half of the memory at the most: what is said or comes beyond that is as
+                            all else, and where there is less memory later, what was kept longest is first */
+  FARHEAP_NORMAL = 5     /* as if STREAM, KEEP and DONE_WITH had never been said of it */
 } farheap_hint_kind;
 
 /* Says how [address, address + bytes) will be used. Advice only: whatever is said, the contents stay right.
  * What lies beyond the heap that `address` is in is left out.
  * Returns 0 if it was taken, 1 if `address` is in no heap, and there is no runtime or it does not page it, -1 for an
  * unknown kind. */
-int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind);
+int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind) FARHEAP_HINT_CALL;
+
+/* ---- an order: what a program knows of all that it is about to use
+ *
+ *   farheap_step steps[] = {{tile[3], bytes, FARHEAP_FORWARD}, {tile[0], bytes, FARHEAP_FORWARD}, ...};
+ *   farheap_expect_order(steps, count, 0);              all of it, again and again
+ *   farheap_expect_order(steps, count, FARHEAP_ONCE);   ... once
+ *   farheap_expect_order(steps, count, 7);              steps 0 to 6 once, then those from 7 on again and again
+ *   farheap_expect_order(NULL, 0, FARHEAP_ONCE);        no longer in any order that is known
+ *
+ * What is used next and not there comes in, from the first step on and a little ahead of its use, however much all of
+ * it is. What leaves is what will be needed last. So it is also how to say WILL_NEED of more than half of the memory,
+ * and of many ranges in turn. */
+
+typedef enum farheap_way {
+  FARHEAP_FORWARD = 0, /* from low to high addresses */
+  FARHEAP_BACKWARD = 1
+} farheap_way;
+
+typedef struct farheap_step {
+  const void* address;
+  size_t bytes;
+  farheap_way way;
+} farheap_step;
+
+#define FARHEAP_ONCE ((size_t)-1)
+
+/* From now on [address, address + bytes) of each step will be used, one step after the other, by all threads taken
+ * together; from step `round` on again and again. Say it when the first step is about to begin. Advice only: whatever is
+ * said, the contents stay right. The steps are copied, and may be changed afterwards.
+ *
+ * It is of the heap in which the first step begins; steps that begin elsewhere are left out, and so is what lies beyond
+ * that heap. It replaces the order that was said of that heap before. A step of no bytes says only which heap is meant:
+ * alone it ends that heap's order. No steps end the orders of all heaps. Under `farheap run` an order may be said before
+ * pages leave memory: it holds from then on.
+ *
+ * While it holds it goes before the plan of `farheap run --plan`, which is followed again afterwards: when it was ended,
+ * when a program that has been through it goes on with something else, or when it was given up. That happens to an
+ * order that the program does not keep to; the next that is said is followed again. KEEP goes before any order. A
+ * forked child has none until it says one.
+ *
+ * Takes about a microsecond for each 256 KiB of the order; waits for no reads and writes.
+ * Returns 0 if it was taken, 1 if the first step begins in no heap and there is no runtime (or, without steps, if there
+ * is neither), -1 if it is no order: steps without an address of them, a way that is none, a round that begins behind the
+ * last step, or more than 2^22 pieces of 256 KiB. */
+int farheap_expect_order(const farheap_step* steps, size_t count, size_t round) FARHEAP_HINT_CALL;
 
 /* 1 if this process runs on Farheap and pages leave its memory, 0 if not (yet). */
-int farheap_active(void);
+int farheap_active(void) FARHEAP_HINT_CALL;
 
 /* ---- heaps that outlive their process (docs/heaps.md; farheap/heap.hpp says more of what each call does)
  *
@@ -197,6 +258,8 @@ int farheap_heap_statistics(farheap_heap* heap, farheap_statistics* statistics);
 int farheap_heap_id(farheap_heap* heap, char id[FARHEAP_ID_BYTES]);
 /* 1 if it was opened to be read only. */
 int farheap_heap_is_read_only(farheap_heap* heap);
+
+#undef FARHEAP_HINT_CALL
 
 #ifdef __cplusplus
 }

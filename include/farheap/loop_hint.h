@@ -5,6 +5,9 @@
  *
  *   if (&__farheap_loop != NULL && bytes >= 1 << 20) __farheap_loop(begin, bytes, stride, FARHEAP_LOOP_READS);
  *
+ * What else it knows (what to keep, what is done with, an order) it says by the calls of farheap.h, which may be weak,
+ * too (FARHEAP_WEAK_HINTS). All of them come to the pager by one door.
+ *
  * The function is there under `farheap run`, and in a program that opens heaps (farheap/heap.hpp), for those.
  *
  * Thread-safety: any thread, at any time, in a signal handler too. */

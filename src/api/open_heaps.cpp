@@ -24,6 +24,9 @@ void OpenHeaps::add(segment::KeptSegment& heap) {
   }
   g_heap_hint.store([](pager::HintKind kind, const void* at, std::size_t bytes) { return all().hint(kind, at, bytes); },
                     std::memory_order_release);
+  g_heap_order.store(
+      [](std::span<const farheap_step> steps, std::size_t round) { return all().expect_order(steps, round); },
+      std::memory_order_release);
 }
 
 void OpenHeaps::remove(segment::KeptSegment& heap) {
@@ -37,6 +40,18 @@ bool OpenHeaps::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
   const segment::AtTheTables working;
   const base::SharedGuard lock(mutex_);
   return std::ranges::any_of(heaps_, [&](segment::KeptSegment* heap) { return heap->hint(kind, at, bytes); });
+}
+
+bool OpenHeaps::expect_order(std::span<const farheap_step> steps, std::size_t round) {
+  if (mark_.is_gone()) return false;
+  const segment::AtTheTables working;
+  const base::SharedGuard lock(mutex_);
+  bool is_heard = false;
+  for (segment::KeptSegment* const heap : heaps_) {
+    is_heard |= heap->expect_order(steps, round);
+    if (is_heard && !steps.empty()) break;
+  }
+  return is_heard;
 }
 
 // Another thread of the parent may have been at the list.

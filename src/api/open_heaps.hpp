@@ -5,6 +5,7 @@
 // Thread-safety: any thread; hint() in signal handlers, too.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -25,6 +26,8 @@ class OpenHeaps {
   void remove(segment::KeptSegment& heap);
   // False if `at` is in none.
   [[nodiscard]] bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+  // The same of the first step. Without steps: of all of them; false if there is none.
+  [[nodiscard]] bool expect_order(std::span<const farheap_step> steps, std::size_t round);
   // In a forked child, which has none of its parent's heaps. Does nothing a second time.
   void forget_parents();
 

@@ -16,6 +16,7 @@
 namespace farheap::api {
 
 constinit std::atomic<HeapHint> g_heap_hint{nullptr};
+constinit std::atomic<HeapOrder> g_heap_order{nullptr};
 
 namespace {
 
@@ -26,6 +27,7 @@ bool said_to_a_heap(pager::HintKind kind, const void* at, std::size_t bytes) {
 
 using LoopCall = decltype(&__farheap_loop);
 using HintCall = int (*)(const void*, size_t, farheap_hint_kind);
+using OrderCall = int (*)(const farheap_step*, size_t, size_t);
 using ActiveCall = int (*)();
 
 // The function of this name that is not `own`: with RTLD_DEFAULT the program's own copy would come first if it
@@ -52,6 +54,7 @@ Call runtime_call(std::atomic<Call>& kept, const char* name, Call own) {
 }
 
 std::atomic<HintCall> g_hint{nullptr};
+std::atomic<OrderCall> g_order{nullptr};
 std::atomic<ActiveCall> g_active{nullptr};
 
 // Early, because a signal handler may say a hint, and must not look anything up. Until then, and where there is no
@@ -69,6 +72,17 @@ extern "C" int farheap_hint(const void* address, size_t bytes, farheap_hint_kind
   if (api::said_to_a_heap(*said, address, bytes)) return 0;
   const api::HintCall call = api::runtime_call(api::g_hint, "farheap_hint", &farheap_hint);
   return call != nullptr ? call(address, bytes, kind) : 1;
+}
+
+// Without steps it is for all: the heaps and the runtime.
+extern "C" int farheap_expect_order(const farheap_step* steps, size_t count, size_t round) {
+  if (!pager::is_order(steps, count, round)) return -1;
+  const api::HeapOrder of_heap = api::g_heap_order.load(std::memory_order_acquire);
+  const bool is_heard = of_heap != nullptr && of_heap({steps, count}, round);
+  if (is_heard && count != 0) return 0;
+  const api::OrderCall call = api::runtime_call(api::g_order, "farheap_expect_order", &farheap_expect_order);
+  const int answer = call != nullptr ? call(steps, count, round) : 1;
+  return is_heard ? 0 : answer;
 }
 
 extern "C" int farheap_active(void) {

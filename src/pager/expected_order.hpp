@@ -77,6 +77,12 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_round() const { return order_->has_round() && now_ >= order_->visit(order_->round()).first; }
   // What comes before the round is over, if there is one.
   void skip_to_round();
+  // The program is about to begin with it.
+  void begin_here() { followed_ = true; }
+  // The program has been through it, and uses other pages now.
+  [[nodiscard]] bool is_over() const {
+    return !followed_ && !order_->has_round() && order_->visits().back().first <= now_ + lead();
+  }
 
   [[nodiscard]] bool is_given_up() const { return is_given_up_; }
   [[nodiscard]] const PageOrder* order() const { return order_.get(); }

@@ -28,7 +28,8 @@ constexpr std::uint32_t kFlightPages = 16;  // larger reads are a sweep's: those
 constexpr int kLookAgainMs = 10;
 constexpr std::chrono::microseconds kLookOut{150};  // for answers, before the leader goes to sleep
 constexpr std::chrono::milliseconds kStoreFullWait{500};
-constexpr int kReaderRestsMs = 200;  // without work; then its buffer is given back
+constexpr std::chrono::milliseconds kWeighing{100};  // between two looks
+constexpr int kReaderRestsMs = 200;                  // without work; then its buffer is given back
 constexpr int kEvictorRestsMs = 10;
 constexpr int kHelpersRestMs = 1000;  // evictors that are called when they are wanted
 constexpr int kStopLooksMs = 20;      // where threads end
@@ -137,10 +138,13 @@ void* FaultLoop::reader(void* loop) {
   auto& self = *static_cast<FaultLoop*>(loop);
   const unsigned number = self.options_.most_handlers + self.readers_made_.fetch_add(1);
   std::byte* const buffer = self.buffers_.at(number);
-  while (!self.stopping_.load(std::memory_order_relaxed)) {
+  for (base::Clock::time_point weighed{}; !self.stopping_.load(std::memory_order_relaxed);) {
     const std::uint32_t used =
         self.pager_.read_ahead_once(buffer, self.options_.can_stop ? kStopLooksMs : kReaderRestsMs);
     used != 0 ? self.buffers_.used(number, used) : self.buffers_.shrink(number);
+    if (!self.options_.weighs_orders || base::Clock::now() - weighed < kWeighing) continue;
+    self.pager_.weigh_order();
+    weighed = base::Clock::now();
   }
   return nullptr;
 }

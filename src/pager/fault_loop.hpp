@@ -45,6 +45,7 @@ struct FaultLoopOptions {
   unsigned readers = 1;               // as PagerOptions::readers
   unsigned evictors = 1;              // as PagerOptions::evictors
   bool can_stop = false;              // a heap that is closed; a program's never is
+  bool weighs_orders = true;          // nobody else calls Pager::weigh_order()
   FaultObserver* observer = nullptr;  // from the start on; outlives the loop
 };
 

@@ -16,12 +16,13 @@ namespace farheap::pager {
 enum class HintKind : std::uint8_t {
   kNone,
   kWillNeed,
-  kDoneWith,  // waits for what is on its way
+  kDoneWith,  // what is on its way leaves when it has come to rest; nobody waits for it
   kStream,
-  kKeep,
+  kKeep,    // until other words of the same pages, or they are given back
   kExpect,  // they will be written soon, and their neighbours: all may come into view now
   kLoopForward,
   kLoopBackward,  // from the last page to the first
+  kNormal,        // what was said of them to stay (stream, keep, done with) holds no longer
 };
 
 struct Hint {

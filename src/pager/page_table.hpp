@@ -63,7 +63,7 @@ inline constexpr std::uint32_t kExtentPages = base::kPagesPerHugePage;
 
 using BlockId = std::uint32_t;  // 0: none
 // Policies of one kind have small and stream lists, those of another warm and hot ones: see Policy.
-enum class Queue : std::uint32_t { kNone, kMain, kKeep, kProbation, kPlanned, kSmallOrWarm, kStreamOrHot };
+enum class Queue : std::uint32_t { kNone, kMain, kKeep, kProbation, kPlanned, kSmallOrWarm, kStreamOrHot, kRefused };
 
 // Neighbouring pages that came into memory together and leave it together: a block in memory. Its pages are those
 // of [first, first + count) whose table entry names it; discarded ones have left it.
@@ -73,9 +73,9 @@ struct Block {
   std::uint32_t count : 10 = 0;  // pages it was made with; all in one extent
   std::uint32_t pages : 10 = 0;  // pages it still has
   Queue queue : 3 = Queue::kNone;
-  bool busy : 1 = false;    // its staging is being read by the writer: it may not be taken out again yet
-  bool marker : 1 = false;  // first page of a read-ahead window, held out of view so that touching it is noticed
-  bool leave_first : 1 = false;
+  bool busy : 1 = false;         // its staging is being read by the writer: it may not be taken out again yet
+  bool marker : 1 = false;       // first page of a read-ahead window, held out of view so that touching it is noticed
+  bool leave_first : 1 = false;  // the program is done with it
   bool guessed : 1 = false;      // fetched as neighbours of a missed page, and not touched yet
   bool wanted : 1 = false;       // touched while it was taken out of view, or dropped
   std::uint32_t proofs : 2 = 0;  // how often it was touched in probation: see Policy

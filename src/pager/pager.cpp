@@ -52,36 +52,58 @@ Pager::Pager(View& view, Backing& backing, Budget& budget, base::RunCounters& co
                   {options_.read_ahead_pages, options_.block_max_pages, options_.readers}),
       write_watch_(view_, table_),
       rounds_(options_.evictors) {
-  if (options_.expected_order) read_ahead_.expect(options_.expected_order);
+  if (!options_.expected_order) return;
+  (void)read_ahead_.orders().say(options_.expected_order, OrderFrom::kPlan);
+  read_ahead_.expect(options_.expected_order);
+}
+
+void Pager::expect(OrderChoice::Order order, OrderFrom from) {
+  {
+    const Still still(door_, leaving_view_);
+    Lock lock(mutex_);
+    order = read_ahead_.orders().say(std::move(order), from);
+  }
+  expect_chosen();
 }
 
 // Faults wait for the mutex: the tables of an order of millions of visits are made before it is taken, and those of
-// the one before are freed after it.
-void Pager::expect(std::shared_ptr<const PageOrder> order) {
-  bool is_needed = false, in_round = false;
-  std::uint64_t memory_pages = 0;
-  {
-    base::LockGuard lock(mutex_);
-    if (order && read_ahead_.order() == order.get()) return;
-    is_needed = order != nullptr && read_ahead_.needs_tables();
-    in_round = read_ahead_.is_in_round();
-    memory_pages = room_.limit();
-  }
-  std::optional<ExpectedOrder::Tables> tables;
-  if (is_needed) tables.emplace(std::move(order), in_round, memory_pages);
+// the one before are freed after it. Meanwhile another one may be said.
+void Pager::expect_chosen() {
+  OrderChoice::Chosen chosen;
   std::unique_ptr<ExpectedOrder> before;
-  base::LockGuard lock(mutex_);
-  before = read_ahead_.expect(std::move(tables));
+  for (;;) {
+    bool in_round = false;
+    std::uint64_t memory_pages = 0;
+    {
+      const Still still(door_, leaving_view_);
+      Lock lock(mutex_);
+      chosen = read_ahead_.orders().chosen();
+      if (read_ahead_.order() == chosen.order.get()) return;
+      in_round = chosen.from == OrderFrom::kPlan && read_ahead_.is_in_round();
+      memory_pages = room_.limit();
+    }
+    std::optional<ExpectedOrder::Tables> tables;
+    if (chosen.order) tables.emplace(chosen.order, in_round, memory_pages);
+    const Still still(door_, leaving_view_);
+    Lock lock(mutex_);
+    if (read_ahead_.orders().chosen().order != chosen.order) continue;
+    before = read_ahead_.expect(std::move(tables), chosen.from);
+    return;
+  }
 }
 
 void Pager::weigh_order() {
-  std::shared_ptr<const PageOrder> order;
+  OrderChoice::Order order, over;
   std::uint64_t memory_pages = 0;
+  bool is_over = false;
   {
     base::LockGuard lock(mutex_);
+    is_over = read_ahead_.is_said_order_over();
+    if (is_over) over = read_ahead_.orders().say(nullptr, OrderFrom::kProgram);
     order = read_ahead_.order_to_weigh();
     memory_pages = room_.limit();
   }
+  if (is_over) return expect_chosen();
   if (!order) return;
   OrderReads reads(*order, memory_pages);
   base::LockGuard lock(mutex_);
@@ -191,6 +213,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
       Lock lock(mutex_);
       moving_.wait_for_thaw(mutex_);
       earlier_.learn(from);
+      kept_.remove(from, stop);
       if (table_.find(from) != nullptr) {
         discard_in_extent(from, stop, PageState::kFresh);
         moving_.begin();  // a fork in between would leave the child's map with slots that no page of it has
@@ -213,24 +236,18 @@ void Pager::hint(const Hint& said) {
   if (first == end) return;
   switch (said.kind) {
     case HintKind::kNone: return;
-    case HintKind::kWillNeed: return will_need(first, end);
+    case HintKind::kWillNeed: return read_ahead_.need(first, end);
     case HintKind::kExpect: return expect(first, end);
     case HintKind::kLoopForward: return read_ahead_.loop_begins(first, end, false);
     case HintKind::kLoopBackward: return read_ahead_.loop_begins(first, end, true);
     case HintKind::kStream:
     case HintKind::kKeep:
-    case HintKind::kDoneWith: note_hint(said.kind, first, end);
+    case HintKind::kDoneWith:
+    case HintKind::kNormal: note_hint(said.kind, first, end);
   }
-  if (said.kind == HintKind::kKeep) keep(first, end);
+  if (said.kind == HintKind::kKeep) return keep(first, end);
+  keep_no_more(first, end);
   if (said.kind == HintKind::kDoneWith) put_out(first, end);
-}
-
-// In pieces: each makes room for itself.
-void Pager::will_need(PageNumber first, PageNumber end) {
-  end = std::min(end, first + room_.limit() / 2);
-  for (PageNumber at = first; at < end; at += kExtentPages) {
-    read_ahead_.request({{at, static_cast<std::uint32_t>(std::min<PageNumber>(end - at, kExtentPages))}});
-  }
 }
 
 // What is in the store from an earlier run has to be known before it can be noted that it will be streamed.
@@ -243,50 +260,69 @@ void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
       earlier_.learn(page);
       door_.let_through(mutex_);
     }
-    if (Extent* extent = table_.find(page)) extent->hint = kind;
+    Extent* const extent = table_.find(page);
+    if (extent == nullptr) continue;
+    const bool was_done_with = extent->hint == HintKind::kDoneWith;
+    extent->hint = kind == HintKind::kNormal ? HintKind::kNone : kind;
+    if (!was_done_with || kind == HintKind::kDoneWith) continue;
+    for (PageNumber at = std::max(page, first); at < std::min<PageNumber>(page + kExtentPages, end); ++at) {
+      if (is_in_memory(table_.state(at))) table_.block(table_.tag(at)).leave_first = false;
+    }
   }
 }
 
 void Pager::keep(PageNumber first, PageNumber end) {
+  kept_.add(first, end);
   table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
     mutex_.assume_held();
-    BlockId last = 0;
+    for (std::uint32_t i = 0; i < run.count; ++i) policy_.keep(table_.tag(run.first + i), room_.limit());
+  });
+}
+
+void Pager::keep_no_more(PageNumber first, PageNumber end) {
+  kept_.remove(first, end);
+  if (policy_.kept_pages() == 0) return;
+  table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
+    mutex_.assume_held();
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const BlockId id = table_.tag(run.first + i);
-      if (id != last && !table_.block(id).busy) policy_.keep(id);
-      last = id;
+      const Block& block = table_.block(id);
+      if (!kept_.overlap(block.first, block.first + block.count)) policy_.keep_no_more(id);
     }
   });
 }
 
+void Pager::keep_if_said(BlockId id) {
+  const Block& block = table_.block(id);
+  if (kept_.overlap(block.first, block.first + block.count)) policy_.keep(id, room_.limit());
+}
+
+// What is not at rest is only marked: who has it on its way sees to the rest. So nobody waits here, whatever the store
+// does. Of a block that reaches over the edge not all is done with: it stays.
 void Pager::put_out(PageNumber first, PageNumber end) {
-  const auto until = [&](auto condition) {
-    mutex_.assume_held();
-    while (moving_.may_evict() && !condition()) moving_.wait(mutex_);
-    return moving_.may_evict();
-  };
-  // What is on its way in is to leave, too.
-  table_.for_each_run(first, end, PageState::kFilling, 0, [&](PageRun run) {
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      until([&] { return table_.state(run.first + i) != PageState::kFilling; });
+  for (PageNumber page = first; page < end;) {
+    if (page % kExtentPages == 0) door_.let_through(mutex_);
+    if (table_.find(page) == nullptr) {
+      page = (page / kExtentPages + 1) * kExtentPages;
+      continue;
     }
-  });
-  table_.for_each_run(first, end, PageState::kPresent, 0, [&](PageRun run) {
-    leaving_view_.assume_held();
-    mutex_.assume_held();
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      const PageNumber page = run.first + i;
-      const auto is_there = [&] { return table_.state(page) == PageState::kPresent; };
-      // One that was touched while it was written may leave when that is done.
-      if (!until([&] { return !is_there() || !table_.block(table_.tag(page)).busy; }) || !is_there()) continue;
-      const BlockId id = table_.tag(page);
-      const Block& block = table_.block(id);
-      if (block.first < first || block.first + block.count > end) continue;  // not all of it is done with
-      table_.block(id).leave_first = true;
-      policy_.remove(id);
-      take_out(id);
+    const PageState state = table_.state(page);
+    const PageNumber at = page++;
+    if (!is_in_memory(state)) continue;
+    const BlockId id = table_.tag(at);
+    Block& block = table_.block(id);
+    if (block.leave_first || block.first < first || block.first + block.count > end) continue;
+    block.leave_first = true;
+    if (state == PageState::kProbation && block.queue == Queue::kProbation) {
+      probation_.remove(id);
+      probation_.push_oldest(id);
     }
-  });
+    if (state != PageState::kPresent || block.busy) continue;
+    policy_.leaves_next(id);
+    if (!moving_.may_evict()) continue;
+    policy_.remove(id);
+    take_out(id);
+  }
   evictors_.wake();
 }
 

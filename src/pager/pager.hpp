@@ -46,6 +46,7 @@
 #include "pager/flush_batch.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
+#include "pager/kept_ranges.hpp"
 #include "pager/leaving.hpp"
 #include "pager/moving.hpp"
 #include "pager/page_table.hpp"
@@ -80,9 +81,10 @@ class Pager {
   // The one door for what is said about pages to come (hint.hpp). Nothing is promised.
   void hint(const Hint& said);
   // From now on pages are expected to be used in this order, as far as the program keeps to it; nullptr: in none that
-  // is known. Advice, as hints are.
-  void expect(std::shared_ptr<const PageOrder> order);
-  // Called now and then: how much it lets expect to be read depends on how much memory there is by now.
+  // is known. Advice, as hints are. Which of several orders holds: OrderChoice.
+  void expect(std::shared_ptr<const PageOrder> order, OrderFrom from = OrderFrom::kPlan);
+  // Called now and then by a thread of the runtime: how much an order lets expect to be read depends on how much memory
+  // there is by now; and the plan's is expected again when that of the program is over.
   void weigh_order();
 
   // ---- guards (farheap/residency.h)
@@ -281,12 +283,15 @@ class Pager {
   Fetched fetch_ahead(PageRun run, PageRun marker, bool stream, std::byte* buffer) FARHEAP_REQUIRES(mutex_);
 
   // pager.cpp
+  void expect_chosen();
   // Afterwards they are kFresh; or kFilling, and the caller is to end that.
   void discard_in_extent(PageNumber first, PageNumber end, PageState becomes) FARHEAP_REQUIRES(mutex_);
   void drop_from_memory(PageRun run, PageState state, PageState becomes) FARHEAP_REQUIRES(mutex_);
-  void will_need(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void note_hint(HintKind kind, PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
   void keep(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  void keep_no_more(PageNumber first, PageNumber end) FARHEAP_REQUIRES(mutex_);
+  // The block has come onto a list.
+  void keep_if_said(BlockId id) FARHEAP_REQUIRES(mutex_);
   void put_out(PageNumber first, PageNumber end) FARHEAP_REQUIRES(leaving_view_, mutex_);
   void leave_block(BlockId id, std::uint32_t pages) FARHEAP_REQUIRES(mutex_);
   Status read_patiently(std::span<const Backing::Read> reads);
@@ -316,6 +321,7 @@ class Pager {
   ToldWrites told_writes_;                           // by any thread, without mutex_
   FlushBatch flush_batch_ FARHEAP_GUARDED_BY(leaving_view_);
   Policy policy_ FARHEAP_GUARDED_BY(mutex_);
+  KeptRanges kept_ FARHEAP_GUARDED_BY(mutex_);
   Probation probation_ FARHEAP_GUARDED_BY(mutex_);
   Around around_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);

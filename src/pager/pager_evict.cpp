@@ -154,6 +154,8 @@ void Pager::offer_nothing() {
 // Where all is written to all the time, one of them has to go.
 BlockId Pager::take_victim() {
   constexpr int kMostSpared = 256;
+  policy_.keep_to_share(room_.limit());
+  if (const BlockId id = policy_.take_done_with()) return id;
   if (ExpectedOrder* const order = read_ahead_.followed()) {
     constexpr std::uint32_t kPages = PageOrder::kBlockPages;
     if (const BlockId id = take_what_order_does_not_know(*order)) return with_neighbours(id);
@@ -170,17 +172,18 @@ BlockId Pager::take_victim() {
   return id != 0 ? with_neighbours(id) : 0;
 }
 
-// What is in no order stays, as long as it is little: it may be used all the time. Of what is more than that the
-// pager's own policy chooses, as often as it has a share of memory.
+// What is in no order stays, as long as it is little: it may be used all the time. So does what is kept. Of what is
+// more than that the pager's own policy chooses, as often as it has a share of memory.
 BlockId Pager::take_what_order_does_not_know(const ExpectedOrder& order) {
   constexpr int kMostKnown = 64;
   constexpr std::uint64_t kLittle = 4;
-  const std::uint64_t resident = room_.resident(), known = std::min(order.pages_in_view(), resident);
+  const std::uint64_t resident = room_.resident(),
+                      known = std::min(order.pages_in_view() + policy_.kept_pages(), resident);
   owed_by_unknown_ += resident - known - std::min(resident - known, resident / kLittle);
   if (resident == 0 || owed_by_unknown_ < resident) return 0;
   owed_by_unknown_ = 0;
   for (int passed = 0; passed < kMostKnown; ++passed) {
-    const BlockId id = policy_.take_victim(room_.limit());
+    const BlockId id = policy_.take_usual_victim(room_.limit());
     if (id == 0 || !order.knows(table_.block(id).first)) return id;
     policy_.leave_to_order(id);
   }
@@ -441,7 +444,10 @@ void Pager::settle(Leaving& leaving, bool written) {
   for (const BlockId id : leaving.blocks) {
     Block& block = table_.block(id);
     block.busy = block.wanted = false;
-    if (block.queue != Queue::kNone) continue;  // rescued
+    if (block.queue != Queue::kNone) {  // rescued
+      if (block.leave_first) policy_.leaves_next(id);
+      continue;
+    }
     if (block.pages == 0) {
       // Now, because what a full store refuses stays, and is chosen again and again.
       if (block.marker) read_ahead_.marker_went(false);

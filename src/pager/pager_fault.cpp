@@ -215,6 +215,7 @@ void Pager::rescue(BlockId id, Policy::Proof how) {
   });
   block.marker = block.leave_first = block.guessed = false;
   policy_.proven(id, how);
+  keep_if_said(id);
   read_ahead_.came({block.first, block.count}, false);
   moving_.tell();
   if (room_.lacks_reserve()) evictors_.wake();

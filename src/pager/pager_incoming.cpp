@@ -20,13 +20,15 @@ void Pager::begin_filling(PageRun run, BlockId id) {
 void Pager::finish_filling(PageRun run, BlockId id, bool ghost, bool stream) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kPresent);
   policy_.entered(id, ghost, stream);
+  keep_if_said(id);
   read_ahead_.came(run, false);
+  if (table_.block(id).leave_first) policy_.leaves_next(id);
   moving_.end();
 }
 
 void Pager::finish_on_probation(PageRun run, BlockId id) {
   for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kProbation);
-  probation_.push_newest(id);
+  table_.block(id).leave_first ? probation_.push_oldest(id) : probation_.push_newest(id);
   moving_.end();
   view_.wake(run);  // who touched them while they were on their way tries again, and is noticed
 }

@@ -11,6 +11,7 @@ constexpr std::uint64_t kVisit = 16;       // a sweep may still be in what was s
                                            // the same one
 constexpr std::uint64_t kRanking = 64;     // how often extents are ranked
 constexpr std::uint32_t kAsking = 64;      // an extent is watched anew after so many rankings
+constexpr int kSome = 64;                  // blocks that change their list before one victim
 constexpr double kFates = 256;             // so many of the latest victims count
 constexpr double kLeastDies = 0.1;         // at least so many are taken for it: each generation is asked now and then
 constexpr std::uint32_t kSparedPages = 8;  // smaller blocks did not come with a sweep
@@ -72,7 +73,6 @@ void Policy::leave_to_order(BlockId id) {
 }
 
 void Policy::take_back_from_order() {
-  constexpr int kSome = 64;
   for (int i = 0; i < kSome && planned_.oldest() != 0; ++i) {
     const BlockId id = planned_.oldest();
     planned_.remove(id);
@@ -109,9 +109,33 @@ BlockId Policy::take_by_proofs() {
   return take_oldest(hot_);
 }
 
-void Policy::keep(BlockId id) {
+void Policy::keep(BlockId id, std::uint64_t memory_pages) {
+  const std::uint32_t pages = table_.block(id).pages;
+  if (list_of(id) == nullptr || list_of(id) == &keep_ || keep_.pages() + pages > keep_share(memory_pages)) return;
   remove(id);
   keep_.push_newest(id);
+}
+
+void Policy::keep_no_more(BlockId id) {
+  if (list_of(id) != &keep_) return;
+  keep_.remove(id);
+  main_.push_newest(id);
+}
+
+void Policy::keep_to_share(std::uint64_t memory_pages) {
+  for (int i = 0; i < kSome && keep_.pages() > keep_share(memory_pages); ++i) keep_no_more(keep_.oldest());
+}
+
+void Policy::leaves_next(BlockId id) {
+  remove(id);
+  main_.push_oldest(id);
+}
+
+BlockId Policy::take_done_with() {
+  const BlockId id = main_.oldest();
+  if (id == 0 || !table_.block(id).leave_first || table_.block(id).busy) return 0;
+  main_.remove(id);
+  return id;
 }
 
 BlockId Policy::take_oldest(BlockList& list) {
@@ -351,10 +375,13 @@ BlockId Policy::split_page(BlockId id, PageNumber page) {
 }
 
 BlockId Policy::take_victim(std::uint64_t memory_pages) {
-  if (kind_ == PolicyKind::kPeriod) {
-    if (const BlockId id = take_by_period(memory_pages)) return id;
-    return take_oldest(keep_);
-  }
+  if (const BlockId id = take_usual_victim(memory_pages)) return id;
+  if (const BlockId id = take_oldest(keep_)) return id;
+  return take_oldest(refused_);
+}
+
+BlockId Policy::take_usual_victim(std::uint64_t memory_pages) {
+  if (kind_ == PolicyKind::kPeriod) return take_by_period(memory_pages);
   if (stream_.pages() > stream_share(memory_pages) && ++victims_ % 16 != 0) {
     if (const BlockId id = take_oldest(stream_)) return id;
   }
@@ -362,8 +389,7 @@ BlockId Policy::take_victim(std::uint64_t memory_pages) {
   BlockList& second = &first == &small_ ? main_ : small_;
   if (const BlockId id = take_oldest(first)) return id;
   if (const BlockId id = take_oldest(second)) return id;
-  if (const BlockId id = take_oldest(stream_)) return id;
-  return take_oldest(keep_);
+  return take_oldest(stream_);
 }
 
 BlockList* Policy::list_of(BlockId id) {
@@ -372,6 +398,7 @@ BlockList* Policy::list_of(BlockId id) {
     case Queue::kSmallOrWarm: return kind_ == PolicyKind::kS3Fifo ? &small_ : &warm_;
     case Queue::kStreamOrHot: return kind_ == PolicyKind::kS3Fifo ? &stream_ : &hot_;
     case Queue::kKeep: return &keep_;
+    case Queue::kRefused: return &refused_;
     case Queue::kPlanned: return &planned_;
     default: return nullptr;
   }

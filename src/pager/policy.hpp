@@ -83,6 +83,7 @@ class Policy {
         hot_(table, Queue::kStreamOrHot),
         stream_(table, Queue::kStreamOrHot),
         keep_(table, Queue::kKeep),
+        refused_(table, Queue::kRefused),
         planned_(table, Queue::kPlanned) {}
 
   // The block came into memory; `ghost`: it had left not long ago; `stream`: a stream brought it.
@@ -110,26 +111,42 @@ class Policy {
                std::uint64_t memory_pages);
   // The sweep that was seen in this extent is not there any more.
   void passed(PageNumber page);
-  // The user or a plan says: evict last.
-  void keep(BlockId id);
+  // The user says: evict last. What is kept has at most half of memory, so that there is always room for the rest: with
+  // more, it stays where it is. Nothing is done for what is on no list.
+  void keep(BlockId id, std::uint64_t memory_pages);
+  void keep_no_more(BlockId id);
+  [[nodiscard]] std::uint64_t kept_pages() const { return keep_.pages(); }
+  [[nodiscard]] static std::uint64_t keep_share(std::uint64_t memory_pages) { return memory_pages / 2; }
+  // Where there is less memory than there was, some of what is kept beyond its share is not kept any more: first what
+  // has been longest. Called before each victim.
+  void keep_to_share(std::uint64_t memory_pages);
   // The kernel did not let go of it; it is tried again after all others.
-  void refused(BlockId id) { keep_.push_newest(id); }
+  void refused(BlockId id) { refused_.push_newest(id); }
+  // The user is done with it. Requires: it is on a list.
+  void leaves_next(BlockId id);
+  // One of those, taken off its list; 0 when there is none.
+  [[nodiscard]] BlockId take_done_with();
   // The next to leave, taken off its list; 0 when there is none. `memory_pages`: all the pages there is room for.
   [[nodiscard]] BlockId take_victim(std::uint64_t memory_pages);
+  // The same, of what is not kept and was not refused.
+  [[nodiscard]] BlockId take_usual_victim(std::uint64_t memory_pages);
   [[nodiscard]] static std::uint64_t stream_share(std::uint64_t memory_pages) { return memory_pages / 10; }
   // How many of the latest victims were chosen because a sweep will need them last, not because they were old.
   [[nodiscard]] std::uint64_t foreseen_percent() const {
     return victim_pages_ == 0 ? 0 : foreseen_pages_ * 100 / victim_pages_;
   }
   // Whether the block could be the next victim.
-  [[nodiscard]] bool may_take(BlockId id) { return list_of(id) != nullptr && list_of(id) != &keep_; }
+  [[nodiscard]] bool may_take(BlockId id) {
+    const BlockList* const list = list_of(id);
+    return list != nullptr && list != &keep_ && list != &refused_;
+  }
   // Off its list, wherever that is (not probation).
   void remove(BlockId id);
   void shrink(BlockId id, std::uint32_t pages);
   // The page as a block of its own, on no list. Requires: it is in view, and not all of the block, which is on a list.
   [[nodiscard]] BlockId split_page(BlockId id, PageNumber page);
   [[nodiscard]] std::uint64_t pages() const {
-    return small_.pages() + used_pages() + stream_.pages() + keep_.pages() + planned_.pages();
+    return small_.pages() + used_pages() + stream_.pages() + keep_.pages() + refused_.pages() + planned_.pages();
   }
 
   // Ghosts: a page that left gets the present stamp as its tag; it is remembered until as many pages as memory
@@ -170,7 +187,7 @@ class Policy {
 
   PolicyKind kind_;
   PageTable& table_;
-  BlockList small_, main_, warm_, hot_, stream_, keep_, planned_;
+  BlockList small_, main_, warm_, hot_, stream_, keep_, refused_, planned_;
   struct Generation {
     double dies = 1;  // of its victims, so many are not touched in probation; lately
     double turn = 0;  // whose is the largest gives the next victim

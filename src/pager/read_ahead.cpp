@@ -15,6 +15,7 @@ constexpr std::uint64_t kMostAhead = 16;
 constexpr std::uint64_t kWindows = 4;                // on their way: one is put into view while the next ones are read
 constexpr std::uint64_t kMostAnnounced = 8;          // of memory, by loops that have not begun
 constexpr std::uint64_t kMostForeseen = 1ull << 16;  // extents of one loop: more would take long to look at
+constexpr std::size_t kMostNeeded = 1 << 16;         // ranges: each waits for its turn
 constexpr std::uint64_t kOrderAnnounces = 32;        // a part of memory that is made free for what is expected next
 constexpr std::uint64_t kMostOrderAnnounces = 1024;  // ... pages, at most
 constexpr PageNumber kBehind = PageNumber{kExtentPages} * 2;  // a loop over rows may still read the one before
@@ -39,24 +40,30 @@ std::uint64_t ReadAhead::stream_window() const {
   return std::clamp<std::uint64_t>(share, 16, std::uint64_t{options_.block_max_pages} * options_.readers);
 }
 
-std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables) {
-  if (order_) in_round_ = is_in_round();
+std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables, OrderFrom from) {
+  in_round_ = is_in_round();
   std::unique_ptr<ExpectedOrder> before = std::move(order_);
-  if (tables && !is_given_up_) {
-    order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
-    if (in_round_ && !order_->is_in_round()) order_->skip_to_round();
-    ++orders_;
-  }
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
+  if (!tables || orders_known_.is_given_up(from)) return before;
+  order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
+  from_ = from;
+  ++orders_;
+  if (from == OrderFrom::kProgram) {
+    order_->begin_here();
+    announce_order();
+  } else if (in_round_ && !order_->is_in_round()) {
+    order_->skip_to_round();
+  }
   return before;
 }
 
-void ReadAhead::expect(std::shared_ptr<const PageOrder> order) {
+void ReadAhead::expect(std::shared_ptr<const PageOrder> order, OrderFrom from) {
   if (order_ && order_->order() == order.get()) return;
   std::optional<ExpectedOrder::Tables> tables;
-  if (order && needs_tables()) tables.emplace(std::move(order), is_in_round(), room_.limit());
-  (void)expect(std::move(tables));
+  const bool in_round = from == OrderFrom::kPlan && is_in_round();
+  if (order) tables.emplace(std::move(order), in_round, room_.limit());
+  (void)expect(std::move(tables), from);
 }
 
 bool ReadAhead::touched_in_order(PageNumber page) {
@@ -85,8 +92,9 @@ void ReadAhead::marker_went(bool used) {
 
 // The program itself goes on, and the pager's own policy with it.
 void ReadAhead::note_if_given_up() {
-  if (is_given_up_ || !order_->is_given_up()) return;
-  is_given_up_ = true;
+  if (!order_->is_given_up() || given_up_ == orders_) return;
+  given_up_ = orders_;
+  orders_known_.give_up(from_);
   counters_.orders_given_up.fetch_add(1, std::memory_order_relaxed);
   if (order_->has_read_too_much()) counters_.orders_too_dear.fetch_add(1, std::memory_order_relaxed);
 }
@@ -212,6 +220,48 @@ void ReadAhead::request(const Request& wanted) {
   if (room_.lacks_announced()) evictors_.wake();
 }
 
+void ReadAhead::need(PageNumber first, PageNumber end) {
+  const std::uint64_t most = room_.limit() / 2;
+  end = std::min(end, first + (most - std::min(most, needed_pages_)));
+  if (first >= end) return;
+  if (!needed_.empty() && needed_.back().second == first) {
+    needed_.back().second = end;
+  } else if (needed_.size() < kMostNeeded) {
+    needed_.emplace_back(first, end);
+  } else {
+    return;
+  }
+  needed_pages_ += end - first;
+  announce_needed();
+}
+
+std::uint64_t ReadAhead::needed_window() const {
+  return std::clamp<std::uint64_t>(room_.limit() / kMostAhead, Streams::kFirstPages, kWindows * kExtentPages);
+}
+
+void ReadAhead::announce_needed() {
+  room_.no_longer_announced(announced_for_needed_);
+  announced_for_needed_ = std::min(needed_pages_, needed_window());
+  room_.announce(announced_for_needed_);
+  if (needed_pages_ == 0) return;
+  there_.notify_one();
+  if (room_.lacks_announced()) evictors_.wake();
+}
+
+// What is left of the range after this piece comes next. There is room for a piece that was announced.
+ReadAhead::Request ReadAhead::begin_needed() {
+  auto& [first, end] = needed_.front();
+  const PageNumber stop =
+      std::min<PageNumber>({(first / kExtentPages + 1) * kExtentPages, end, first + needed_window()});
+  const PageRun piece{first, static_cast<std::uint32_t>(stop - first)};
+  needed_pages_ -= piece.count;
+  first = stop;
+  if (first == end) needed_.pop_front();
+  room_.announce(piece.count);
+  announce_needed();
+  return {.run = piece};
+}
+
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
@@ -250,6 +300,7 @@ PageRun ReadAhead::before_the_loops_end(PageNumber page, PageRun window, bool ba
 
 ReadAhead::Request ReadAhead::begin() {
   ++reading_;
+  if (requests_.empty() && needed_pages_ != 0) return begin_needed();
   if (requests_.empty()) {
     const ExpectedOrder::Next next = order_->take_next();
     return {.run = next.run, .order = orders_, .next = next};
@@ -278,8 +329,10 @@ void ReadAhead::learn(std::uint32_t pages, base::Clock::duration reading, base::
 
 void ReadAhead::forget_requests() {
   requests_.clear();
+  needed_.clear();
   order_.reset();  // the child goes its own way
-  announced_for_order_ = 0;
+  orders_known_ = {};
+  needed_pages_ = announced_for_needed_ = announced_for_order_ = 0;
   reading_ = 0;
   new (&there_) base::Condition;
 }

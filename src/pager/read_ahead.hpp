@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/condition.hpp"
 #include "base/run_page.hpp"
@@ -18,6 +19,7 @@
 #include "pager/evictors.hpp"
 #include "pager/expected_order.hpp"
 #include "pager/loops.hpp"
+#include "pager/order_choice.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
 #include "pager/room.hpp"
@@ -46,21 +48,30 @@ class ReadAhead {
   ReadAhead(PageTable& table, Earlier& earlier, Policy& policy, Room& room, Evictors& evictors,
             base::RunCounters& counters, ReadAheadOptions options);
 
-  // From now on the program is followed along this order, as long as it keeps to it. If that replaces another one, the
-  // program is taken to be in the round if it was before. nullptr: nobody knows the order any more. After one that was
-  // given up no other is followed.
+  // Which orders are known; what of them is expected, expect() is told.
+  [[nodiscard]] OrderChoice& orders() { return orders_known_; }
+  // From now on the program is followed along this order, as long as it keeps to it. If that is a plan's, and was one
+  // before, the program is taken to be in the round if it was before; what it says itself it begins with now. nullptr:
+  // nobody knows the order any more. After a plan's order that was given up no other of it is followed.
   //
-  // The tables are made before the pager's mutex is taken, with what needs_tables() and is_in_round() said then, and
-  // the order that was followed until now is given back, to be freed after it. nullopt: nobody knows the order.
-  [[nodiscard]] std::unique_ptr<ExpectedOrder> expect(std::optional<ExpectedOrder::Tables> tables);
+  // The tables are made before the pager's mutex is taken, with what is_in_round() said then, and the order that was
+  // followed until now is given back, to be freed after it. nullopt: nobody knows the order.
+  [[nodiscard]] std::unique_ptr<ExpectedOrder> expect(std::optional<ExpectedOrder::Tables> tables,
+                                                      OrderFrom from = OrderFrom::kPlan);
   // All of it at once, for who has nobody waiting.
-  void expect(std::shared_ptr<const PageOrder> order);
-  [[nodiscard]] bool needs_tables() const { return !is_given_up_; }
-  [[nodiscard]] bool is_in_round() const { return in_round_ || (order_ && order_->is_in_round()); }
+  void expect(std::shared_ptr<const PageOrder> order, OrderFrom from = OrderFrom::kPlan);
+  // Of the plan's round.
+  [[nodiscard]] bool is_in_round() const {
+    return in_round_ || (order_ && from_ == OrderFrom::kPlan && order_->is_in_round());
+  }
+  // What the program has said is over.
+  [[nodiscard]] bool is_said_order_over() const {
+    return order_ && from_ == OrderFrom::kProgram && (order_->is_given_up() || order_->is_over());
+  }
   [[nodiscard]] const PageOrder* order() const { return order_ ? order_->order() : nullptr; }
   // The order, if its expected reads are not known for as much memory as there is now.
   [[nodiscard]] std::shared_ptr<const PageOrder> order_to_weigh() const {
-    return order_ && !is_given_up_ && !order_->is_weighed() ? order_->shared_order() : nullptr;
+    return order_ && !order_->is_given_up() && !order_->is_weighed() ? order_->shared_order() : nullptr;
   }
   // Takes the expected reads of that order. `reads` gets those before: the caller frees them without the mutex.
   void weigh(const PageOrder& order, OrderReads& reads) {
@@ -95,10 +106,16 @@ class ReadAhead {
 
   // The oldest request is given up where there are many: it is no longer ahead of anything.
   void request(const Request& wanted);
+  // These pages will be needed, after those of which that was said before. They are brought in that order, a piece at a
+  // time, while nothing else is asked for; room is made for a few pieces ahead. At most half of memory waits for its
+  // turn: what is more is left out.
+  void need(PageNumber first, PageNumber end);
+  [[nodiscard]] std::uint64_t needed_pages() const { return needed_pages_; }
   [[nodiscard]] std::size_t requests() const { return requests_.size(); }
   // There is a request, and one more reader is of use.
   [[nodiscard]] bool has_work() {
-    return reading_ < useful_readers() && (!requests_.empty() || (order_ && order_->next().run.count != 0));
+    return reading_ < useful_readers() &&
+           (!requests_.empty() || needed_pages_ != 0 || (order_ && order_->next().run.count != 0));
   }
   template <class Predicate>
   void wait(base::Mutex& mutex, base::Clock::duration at_most, Predicate is_so) FARHEAP_REQUIRES(mutex) {
@@ -116,6 +133,10 @@ class ReadAhead {
  private:
   [[nodiscard]] std::uint64_t stream_window() const;
   void announce_order();
+  void announce_needed();
+  // For so many pages room is made ahead.
+  [[nodiscard]] std::uint64_t needed_window() const;
+  [[nodiscard]] Request begin_needed();
   // Requires: order_.
   void note_if_given_up();
   // Whether it was expected about now. Requires: order_.
@@ -136,10 +157,15 @@ class ReadAhead {
   Streams streams_;
   Loops loops_;
   std::deque<Request> requests_;
+  std::deque<std::pair<PageNumber, PageNumber>> needed_;  // first page and end of each range, in their order
+  std::uint64_t needed_pages_ = 0;                        // in them
+  std::uint64_t announced_for_needed_ = 0;                // pages
+  OrderChoice orders_known_;
   std::unique_ptr<ExpectedOrder> order_;
+  OrderFrom from_ = OrderFrom::kPlan;      // order_ is
   std::uint32_t orders_ = 0;               // there were; the last one's number
-  bool in_round_ = false;                  // with orders before it
-  bool is_given_up_ = false;               // one was, and no other is followed
+  std::uint32_t given_up_ = 0;             // the number of the last one that was
+  bool in_round_ = false;                  // with the plan's orders before it
   std::uint64_t announced_for_order_ = 0;  // pages
   base::Condition there_;
   std::uint32_t reading_ = 0;                     // readers that are at work

@@ -25,6 +25,13 @@ extern "C" __attribute__((visibility("default"))) int farheap_hint(const void* a
   return made != nullptr && made->segment->hint(*said, address, bytes) ? 0 : 1;
 }
 
+extern "C" __attribute__((visibility("default"))) int farheap_expect_order(const farheap_step* steps, size_t count,
+                                                                           size_t round) {
+  if (!pager::is_order(steps, count, round)) return -1;
+  preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
+  return made != nullptr && made->segment->expect_order({steps, count}, round) ? 0 : 1;
+}
+
 extern "C" __attribute__((visibility("default"))) int farheap_active(void) {
   preload::Runtime* made = preload::g_runtime.load(std::memory_order_acquire);
   return made != nullptr && made->segment->is_paging() ? 1 : 0;

@@ -35,6 +35,9 @@ bool take_advice(PagedSegment& segment, std::byte* at, size_t bytes, int advice,
     case MADV_COLD:
     case MADV_PAGEOUT: segment.hint(HintKind::kDoneWith, at, bytes); return true;
     case MADV_SEQUENTIAL: segment.hint(HintKind::kStream, at, bytes); return true;
+    case MADV_NORMAL:
+      segment.hint(HintKind::kNormal, at, bytes);
+      return false;  // MADV_RANDOM is the kernel's
     // Farheap decides on huge pages. And a forked child has all of the segment, or its heap would have holes.
     case MADV_HUGEPAGE:
     case MADV_NOHUGEPAGE:

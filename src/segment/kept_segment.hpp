@@ -86,6 +86,10 @@ class KeptSegment final : public PageSpace, private base::MetadataSource {
 
   // Paging::hint().
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) { return paging_->hint(kind, at, bytes); }
+  // Paging::expect_order().
+  bool expect_order(std::span<const farheap_step> steps, std::size_t round) {
+    return paging_->expect_order(steps, round);
+  }
 
   [[nodiscard]] bool read_only() const { return read_only_; }
   [[nodiscard]] bool relocatable() const { return relocatable_; }

@@ -259,6 +259,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
   Status started = paging_->start(backing, budget, std::move(wanted), [this] { return own_runs(); });
   if (!started) return started;
   adopt_what_is_in_memory();
+  if (early_order_) paging_->pager().expect(std::exchange(early_order_, nullptr), pager::OrderFrom::kProgram);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   is_paging_.store(true, std::memory_order_release);
   // Of what is recorded only the faults are known.
@@ -267,6 +268,22 @@ Status PagedSegment::start_paging(bool tells_writes) {
                   static_cast<std::uint32_t>(options_.block_max / kPageBytes), paging_->pager());
   }
   return {};
+}
+
+bool PagedSegment::expect_order(std::span<const farheap_step> steps, std::size_t round) {
+  if (is_paging()) return paging_->expect_order(steps, round);
+  const std::span<const std::byte> range(range_.data(), range_.size());
+  if (!steps.empty() && !pager::begins_in(range, steps[0])) return false;
+  AtTheTables working;
+  auto order = pager::said_order(range, steps, round);
+  {
+    base::LockGuard life(life_);
+    if (!is_paging()) {
+      std::swap(order, early_order_);
+      return true;
+    }
+  }
+  return paging_->expect_order(steps, round);  // it has begun meanwhile
 }
 
 Status PagedSegment::observe_for_a_while(pager::FaultObserver& observer) {
@@ -406,6 +423,7 @@ void PagedSegment::unlock_in_parent() {
 void PagedSegment::unlock_in_child() {
   base::InsideRuntime inside;
   order_source_ = nullptr;  // it is of the parent's objects
+  early_order_ = nullptr;   // the child goes its own way
   budget_.renew_in_child();
   if (is_paging()) {
     map_->unlock_in_child();

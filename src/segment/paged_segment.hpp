@@ -119,6 +119,8 @@ class PagedSegment final : public PageSpace {
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
     return is_paging() && paging_->hint(kind, at, bytes);
   }
+  // Paging::expect_order(). What is said before it is paged holds from then on.
+  bool expect_order(std::span<const farheap_step> steps, std::size_t round);
 
   // For the guards of the program's modules.
   [[nodiscard]] Guards& guards() { return guards_; }
@@ -213,6 +215,7 @@ class PagedSegment final : public PageSpace {
   KnownOrder known_order_;
   pager::MakeUseRecording make_recording_;
   pager::MakeUseSampling make_sampling_;
+  pager::OrderChoice::Order early_order_;  // with life_: said by the program before paging began
   Companion* companion_ = nullptr;
   bool unrecorded_ = false;  // with life_: paging could not begin for the sake of a recording
   Guards guards_;

@@ -13,6 +13,7 @@
 #include "base/processors.hpp"
 #include "os/page_map.hpp"
 #include "os/runtime_threads.hpp"
+#include "pager/said_order.hpp"
 #include "segment/at_the_tables.hpp"
 #include "store/kinds.hpp"
 
@@ -69,6 +70,7 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
                                         .readers = settings.pager.readers,
                                         .evictors = settings.pager.evictors,
                                         .can_stop = settings.ends,
+                                        .weighs_orders = settings.order_source == nullptr,
                                         .observer = settings.observer};
   auto pager = pager::Pager::make(seen, rests, room, run_page_.counters, std::move(settings.pager));
   if (!pager) return fail(std::move(pager.error()));
@@ -224,6 +226,15 @@ bool Paging::hint(pager::HintKind kind, const void* at, std::size_t bytes) {
   const std::size_t end = offset + std::min(bytes, range_.size() - offset);
   const pager::PageNumber first = offset / kPageBytes;
   pager_->hint({kind, first, base::pages_for(end) - first});
+  return true;
+}
+
+bool Paging::expect_order(std::span<const farheap_step> steps, std::size_t round) {
+  const std::span<const std::byte> range(range_.data(), range_.size());
+  if (!steps.empty() && !pager::begins_in(range, steps[0])) return false;
+  if (recording_) return true;  // as with hints
+  AtTheTables working;
+  pager_->expect(pager::said_order(range, steps, round), pager::OrderFrom::kProgram);
   return true;
 }
 

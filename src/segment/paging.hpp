@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/run_page.hpp"
+#include "farheap/farheap.h"
 #include "os/mapping.hpp"
 #include "pager/fault_loop.hpp"
 #include "pager/kernel_view.hpp"
@@ -85,6 +87,9 @@ class Paging {
   // What is said of the part of [at, at + bytes) that lies in the range: the first byte has to, or it is refused. The
   // one door for hints by address, whoever says them.
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes);
+  // The program says in which order it is about to use the range (farheap_expect_order()). No steps end that. Refused
+  // if the first step begins elsewhere. Requires: pager::is_order().
+  bool expect_order(std::span<const farheap_step> steps, std::size_t round);
 
   // ---- observed for a while
   // From now on this one sees the faults, and a sample of these runs is taken out of view, so that their next use is

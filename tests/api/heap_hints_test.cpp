@@ -112,11 +112,47 @@ TEST_F(HeapHintsTest, ALoopThatIsSaidIsReadAhead) {
   }
 }
 
+TEST_F(HeapHintsTest, WhatIsKeptMayBeTakenBack) {
+  ASSERT_EQ(farheap_hint(words, kBytes, FARHEAP_KEEP), 0);
+  EXPECT_GT(faults_of_a_sweep(), 0u);
+  ASSERT_EQ(farheap_hint(words, kBytes, FARHEAP_NORMAL), 0);
+  EXPECT_EQ(faults_of_a_sweep(), 0u);
+}
+
+TEST_F(HeapHintsTest, AnOrderThatIsSaidComesBeforeItIsTouched) {
+  const std::uint64_t before = heap->statistics().bytes_read;
+  const auto bytes = [&](std::size_t word) { return reinterpret_cast<const std::byte*>(words + word); };
+  const farheap_step steps[] = {{bytes(kWords / 2), kBytes / 2, FARHEAP_BACKWARD},
+                                {bytes(0), kBytes / 2, FARHEAP_FORWARD}};
+  ASSERT_EQ(farheap_expect_order(steps, 2, FARHEAP_ONCE), 0);
+  wait_until_read(before + 256_KiB);
+  (void)faults_of_a_sweep();
+  const farheap_step nothing = {words, 0, FARHEAP_FORWARD};
+  EXPECT_EQ(farheap_expect_order(&nothing, 1, FARHEAP_ONCE), 0);
+  EXPECT_EQ(farheap_expect_order(nullptr, 0, FARHEAP_ONCE), 0);
+}
+
+TEST_F(HeapHintsTest, WhatIsNoOrderIsRefused) {
+  const farheap_step step = {words, kBytes, FARHEAP_FORWARD};
+  EXPECT_EQ(farheap_expect_order(&step, 1, 1), -1);
+  EXPECT_EQ(farheap_expect_order(nullptr, 1, FARHEAP_ONCE), -1);
+  const farheap_step strange = {words, kBytes, static_cast<farheap_way>(7)},
+                     endless = {words, SIZE_MAX, FARHEAP_FORWARD};
+  EXPECT_EQ(farheap_expect_order(&strange, 1, FARHEAP_ONCE), -1);
+  EXPECT_EQ(farheap_expect_order(&endless, 1, FARHEAP_ONCE), -1);
+  const int elsewhere = 0;
+  const farheap_step of_none = {&elsewhere, sizeof elsewhere, FARHEAP_FORWARD};
+  EXPECT_EQ(farheap_expect_order(&of_none, 1, FARHEAP_ONCE), 1);
+  heap.reset();
+  EXPECT_EQ(farheap_expect_order(&step, 1, FARHEAP_ONCE), 1);
+  EXPECT_EQ(farheap_expect_order(nullptr, 0, FARHEAP_ONCE), 1) << "no heap is open";
+}
+
 TEST_F(HeapHintsTest, WhatIsInNoHeapIsForNobody) {
   int elsewhere = 0;
   EXPECT_EQ(farheap_hint(&elsewhere, sizeof elsewhere, FARHEAP_KEEP), 1);
   EXPECT_EQ(farheap_hint(words, 0, FARHEAP_KEEP), 1);
-  EXPECT_EQ(farheap_hint(words, kBytes, static_cast<farheap_hint_kind>(5)), -1);
+  EXPECT_EQ(farheap_hint(words, kBytes, static_cast<farheap_hint_kind>(6)), -1);
   EXPECT_EQ(farheap_hint(words, SIZE_MAX, FARHEAP_KEEP), 0) << "what lies in the heap is kept";
   heap.reset();
   EXPECT_EQ(farheap_hint(words, kBytes, FARHEAP_WILL_NEED), 1);

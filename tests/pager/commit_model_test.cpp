@@ -39,7 +39,7 @@ class Writer {
     } else if (dice < 10) {
       world_.pager->hint({HintKind::kExpect, page, std::min<PageNumber>(40, first_ + pages_ - page)});
     } else if (dice < 16) {
-      const auto kind = static_cast<HintKind>(random_() % 8);
+      const auto kind = static_cast<HintKind>(random_() % 9);
       world_.pager->hint({kind, page, std::min<PageNumber>(1 + random_() % 300, first_ + pages_ - page)});
     } else if (dice < 62) {
       write(page);

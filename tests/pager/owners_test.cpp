@@ -176,7 +176,7 @@ void run_side(World& world, Directory& directory, int who, std::uint64_t pages, 
     } else if (dice < 90) {
       for (PageNumber at = page; at < std::min(page + 60, pages); ++at) read(at);
     } else if (dice < 95) {
-      const auto kind = static_cast<HintKind>(random() % 8);
+      const auto kind = static_cast<HintKind>(random() % 9);
       world.pager->hint({kind, page, std::min<PageNumber>(1 + random() % 300, pages - page)});
     } else {
       const auto count = static_cast<std::uint32_t>(std::min<PageNumber>(1 + random() % 100, pages - page));

@@ -96,16 +96,54 @@ TEST_P(PolicyTest, NothingLeavesWhereNothingIs) {
 
 TEST_P(PolicyTest, KeptAndRefusedBlocksLeaveAfterAllOthers) {
   const auto ids = enter_many(6);
-  policy.keep(ids[0]);
+  policy.keep(ids[0], 1000);
   const BlockId refused = make();
   policy.refused(refused);
   const BlockId late = enter();
   EXPECT_EQ(take(8, 100), (std::vector{ids[1], ids[2], ids[3], ids[4], ids[5], late, ids[0], refused}));
 }
 
+TEST_P(PolicyTest, WhatIsKeptHasHalfOfMemoryAtTheMost) {
+  const auto ids = enter_many(6);
+  for (const BlockId id : ids) policy.keep(id, 8);
+  EXPECT_EQ(policy.kept_pages(), 4u) << "with more, the rest stays as it was";
+  EXPECT_EQ(take(3, 8), (std::vector{ids[4], ids[5], ids[0]})) << "kept ones leave when nothing else is left";
+  policy.keep_to_share(4);  // memory is less
+  EXPECT_EQ(policy.kept_pages(), 2u);
+  EXPECT_EQ(take(4, 4), (std::vector<BlockId>{ids[1], ids[2], ids[3], 0}));
+}
+
+TEST_P(PolicyTest, WhatIsKeptNoMoreIsAsAllElse) {
+  const auto ids = enter_many(3);
+  policy.keep(ids[0], 100);
+  policy.keep_no_more(ids[0]);
+  policy.keep_no_more(ids[1]);  // nothing to take back
+  EXPECT_EQ(policy.kept_pages(), 0u);
+  EXPECT_TRUE(policy.may_take(ids[0]));
+  auto left = take(3, 100);
+  std::ranges::sort(left);
+  EXPECT_EQ(left, ids);
+}
+
+TEST_P(PolicyTest, WhatTheProgramIsDoneWithLeavesNext) {
+  const auto ids = enter_many(4);
+  EXPECT_EQ(policy.take_done_with(), 0u);
+  for (const BlockId id : {ids[3], ids[2]}) {
+    table.block(id).leave_first = true;
+    policy.leaves_next(id);
+  }
+  table.block(ids[2]).busy = true;
+  EXPECT_EQ(policy.take_done_with(), 0u);
+  table.block(ids[2]).busy = false;
+  EXPECT_EQ(policy.take_done_with(), ids[2]);
+  EXPECT_EQ(policy.take_done_with(), ids[3]);
+  EXPECT_EQ(policy.take_done_with(), 0u);
+  EXPECT_EQ(take(2, 100), (std::vector{ids[0], ids[1]}));
+}
+
 TEST_P(PolicyTest, BusyBlocksArePassedOverAndLeaveLater) {
   const auto ids = enter_many(3);
-  policy.keep(ids[2]);
+  policy.keep(ids[2], 1000);
   for (const BlockId id : ids) table.block(id).busy = true;
   EXPECT_EQ(policy.take_victim(100), 0u) << "a block left while its staging place was being read";
   table.block(ids[1]).busy = table.block(ids[2]).busy = false;
@@ -120,7 +158,7 @@ TEST_P(PolicyTest, PagesAreCountedWhereverTheBlockIs) {
   policy.entered(streamed, false, true);
   policy.proven(proven);
   policy.entered(kept, true, false);
-  policy.keep(kept);
+  policy.keep(kept, 1000);
   EXPECT_EQ(policy.pages(), 8u + 16 + 32 + 64);
   for (const BlockId id : {fresh, streamed, proven, kept}) {  // as when pages are discarded one by one
     table.block(id).pages -= 3;

@@ -82,6 +82,21 @@ struct Program {
   }
 };
 
+// By the program or by its plan, or none any more. Nobody keeps to it.
+inline void say_an_order(Program& program, std::uint64_t pages, std::mt19937_64& random) {
+  const auto from = random() % 2 == 0 ? OrderFrom::kPlan : OrderFrom::kProgram;
+  if (random() % 3 == 0) return program.world.pager->expect(nullptr, from);
+  auto order = std::make_shared<PageOrder>(random() % 100);
+  const std::uint64_t uses = 1 + random() % (2 * pages);
+  for (PageNumber page = random() % pages, i = 0; i < uses; ++i, page = random() % 50 == 0 ? random() : page + 1) {
+    order->add_use(page % pages);
+  }
+  const bool again = random() % 2 == 0;
+  order->finish(again ? 0 : PageOrder::kNone, again ? uses : 0);
+  program.world.pager->expect(std::move(order), from);
+  program.world.pager->weigh_order();
+}
+
 inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed, int steps) {
   std::mt19937_64 random(seed);
   std::vector<PageBytes> buffer(512);
@@ -109,11 +124,12 @@ inline void run_thread(Program& program, std::uint64_t pages, std::uint64_t seed
       if (dice < 88 && page + count <= pages) program.discard(page, count);
       if (dice >= 88) program.renew_neighbours(page / 8 * 8, 8, buffer[0].data());
     } else if (dice < 97) {
-      const auto kind = static_cast<HintKind>(random() % 8);
+      const auto kind = static_cast<HintKind>(random() % 9);
       const std::uint64_t count = std::min<std::uint64_t>(1 + random() % 300, pages - page);
       // A loop comes or does not, and some are larger than memory.
       const bool is_long = kind >= HintKind::kLoopForward && random() % 2 == 0;
       program.world.pager->hint({kind, page, is_long ? 20 * count : count});
+      if (dice == 96) say_an_order(program, pages, random);
     } else if (dice < 98) {
       program.world.view.refuse(page, random() % 2 == 0);
       for (int i = 0; i < 20; ++i) (void)program.world.pager->watch(random() % pages);

@@ -110,6 +110,39 @@ TEST_F(ReadAheadTest, AForkedChildHasNoReadersAndNoRequests) {
   EXPECT_EQ(room_.announced(), 10u);
 }
 
+TEST_F(ReadAheadTest, WhatIsNeededComesPieceByPieceAfterWhatIsAskedFor) {
+  read_ahead_.need(1000, 3000);
+  read_ahead_.need(3000, 3100);  // goes on
+  read_ahead_.need(10, 20);
+  EXPECT_EQ(read_ahead_.needed_pages(), 2110u);
+  EXPECT_EQ(room_.announced(), 2048u) << "room is made for a few pieces";
+  read_ahead_.request({{100, 30}});
+  EXPECT_EQ(read_ahead_.begin().run.first, 100u);
+  read_ahead_.end({}, 0);
+  room_.no_longer_announced(30);
+  std::vector<std::pair<PageNumber, std::uint32_t>> pieces;
+  while (read_ahead_.has_work()) {
+    const ReadAhead::Request piece = read_ahead_.begin();
+    pieces.emplace_back(piece.run.first, piece.run.count);
+    room_.no_longer_announced(piece.run.count);  // as whoever carries it out
+    read_ahead_.end(piece, 0);
+  }
+  EXPECT_EQ(pieces, (std::vector<std::pair<PageNumber, std::uint32_t>>{
+                        {1000, 24}, {1024, 512}, {1536, 512}, {2048, 512}, {2560, 512}, {3072, 28}, {10, 10}}));
+  EXPECT_EQ(room_.announced(), 0u);
+}
+
+TEST_F(ReadAheadTest, NoMoreThanHalfOfMemoryIsNeededAtOnce) {
+  const PageNumber half = room_.limit() / 2;
+  read_ahead_.need(0, half - 5);
+  read_ahead_.need(half + 100, half + 200);
+  EXPECT_EQ(read_ahead_.needed_pages(), half);
+  read_ahead_.need(0, 10);
+  EXPECT_EQ(read_ahead_.needed_pages(), half);
+  read_ahead_.forget_requests();
+  EXPECT_FALSE(read_ahead_.has_work());
+}
+
 // ---- an order that is expected
 
 constexpr std::uint32_t kBlock = PageOrder::kBlockPages;
@@ -208,6 +241,48 @@ TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
   for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
+}
+
+TEST_F(ReadAheadTest, WhatTheProgramSaysItBeginsWithNow) {
+  store({0, 50 * kBlock});
+  read_ahead_.expect(round_of_blocks(), OrderFrom::kProgram);
+  ASSERT_NE(read_ahead_.followed(), nullptr) << "nothing was touched";
+  EXPECT_GT(room_.announced(), 0u);
+  ASSERT_TRUE(read_ahead_.has_work());
+  EXPECT_EQ(read_ahead_.begin().run.first, 0u);
+}
+
+TEST_F(ReadAheadTest, WhereTheProgramIsInItsPlanIsRememberedBesideWhatItSays) {
+  read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_TRUE(read_ahead_.is_in_round());
+  read_ahead_.expect(round_of_blocks(), OrderFrom::kProgram);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_FALSE(read_ahead_.followed()->is_in_round()) << "it begins with what comes once";
+  read_ahead_.expect(round_of_blocks());
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
+  EXPECT_TRUE(read_ahead_.followed()->is_in_round());
+}
+
+TEST(OrderChoiceTest, WhatTheProgramSaysGoesBeforeItsPlan) {
+  OrderChoice choice;
+  const auto plans = round_of_blocks(), said = round_of_blocks();
+  EXPECT_EQ(choice.chosen().order, nullptr);
+  (void)choice.say(plans, OrderFrom::kPlan);
+  EXPECT_EQ(choice.chosen().order, plans);
+  (void)choice.say(said, OrderFrom::kProgram);
+  EXPECT_EQ(choice.chosen().order, said);
+  EXPECT_EQ(choice.chosen().from, OrderFrom::kProgram);
+  choice.give_up(OrderFrom::kProgram);
+  EXPECT_EQ(choice.chosen().order, plans);
+  EXPECT_EQ(choice.say(said, OrderFrom::kProgram), said);
+  EXPECT_EQ(choice.chosen().order, said) << "a program that says a new one is believed again";
+  (void)choice.say(nullptr, OrderFrom::kProgram);
+  choice.give_up(OrderFrom::kPlan);
+  (void)choice.say(round_of_blocks(), OrderFrom::kPlan);
+  EXPECT_EQ(choice.chosen().order, nullptr) << "a plan is not";
 }
 
 TEST_F(ReadAheadTest, WithoutAnOrderAllIsAsBefore) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which pages were said to be kept. They need not be in memory, nor have been touched: whenever they come, they are to
+// stay.
+//
+// Thread-safety: none of its own; the pager's mutex guards it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include "pager/view.hpp"
+
+namespace farheap::pager {
+
+class KeptRanges {
+ public:
+  // So many ranges apart from each other are remembered, about.
+  static constexpr std::size_t kMost = 1 << 16;
+
+  // Pages [first, end). Does nothing where it would be one range too many.
+  void add(PageNumber first, PageNumber end);
+  void remove(PageNumber first, PageNumber end);
+  // Whether one of these pages is kept.
+  [[nodiscard]] bool overlap(PageNumber first, PageNumber end) const;
+  [[nodiscard]] std::size_t size() const { return ends_.size(); }
+
+ private:
+  std::map<PageNumber, PageNumber> ends_;  // by first page; they neither overlap nor touch each other
+};
+
+}  // namespace farheap::pager
