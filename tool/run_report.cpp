@@ -235,13 +235,13 @@ std::vector<std::string> not_loaded_lines(const RunSummary& summary) {
                   summary.command.front())};
 }
 
-// Says why processes gave up the orders that a plan or a recording had told them.
+// Says why orders were given up that a plan, a recording or the program itself had told.
 std::vector<std::string> given_up_lines(const RunSummary& summary) {
   std::vector<std::string> lines;
   const std::uint64_t dear = std::min(summary.orders_too_dear, summary.orders_given_up);
-  const auto add = [&](std::uint64_t processes, std::string_view why) {
-    if (processes == 0) return;
-    lines.push_back(fmt::format("{} gave up what was expected: {}", counted(processes, "process", "processes"), why));
+  const auto add = [&](std::uint64_t orders, std::string_view why) {
+    if (orders == 0) return;
+    lines.push_back(fmt::format("{} given up: {}", counted(orders, "order was", "orders were"), why));
   };
   add(dear, "much more was read than it let expect");
   add(summary.orders_given_up - dear, "memory was used in another order");

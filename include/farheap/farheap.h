@@ -34,7 +34,8 @@ typedef enum farheap_hint_kind {
   FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept, changed or not; waits for no reads and writes */
   FARHEAP_STREAM = 3,    /* used once from low to high addresses: read ahead, evict behind */
   FARHEAP_KEEP = 4,      /* whenever it is in memory, evict it only when nothing else is left. Holds until DONE_WITH,
-                            STREAM or NORMAL is said of it, or its memory is given back (free(), munmap(), madvise()).
+                            STREAM or NORMAL is said of it, or its pages are given back: munmap(), MADV_DONTNEED, and
+                            free() of what is large.
                             What is kept has half of the memory at the most: what is said or comes beyond that is as
                             all else, and where there is less memory later, what was kept longest is first */
   FARHEAP_NORMAL = 5     /* as if STREAM, KEEP and DONE_WITH had never been said of it */
@@ -85,7 +86,7 @@ typedef struct farheap_step {
  * order that the program does not keep to; the next that is said is followed again. KEEP goes before any order. A
  * forked child has none until it says one.
  *
- * Takes about a microsecond for each 256 KiB of the order; waits for no reads and writes.
+ * Takes about a microsecond for each 256 KiB of the order; waits for no reads and writes. Not for signal handlers.
  * Returns 0 if it was taken, 1 if the first step begins in no heap and there is no runtime (or, without steps, if there
  * is neither), -1 if it is no order: steps without an address of them, a way that is none, a round that begins behind the
  * last step, or more than 2^22 pieces of 256 KiB. */

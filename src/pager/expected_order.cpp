@@ -70,6 +70,19 @@ void ExpectedOrder::skip_to_round() {
   if (order_->has_round()) go_to(order_->visit(order_->round()).first);
 }
 
+// Memory is full of what was used before. Were the blocks to leave that are needed last, those of one stretch would
+// stay, round after round: nobody would see the program pass them, and the device would rest meanwhile. So what leaves
+// for those that are missing is spread over the round, as while memory fills.
+void ExpectedOrder::begin_here() {
+  followed_ = true;
+  if (!order_->has_round()) return;
+  for (const auto& [block, place] : places_) {
+    const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
+    if (place.ranked || first + PageOrder::kBlockPages > table_.capacity_pages()) continue;
+    to_spread_ += table_.next_run(first, first + PageOrder::kBlockPages, PageState::kStored).count;
+  }
+}
+
 ExpectedOrder::Moment ExpectedOrder::lead() const {
   return static_cast<Moment>(std::clamp<std::uint64_t>(room_.limit() / kLead, kLeastLead, kMostLead));
 }

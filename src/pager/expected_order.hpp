@@ -78,7 +78,7 @@ class ExpectedOrder {
   // What comes before the round is over, if there is one.
   void skip_to_round();
   // The program is about to begin with it.
-  void begin_here() { followed_ = true; }
+  void begin_here();
   // The program has been through it, and uses other pages now.
   [[nodiscard]] bool is_over() const {
     return !followed_ && !order_->has_round() && order_->visits().back().first <= now_ + lead();

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "os/drop_memory.hpp"
+#include "pager/said_order.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
 #include "store/uri.hpp"

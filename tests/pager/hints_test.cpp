@@ -372,6 +372,22 @@ TEST_F(SaidOrderHintsTest, OfARoundAPartOfMemoryStays) {
   EXPECT_EQ(counters_.orders_given_up, 0u);
 }
 
+// Once that was one stretch of it, which the program passed unseen: what it read in the rest was compared with nothing,
+// and the order given up.
+TEST_F(SaidOrderHintsTest, WhatStaysOfARoundIsSpreadOverIt) {
+  for (const std::uint32_t block : blocks_) sweep(PageNumber{block} * 64, PageNumber{block + 1} * 64);
+  pager_->expect(order_of(blocks_, true), OrderFrom::kProgram);
+  for (int round = 0; round < 3; ++round) use(blocks_);
+  int longest = 0, run = 0;
+  for (const std::uint32_t block : blocks_) {
+    run = in_view(PageNumber{block} * 64, PageNumber{block + 1} * 64) > 32 ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  EXPECT_GT(longest, 0);
+  EXPECT_LT(longest, static_cast<int>(kMemory / PageOrder::kBlockPages / 2));
+  EXPECT_EQ(counters_.orders_given_up, 0u);
+}
+
 TEST_F(SaidOrderHintsTest, WhatIsKeptStaysWhateverTheOrder) {
   sweep(0, kPages);
   const PageNumber kept = 2 * kExtentPages;

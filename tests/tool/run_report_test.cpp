@@ -96,11 +96,11 @@ TEST(RunReport, SaysWhatAnOrderLetExpectAndWhatHappened) {
 
 TEST(RunReport, SaysWhyAnOrderWasGivenUp) {
   RunSummary run = paged_run();
-  EXPECT_THAT(text_of(run), Not(HasSubstr("gave up")));
+  EXPECT_THAT(text_of(run), Not(HasSubstr("given up")));
   run.orders_given_up = 3;
   run.orders_too_dear = 1;
-  EXPECT_THAT(text_of(run), HasSubstr("1 process gave up what was expected: much more was read than it let expect"));
-  EXPECT_THAT(text_of(run), HasSubstr("2 processes gave up what was expected: memory was used in another order"));
+  EXPECT_THAT(text_of(run), HasSubstr("1 order was given up: much more was read than it let expect"));
+  EXPECT_THAT(text_of(run), HasSubstr("2 orders were given up: memory was used in another order"));
   const auto json = nlohmann::json::parse(report_json(run));
   EXPECT_EQ(json["orders_given_up"], 3);
   EXPECT_EQ(json["orders_too_dear"], 1);
