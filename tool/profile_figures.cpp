@@ -47,6 +47,7 @@ class Adder {
       Line& line = lines_[line_text(process, stall.place)];
       line.waits += waits;
       line.by_site[site.site] += waits.seconds;
+      line.by_stack[&site] += waits.seconds;
       all_ += waits;
     }
   }
@@ -63,8 +64,9 @@ class Adder {
     for (auto& [stack, site] : sites_) site.waits.seconds *= share;
     for (auto& [text, line] : lines_) {
       const auto most = std::ranges::max_element(line.by_site, {}, [](const auto& one) { return one.second; });
-      into.lines.push_back(
-          {text, line.waits, most->first, line.waits.seconds > 0 ? most->second / line.waits.seconds : 0});
+      into.lines.push_back({text, line.waits, most->first,
+                            line.waits.seconds > 0 ? most->second / line.waits.seconds : 0,
+                            longest_stack(line.by_stack, most->first)});
     }
     std::ranges::stable_sort(into.lines, std::greater{}, [](const LineFigures& one) { return one.waits.seconds; });
     for (auto& [stack, site] : sites_) into.sites.push_back(std::move(site));
@@ -76,7 +78,20 @@ class Adder {
   struct Line {
     Waits waits;
     std::map<std::string, double> by_site;  // seconds
+    std::map<const SiteFigures*, double> by_stack;
   };
+
+  static std::vector<std::string> longest_stack(const std::map<const SiteFigures*, double>& by_stack,
+                                                const std::string& site) {
+    const SiteFigures* longest = nullptr;
+    double most = -1;
+    for (const auto& [one, seconds] : by_stack) {
+      if (one->site != site || seconds <= most) continue;
+      longest = one;
+      most = seconds;
+    }
+    return longest != nullptr ? longest->stack : std::vector<std::string>();
+  }
 
   SiteFigures& site(const std::vector<SiteFrame>& stack) {
     std::vector<std::string> names;

@@ -36,6 +36,7 @@ struct LineFigures {
   Waits waits;
   std::string most_for;  // the site whose pages it waited for longest
   double most_for_share = 0;
+  std::vector<std::string> most_for_stack;  // of the site, the one that was waited for longest
 };
 
 // What the process that used its pages most used when (plan/use_phases.hpp).

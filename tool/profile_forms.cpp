@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "base/options.hpp"
 #include "base/units.hpp"
@@ -25,13 +26,46 @@ constexpr std::size_t kTextWidth = 72;
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string seconds_text(double seconds) { return fmt::format("{:.2f} s", seconds); }
 
+// How many of the innermost frames two stacks have in common.
+std::size_t common_frames(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  const auto apart = std::ranges::mismatch(one | std::views::reverse, other | std::views::reverse);
+  return static_cast<std::size_t>(apart.in1 - (one | std::views::reverse).begin());
+}
+
+// The caller, and behind it the first frame by which the stack differs from each other one that is shown: programs
+// often allocate by a function of their own, and all sites have its line.
+std::string called_from(const std::vector<std::string>& stack, const std::vector<SiteFigures>& sites) {
+  if (stack.size() < 2) return {};
+  std::size_t deepest = 1;
+  for (std::size_t i = 0; i < std::min(sites.size(), kSitesShown); ++i) {
+    if (sites[i].stack == stack) continue;
+    deepest = std::max(deepest, std::min(common_frames(stack, sites[i].stack), stack.size() - 1));
+  }
+  const auto frame = [&](std::size_t depth) {
+    return shortened(printable(stack[stack.size() - 1 - depth]), kTextWidth);
+  };
+  if (deepest == 1) return frame(1);
+  return fmt::format("{},{} from {}", frame(1), deepest == 2 ? "" : " ...", frame(deepest));
+}
+
+bool has_several_stacks(const std::string& site, const std::vector<SiteFigures>& sites) {
+  return std::ranges::count(sites, site, &SiteFigures::site) > 1;
+}
+
+std::string most_for_text(const LineFigures& line, const std::vector<SiteFigures>& sites) {
+  std::string text = shortened(printable(line.most_for), kTextWidth);
+  if (!has_several_stacks(line.most_for, sites)) return text;
+  const std::string caller = called_from(line.most_for_stack, sites);
+  return caller.empty() ? text : text + ", from " + caller;
+}
+
 std::string lines_table(const ProfileFigures& figures) {
   std::vector<std::vector<std::string>> rows{{"waited", "share", "faults", "read", "line", "for pages of"}};
   for (const LineFigures& line : figures.lines) {
     if (rows.size() > kLinesShown) break;
     rows.push_back({seconds_text(line.waits.seconds), percent(line.waits.seconds / figures.all.seconds),
                     fmt::format("{:.0f}", line.waits.faults), format_size(line.waits.bytes_read),
-                    shortened(printable(line.line), kTextWidth), shortened(printable(line.most_for), kTextWidth)});
+                    shortened(printable(line.line), kTextWidth), most_for_text(line, figures.sites)});
   }
   return rows.size() == 1 ? std::string() : "\nWhere threads waited\n" + aligned(rows);
 }
@@ -41,10 +75,9 @@ std::string sites_table(const ProfileFigures& figures) {
       {"peak", "at the end", "objects", "waited", "allocated at", "called from"}};
   for (const SiteFigures& site : figures.sites) {
     if (rows.size() > kSitesShown) break;
-    const std::size_t frames = site.stack.size();
     rows.push_back({format_size(site.peak_bytes), format_size(site.live_bytes), fmt::format("{:.0f}", site.objects),
                     seconds_text(site.waits.seconds), shortened(printable(site.site), kTextWidth),
-                    frames < 2 ? "" : shortened(printable(site.stack[frames - 2]), kTextWidth)});
+                    called_from(site.stack, figures.sites)});
   }
   return rows.size() == 1 ? std::string() : "\nWhat they waited for, by where it was allocated\n" + aligned(rows);
 }
@@ -167,6 +200,11 @@ std::string waits_summary(const ProfileFigures& figures) {
   }
   std::string text =
       fmt::format("Threads waited {} for {:.0f} pages.", seconds_text(figures.all.seconds), figures.all.faults);
+  if (figures.all.bytes_read == 0) {
+    return text +
+           " None was read: all were still in memory, where the recording looked which are used. Record with less "
+           "--memory to see what waits for the store.";
+  }
   if (covered <= 0) return text;
   const double share = covered / figures.all.seconds;
   return text + (count == 1 ? fmt::format(" One line cost {} of that.", percent(share))

@@ -144,7 +144,8 @@ int report_profile(const ReportArguments& arguments) {
 }
 
 std::string figure_text(const ComparedFigure& figure, double value) {
-  return figure.unit == "bytes" ? base::format_size(static_cast<std::uint64_t>(value)) : fmt::format("{:.2f} s", value);
+  if (figure.unit == "bytes") return base::format_size(static_cast<std::uint64_t>(value));
+  return figure.unit == "accesses" ? fmt::format("{:.0f}", value) : fmt::format("{:.2f} s", value);
 }
 
 std::string signed_size(double bytes) {
@@ -159,10 +160,13 @@ std::string compared_text(const Comparison& comparison) {
                     one.is_worse ? "WORSE" : ""});
   }
   constexpr std::size_t kSitesShown = 10;
-  std::vector<std::vector<std::string>> sites{{"waited", "peak", "what was allocated at"}};
+  std::vector<std::vector<std::string>> sites{
+      {comparison.is_counted ? "accesses" : "waited", "peak", "what was allocated at"}};
   for (const ComparedSite& one : comparison.sites) {
     if (sites.size() > kSitesShown) break;
-    sites.push_back({fmt::format("{:+.2f} s", one.stall_seconds), signed_size(one.peak_bytes), printable(one.site)});
+    sites.push_back(
+        {comparison.is_counted ? fmt::format("{:+.0f}", one.accesses) : fmt::format("{:+.2f} s", one.stall_seconds),
+         signed_size(one.peak_bytes), printable(one.site)});
   }
   return aligned(rows) + (sites.size() == 1 ? "" : "\n" + aligned(sites));
 }
@@ -175,7 +179,11 @@ int report_compared(const ReportArguments& arguments) {
     complain(run->error());
     return kUsage;  // kFailed says that it became worse
   }
-  Comparison comparison{.before = arguments.file, .after = arguments.other};
+  if (Status alike = check_of_a_kind(*before, *after); !alike) {
+    complain(alike.error());
+    return kUsage;
+  }
+  Comparison comparison{.before = arguments.file, .after = arguments.other, .is_counted = before->is_counted};
   comparison.figures = compare(*before, *after, arguments.tolerance / 100);
   comparison.is_worse = std::ranges::any_of(comparison.figures, &ComparedFigure::is_worse);
   comparison.sites = compare_sites(*before, *after);

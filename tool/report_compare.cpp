@@ -5,9 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "base/units.hpp"
 #include "code_names.hpp"
+#include "context_figures.hpp"
+#include "context_forms.hpp"
 #include "profile_figures.hpp"
 #include "recording_folder.hpp"
 #include "report_forms.hpp"
@@ -19,6 +22,7 @@ namespace farheap::tool {
 namespace {
 
 constexpr double kLeastSeconds = 0.05, kLeastBytes = base::kMiB;
+constexpr double kLeastShare = 0.001;  // of all accesses of the first run
 
 void take_summary(const RunSummary& summary, ComparedRun& into) {
   into.seconds = summary.seconds;
@@ -29,6 +33,25 @@ void take_summary(const RunSummary& summary, ComparedRun& into) {
   into.peak_bytes = static_cast<double>(summary.peak_bytes);
 }
 
+// Time is of all threads, added up.
+void take_contexts(const profile::Profile& profile, CodeNames& names, ComparedRun& into) {
+  into.is_counted = true;
+  for (const profile::ProcessProfile& process : profile.processes) {
+    const profile::Contexts& contexts = process.contexts;
+    if (contexts.contexts.empty()) continue;
+    const WholeContext all = whole_contexts(contexts).front();
+    into.seconds += static_cast<double>(all.ns) * 1e-9;
+    into.reads += static_cast<double>(all.reads);
+    into.writes += static_cast<double>(all.writes);
+    for (const SiteAccesses& row : accesses_by_site(contexts)) {
+      const profile::CountedSite& site = contexts.sites[row.site];
+      ComparedRun::Site& one = into.sites[counted_site_text(site, names)];
+      one.accesses += static_cast<double>(row.reads + row.writes);
+      one.peak_bytes += static_cast<double>(site.peak_bytes);
+    }
+  }
+}
+
 Status take_profile(const std::string& file, ComparedRun& into) {
   const auto profile = load_profile(file);
   if (!profile) return fail(profile.error());
@@ -37,10 +60,14 @@ Status take_profile(const std::string& file, ComparedRun& into) {
                 "it was recorded in the middle of a run, so nothing is known of the whole of it",
                 "compare profiles of whole runs: `farheap record -- PROGRAM`");
   }
+  CodeNames names(profile->files);
+  if (has_only_contexts(*profile)) {
+    take_contexts(*profile, names, into);
+    return {};
+  }
   const auto trace = parse_trace(profile->trace, file);
   if (!trace) return fail(trace.error());
   take_summary(summary_of(*trace), into);
-  CodeNames names(profile->files);
   for (const SiteFigures& site : figures_of(*profile, names).sites) {
     ComparedRun::Site& one = into.sites[site.site];
     one.peak_bytes += static_cast<double>(site.peak_bytes);
@@ -93,6 +120,14 @@ Result<ComparedRun> compared_run(const std::string& file) {
               "`farheap record -o FILE` or `farheap run --stats=json` makes one");
 }
 
+Status check_of_a_kind(const ComparedRun& before, const ComparedRun& after) {
+  if (before.is_counted == after.is_counted) return {};
+  return fail(ErrorCode::kInvalidArgument, "cannot compare", after.file,
+              after.is_counted ? "it was counted by the program itself, and the first run was not"
+                               : "the first run was counted by the program itself, and this one was not",
+              "compare two profiles of `farcc -ffar=record`, or two runs of `farheap record` or `farheap run`");
+}
+
 std::vector<ComparedFigure> compare(const ComparedRun& before, const ComparedRun& after, double tolerance) {
   std::vector<ComparedFigure> figures;
   const auto add = [&](const char* name, const char* unit, double least, double ComparedRun::* figure) {
@@ -101,6 +136,11 @@ std::vector<ComparedFigure> compare(const ComparedRun& before, const ComparedRun
     figures.push_back({name, unit, first, second, change, second - first > std::max(tolerance * first, least)});
   };
   add("seconds", "s", kLeastSeconds, &ComparedRun::seconds);
+  if (before.is_counted) {
+    add("reads", "accesses", 0, &ComparedRun::reads);  // exact: each one counts
+    add("writes", "accesses", 0, &ComparedRun::writes);
+    return figures;
+  }
   add("waited for pages", "s", kLeastSeconds, &ComparedRun::stall_seconds);
   add("read", "bytes", kLeastBytes, &ComparedRun::bytes_read);
   add("written", "bytes", kLeastBytes, &ComparedRun::bytes_written);
@@ -122,11 +162,14 @@ std::vector<ComparedSite> compare_sites(const ComparedRun& before, const Compare
   for (const std::string& name : names) {
     const ComparedRun::Site first = of(before, name), second = of(after, name);
     const double seconds = second.stall_seconds - first.stall_seconds, bytes = second.peak_bytes - first.peak_bytes;
-    const bool matters = std::abs(seconds) >= kLeastSeconds || std::abs(bytes) >= kLeastBytes;
-    if (matters) changed.push_back({name, seconds, bytes});
+    const double accesses = second.accesses - first.accesses;
+    const double least_accesses = std::max(1.0, kLeastShare * (before.reads + before.writes));
+    const bool matters =
+        std::abs(seconds) >= kLeastSeconds || std::abs(bytes) >= kLeastBytes || std::abs(accesses) >= least_accesses;
+    if (matters) changed.push_back({name, seconds, accesses, bytes});
   }
   std::ranges::stable_sort(changed, std::greater{}, [](const ComparedSite& one) {
-    return std::pair(std::abs(one.stall_seconds), std::abs(one.peak_bytes));
+    return std::tuple(std::abs(one.stall_seconds), std::abs(one.accesses), std::abs(one.peak_bytes));
   });
   return changed;
 }

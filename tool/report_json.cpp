@@ -42,7 +42,14 @@ ordered_json compared_json(const Comparison& comparison) {
   }
   auto sites = ordered_json::array();
   for (const ComparedSite& one : comparison.sites) {
-    sites.push_back({{"site", one.site}, {"stall_seconds", one.stall_seconds}, {"peak_bytes", one.peak_bytes}});
+    ordered_json site = {{"site", one.site}};
+    if (comparison.is_counted) {
+      site["accesses"] = one.accesses;
+    } else {
+      site["stall_seconds"] = one.stall_seconds;
+    }
+    site["peak_bytes"] = one.peak_bytes;
+    sites.push_back(std::move(site));
   }
   return {{"format", kJsonFormat},
           {"worse", comparison.is_worse},

@@ -95,6 +95,12 @@ double stalled_share(const RunSummary& summary) {
   return summary.seconds > 0 ? std::min(1.0, summary.stall_seconds / summary.seconds) : 0;
 }
 
+// Nothing left it. A recorded run pages from its beginning, whatever its budget: only what moves tells.
+bool is_all_in_memory(const RunSummary& summary) {
+  return summary.paging_processes == 0 ||
+         (summary.bytes_read == 0 && summary.bytes_written == 0 && summary.faults_packed == 0);
+}
+
 bool thrashes(const RunSummary& summary) { return stalled_share(summary) > kThrashes; }
 
 // What is used again, and what the program and the runtime have beside the heap. 0: more memory is not known to help.
@@ -344,7 +350,7 @@ std::string next_step(const RunSummary& summary) {
     return fmt::format("`{}`; more of its memory cannot leave than the budget allows (docs/limits.md)",
                        with_memory(summary, peak));
   }
-  if (summary.paging_processes == 0) {
+  if (is_all_in_memory(summary)) {
     if (summary.peak_bytes == 0) return "nothing is known of its memory: it ended before anybody looked at it";
     if (peak <= static_cast<double>(base::kLeastBudgetBytes)) {
       return "nothing; its heap is smaller than the least budget, " + format_size(base::kLeastBudgetBytes);

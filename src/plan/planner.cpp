@@ -13,6 +13,7 @@
 #include "plan/round.hpp"
 #include "plan/site_numbers.hpp"
 #include "profile/page_trace.hpp"
+#include "profile/recording.hpp"
 
 namespace farheap::plan {
 
@@ -120,8 +121,9 @@ enum class Touched : std::uint8_t { kThroughout, kInTheBeginning };
 struct SeenUses {
   Plan plan;  // without objects
   std::vector<ObjectUses> objects;
-  std::size_t pages = 0;                        // of the sample, that were used
-  std::uint32_t uses = 0, fresh_elsewhere = 0;  // first uses of what is in no large object
+  std::size_t pages = 0;  // of the sample, that were used
+  std::uint32_t uses = 0, in_large = 0;
+  std::uint32_t fresh_elsewhere = 0;  // first uses of what is in no large object
   std::uint32_t near = 0;
   Round round;
 
@@ -166,6 +168,7 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
                 "record a run that takes a second or more, and uses some ten megabytes");
   }
   found.uses = now;
+  found.in_large = static_cast<std::uint32_t>(planned.size());
   found.pages = seen.size();
   found.near = std::max<std::uint32_t>(plan.window, static_cast<std::uint32_t>(seen.size() / kNear));
   found.round = find_round(planned, now, found.near);
@@ -208,9 +211,10 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
   if (plan.foreseen < kLeastForeseen) {
     return fail(
         ErrorCode::kUnavailable, kWhat, name,
-        fmt::format("of {}'s uses of memory only {} % could have been foreseen, and a plan is worth its while from "
-                    "{} % on",
-                    plan.program, plan.foreseen, kLeastForeseen),
+        fmt::format("of {}'s uses of memory only {} % could have been foreseen ({} % of them were of objects of {} or "
+                    "more, which a plan speaks of), and a plan is worth its while from {} % on",
+                    plan.program, plan.foreseen, std::uint64_t{100} * seen->in_large / seen->uses,
+                    base::format_size(profile::kLargeObjectBytes), kLeastForeseen),
         "run it without one");
   }
   return plan;

@@ -20,7 +20,7 @@ try:
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
-    webdriver = None
+    webdriver = By = None
 
 TOOL = PROGRAM = MAKER = AXE = SCREENSHOTS = ""
 NAMES = True  # built with libdw
@@ -430,6 +430,24 @@ class Counted(Page):
         assert done.returncode == 0, done.stderr
         cls.few, cls.many = json.loads(tool("report", profile, "--json").stdout)["contexts"]
         return folder / "page.html"
+
+    def test_two_profiles_that_were_counted_could_not_be_compared(self):
+        """They have no trace: the comparison ended with its being no trace, and status 2."""
+        profile = str(self.folder / "counted.profile")
+        other = self.folder / "run.json"
+        other.write_text('{"seconds": 1.5, "faults": 7}', encoding="utf-8")  # as --stats=json prints
+        same = tool("report", "--compare", profile, profile, "--json")
+        self.assertEqual(same.returncode, 0, same.stderr)
+        figures = {one["name"]: one for one in json.loads(same.stdout)["figures"]}
+        self.assertEqual(sorted(figures), ["reads", "seconds", "writes"])
+        for kind in ("reads", "writes"):
+            counted = sum(one[kind] for process in (self.few, self.many) for one in process["tree"])
+            self.assertGreater(counted, 0)
+            self.assertEqual((figures[kind]["before"], figures[kind]["after"]), (counted, counted))
+        for pair in ((profile, other), (other, profile)):
+            mixed = tool("report", "--compare", *map(str, pair))
+            self.assertEqual(mixed.returncode, 2, mixed.stdout)
+            self.assertIn("counted by the program itself", mixed.stderr)
 
     @staticmethod
     def name(context):

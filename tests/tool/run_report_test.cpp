@@ -240,6 +240,21 @@ TEST(NextStep, SuggestsLessWhereNothingWasPaged) {
   EXPECT_THAT(next_step(run), HasSubstr("nothing"));
 }
 
+// A recorded run pages from its beginning. One of 40 MiB on a machine of 24 GiB was told to take 17 GiB: "it hardly
+// waited, so less may do"; and one that the recording had slowed down, to look at its options.
+TEST(NextStep, ARecordedRunThatFittedWasSuggestedThreeQuartersOfTheMachine) {
+  RunSummary run = paged_run();
+  run.budget_bytes = 24'000 * kMiB;
+  run.peak_bytes = 40 * kMiB;
+  run.bytes_read = 0;
+  for (const double stall : {0.0, 1.0}) {
+    run.stall_seconds = stall;
+    EXPECT_THAT(next_step(run), HasSubstr("--memory 44M"));
+  }
+  run.bytes_written = kMiB;
+  EXPECT_THAT(next_step(run), Not(HasSubstr("never came near")));
+}
+
 // "It never came near the budget", at 95 % of it, with half as much as a remedy; and then three times as much again.
 TEST(NextStep, WhatFittedIsNotSentInACircle) {
   RunSummary run = paged_run();

@@ -277,7 +277,7 @@ function rangesView(place, {report, processes}) {
 }
 
 function comparisonView(place, {comparison}) {
-  const figure = (value, row) => (row.unit === "bytes" ? sizeText(value) : secondsText(value));
+  const figure = (value, row) => ({bytes: sizeText, accesses: countText}[row.unit] ?? secondsText)(value);
   const change = (row) => (row.before === 0 ? (row.after === 0 ? 0 : Infinity) : row.after / row.before - 1);
   addTable(place, {name: "Figures", rows: comparison.figures, columns: [
     {title: "Figure", of: (row) => row.name, words: true},
@@ -286,7 +286,8 @@ function comparisonView(place, {comparison}) {
     {title: "Verdict", of: (row) => (row.worse ? "worse" : "not worse"), show: (text) => (text === "worse" ? element("strong", {class: "worse"}, text) : text), words: true}]});
   if (comparison.sites.length === 0) return;
   addTable(place, {name: "What changed most, by where it was allocated", rows: comparison.sites, text: (row) => row.site, columns: [
-    {title: "Waited", of: (row) => row.stall_seconds, show: (value) => signed(secondsText(value), value)},
+    "accesses" in comparison.sites[0] ? {title: "Accesses", of: (row) => row.accesses, show: (value) => signed(countText(value), value)}
+      : {title: "Waited", of: (row) => row.stall_seconds, show: (value) => signed(secondsText(value), value)},
     {title: "Peak", of: (row) => row.peak_bytes, show: (value) => (value < 0 ? `-${sizeText(-value)}` : `+${sizeText(value)}`)},
     {title: "Allocated at", of: (row) => row.site, show: codeText, words: true}]});
 }
