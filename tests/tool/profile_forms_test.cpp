@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "profile_forms.hpp"
+#include "tool/profile_forms.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profile_figures.hpp"
+#include "tool/profile_figures.hpp"
 
 namespace farheap::tool {
 namespace {
