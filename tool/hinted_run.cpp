@@ -94,7 +94,7 @@ Result<plan::HintPlan> read_hints(const std::string& path) {
 
 Result<plan::HintPlan> load_hints(const std::string& path) {
   auto hints = read_hints(path);
-  if (!hints || !hints->plan.objects.empty()) return hints;
+  if (!hints || !hints->phase().objects.empty()) return hints;
   return fail(ErrorCode::kUnavailable, kWhat, path, "it tells of no large object (256 KiB or more) that was used",
               "run it without hints");
 }

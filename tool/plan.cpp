@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include "base/units.hpp"
 #include "memory_advice.hpp"
@@ -67,6 +69,10 @@ int plan(const PlanArguments& arguments) {
     return kFailed;
   }
   const plan::Plan* const made = &planned->plan;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> objects;
+  for (const plan::PlannedPhase& phase : made->phases) {
+    for (const plan::PlannedObject& object : phase.objects) objects.emplace(object.site, object.number);
+  }
   std::error_code none;
   if (std::filesystem::equivalent(arguments.file, arguments.output, none)) {
     complain({ErrorCode::kInvalidArgument, "cannot write the plan", arguments.output, "that is the profile itself",
@@ -94,16 +100,18 @@ int plan(const PlanArguments& arguments) {
     print_out("{}{}", plan_text(*made, names), score_text(score));
   }
   say(fmt::format("plan: {} of {} in {}; `farheap run --memory SIZE --plan {} -- ...` follows it",
-                  made->objects.size() == 1 ? "1 object" : fmt::format("{} objects", made->objects.size()),
-                  made->program, arguments.output, shell_word(arguments.output)));
+                  objects.size() == 1 ? "1 object" : fmt::format("{} objects", objects.size()), made->program,
+                  arguments.output, shell_word(arguments.output)));
   return kDone;
 }
 
 Status check_build(const plan::Plan& plan, const std::string& path) {
   // Those that a planned object was allocated from.
   std::vector<bool> named(plan.files.size());
-  for (const auto& object : plan.objects) {
-    for (const auto& place : plan.sites[object.site]) named[place.file] = true;
+  for (const auto& phase : plan.phases) {
+    for (const auto& object : phase.objects) {
+      for (const auto& place : plan.sites[object.site]) named[place.file] = true;
+    }
   }
   for (std::size_t i = 1; i < plan.files.size(); ++i) {
     const profile::CodeFile& file = plan.files[i];

@@ -99,21 +99,20 @@ std::string saving_sentence(const plan::ScoredLevel& level, bool is_timed) {
                            what);
 }
 
-}  // namespace
+std::string round_sentence(const plan::PlanTimes& times, const std::string& what) {
+  if (times.round == 0) return "No round was found: the order is that of the whole run.";
+  if (times.once == 0) return what + " repeats a round.";
+  return fmt::format("{} begins with what is done once, and then repeats a round of {:.2g} times the length of that.",
+                     what, times.round / times.once);
+}
 
-std::string plan_text(const plan::Plan& plan, CodeNames& names) {
-  const plan::PlanTimes times = plan.times();
-  std::string text =
-      fmt::format("{}: of 100 uses of its memory {} could be foreseen.\n", printable(plan.program), plan.foreseen);
-  text += times.round == 0
-              ? "No round was found: the order is that of the whole run.\n"
-              : fmt::format("It begins with what is done once, and then repeats a round of {} the length of that.\n",
-                            times.once > 0 ? fmt::format("{:.2g} times", times.round / times.once) : "any time");
+std::string phase_table(const plan::Plan& plan, const plan::PlannedPhase& phase, CodeNames& names) {
+  const plan::PlanTimes times = phase.times();
   std::vector<std::vector<std::string>> rows{
       {"object", times.round == 0 ? "how it is used" : "how a round uses it", "foreseen", "allocated at"}};
   std::vector<const plan::PlannedObject*> objects;
-  objects.reserve(plan.objects.size());
-  for (const auto& object : plan.objects) objects.push_back(&object);
+  objects.reserve(phase.objects.size());
+  for (const auto& object : phase.objects) objects.push_back(&object);
   std::ranges::stable_sort(objects, std::greater{}, [](const auto* object) { return object->bytes; });
   for (const auto* object : objects) {
     const WayOfUse way =
@@ -121,7 +120,26 @@ std::string plan_text(const plan::Plan& plan, CodeNames& names) {
     rows.push_back({format_size(object->bytes), words_for(way), share_text(object->foreseen, 100),
                     shortened(printable(allocated_at(plan.sites[object->site], names)), kTextWidth)});
   }
-  return text + "\n" + aligned(rows);
+  return aligned(rows);
+}
+
+}  // namespace
+
+std::string plan_text(const plan::Plan& plan, CodeNames& names) {
+  const std::string program = printable(plan.program);
+  if (plan.phases.size() == 1) {
+    const plan::PlannedPhase& all = plan.phases.front();
+    return fmt::format("{}: of 100 uses of its memory {} could be foreseen.\n{}\n\n{}", program, all.foreseen,
+                       round_sentence(all.times(), "It"), phase_table(plan, all, names));
+  }
+  std::string text = fmt::format("{} has {} phases, one after the other.\n", program, plan.phases.size());
+  for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+    const plan::PlannedPhase& phase = plan.phases[i];
+    text += fmt::format("\n{} Of 100 uses {} could be foreseen.\n{}",
+                        round_sentence(phase.times(), fmt::format("Phase {}", i + 1)), phase.foreseen,
+                        phase_table(plan, phase, names));
+  }
+  return text;
 }
 
 std::string score_text(const plan::PlanScore& score) {

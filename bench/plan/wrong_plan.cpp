@@ -20,20 +20,20 @@ namespace {
 
 using namespace farheap;
 
-void shuffle(plan::Plan& plan) {
+void shuffle(plan::PlannedPhase& phase) {
   std::mt19937_64 random(1);
   std::vector<std::vector<plan::PlannedUse>*> parts;
-  for (auto& object : plan.objects) {
+  for (auto& object : phase.objects) {
     for (auto& part : object.parts) parts.push_back(&part);
   }
   for (std::size_t i = parts.size(); i > 1; --i) std::swap(*parts[i - 1], *parts[random() % i]);
 }
 
-void reverse(plan::Plan& plan) {
-  for (auto& object : plan.objects) {
+void reverse(plan::PlannedPhase& phase) {
+  for (auto& object : phase.objects) {
     for (auto& part : object.parts) {
       for (plan::PlannedUse& use : part) {
-        use.time = use.time < plan.once ? plan.once - 1 - use.time : 2 * plan.once + plan.round - use.time;
+        use.time = use.time < phase.once ? phase.once - 1 - use.time : 2 * phase.once + phase.round - use.time;
       }
       std::ranges::sort(part, {}, &plan::PlannedUse::time);
     }
@@ -54,7 +54,7 @@ int main(int count, char** words) {
   if (!bytes) return fail(bytes.error().message());
   auto plan = plan::read_plan(*bytes, words[2]);
   if (!plan) return fail(plan.error().message());
-  how == "shuffled" ? shuffle(*plan) : reverse(*plan);
+  for (plan::PlannedPhase& phase : plan->phases) how == "shuffled" ? shuffle(phase) : reverse(phase);
   std::ofstream file(words[3], std::ios::binary | std::ios::trunc);
   file << plan::encode(*plan);
   file.close();

@@ -60,7 +60,7 @@ Result<std::unique_ptr<HintRun>> HintRun::make(plan::HintFile file) {
 
 HintRun::HintRun(plan::HintFile file, plan::HintPlan hints, profile::CallSites sites, int page_map)
     : file_(std::move(file)), hints_(std::move(hints)), sites_(std::move(sites)), page_map_(page_map) {
-  const auto& objects = hints_.plan.objects;
+  const auto& objects = hints_.phase().objects;
   for (std::uint32_t i = 0; i < objects.size(); ++i) objects_.try_emplace({objects[i].site, objects[i].number}, i);
 }
 
@@ -215,7 +215,7 @@ void HintRun::follow_until_change() {
   {
     base::LockGuard lock(mutex_);
     is_told_ = true;
-    follower_ = plan::UseFollower(hints_.plan, planned_objects(), file_.page().room_bytes / kLeadOfRoom);
+    follower_ = plan::UseFollower(hints_.phase(), planned_objects(), file_.page().room_bytes / kLeadOfRoom);
     for (const PageRange& part : follower_.parts()) in_view.push_back(is_in_view(part.first + part.bytes / 2));
   }
   if (in_view.empty()) return;

@@ -74,7 +74,7 @@ void ExpectedOrder::skip_to_round() {
 // stay, round after round: nobody would see the program pass them, and the device would rest meanwhile. So what leaves
 // for those that are missing is spread over the round, as while memory fills.
 void ExpectedOrder::begin_here() {
-  followed_ = true;
+  followed_ = was_followed_ = true;
   if (!order_->has_round()) return;
   for (const auto& [block, place] : places_) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
@@ -162,6 +162,12 @@ void ExpectedOrder::judge(bool good) {
   if (doubt_ >= kMostDoubt) give_up();
 }
 
+OrderState ExpectedOrder::state() const {
+  if (is_given_up_) return OrderState::kGivenUp;
+  if (followed_ || strange_ < kStrange) return OrderState::kKept;
+  return was_followed_ ? OrderState::kLeft : OrderState::kNeverKept;
+}
+
 void ExpectedOrder::give_up() {
   is_given_up_ = true;
   followed_ = false;
@@ -192,7 +198,7 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
     read_ahead_ = 0;
     followed_since_ = expected;
   }
-  followed_ = true;
+  followed_ = was_followed_ = true;
   const bool is_far = expected - std::min(expected, now_) > kFar * lead();
   go_to(expected);
   // A program passes a little unseen. It skips what is more: that was not to be read.

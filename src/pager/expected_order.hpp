@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "pager/order_reads.hpp"
+#include "pager/order_source.hpp"
 #include "pager/page_order.hpp"
 #include "pager/page_table.hpp"
 #include "pager/policy.hpp"
@@ -85,6 +86,7 @@ class ExpectedOrder {
   }
 
   [[nodiscard]] bool is_given_up() const { return is_given_up_; }
+  [[nodiscard]] OrderState state() const;
   [[nodiscard]] const PageOrder* order() const { return order_.get(); }
   [[nodiscard]] std::shared_ptr<const PageOrder> shared_order() const { return order_; }
   // Whether the page is in the order.
@@ -168,7 +170,7 @@ class ExpectedOrder {
   PageOrder::Number ended_ = 0;  // so many visits of by_end() are over
   PageOrder::Number ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;            // the latest visit that has a marker
-  bool followed_ = false;
+  bool followed_ = false, was_followed_ = false;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
   std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;

@@ -16,7 +16,11 @@
 
 namespace farheap::pager {
 
-enum class OrderFrom : std::uint8_t { kPlan, kProgram };
+enum class OrderFrom : std::uint8_t {
+  kPlan,       // the one that it said before, if any, for the objects that are there now
+  kNextPhase,  // of a plan, for another part of the program than the one before
+  kProgram,
+};
 
 class OrderChoice {
  public:
@@ -24,10 +28,11 @@ class OrderChoice {
 
   // Gives back what was said before, for the caller to free without the mutex. nullptr: none is known any more.
   [[nodiscard]] Order say(Order order, OrderFrom from) {
-    if (from == OrderFrom::kProgram) of(from).is_given_up = false;
+    if (from != OrderFrom::kPlan) of(from).is_given_up = false;
     return std::exchange(of(from).order, std::move(order));
   }
   void give_up(OrderFrom from) { of(from).is_given_up = true; }
+  [[nodiscard]] bool has(OrderFrom from) const { return of(from).order != nullptr; }
   [[nodiscard]] bool is_given_up(OrderFrom from) const { return of(from).is_given_up; }
 
   struct Chosen {
@@ -46,8 +51,8 @@ class OrderChoice {
     Order order;
     bool is_given_up = false;
   };
-  [[nodiscard]] Said& of(OrderFrom from) { return said_[static_cast<std::size_t>(from)]; }
-  [[nodiscard]] const Said& of(OrderFrom from) const { return said_[static_cast<std::size_t>(from)]; }
+  [[nodiscard]] Said& of(OrderFrom from) { return said_[from == OrderFrom::kProgram ? 1 : 0]; }
+  [[nodiscard]] const Said& of(OrderFrom from) const { return said_[from == OrderFrom::kProgram ? 1 : 0]; }
 
   std::array<Said, 2> said_;
 };

@@ -62,6 +62,7 @@ void Pager::expect(OrderChoice::Order order, OrderFrom from) {
     const Still still(door_, leaving_view_);
     Lock lock(mutex_);
     order = read_ahead_.orders().say(std::move(order), from);
+    if (from == OrderFrom::kNextPhase) read_ahead_.leave_round();
   }
   expect_chosen();
 }
@@ -90,6 +91,11 @@ void Pager::expect_chosen() {
     before = read_ahead_.expect(std::move(tables), chosen.from);
     return;
   }
+}
+
+OrderState Pager::order_state() {
+  base::LockGuard lock(mutex_);
+  return read_ahead_.order_state();
 }
 
 void Pager::weigh_order() {

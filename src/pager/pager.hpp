@@ -86,6 +86,7 @@ class Pager {
   // Called now and then by a thread of the runtime: how much an order lets expect to be read depends on how much memory
   // there is by now; and the plan's is expected again when that of the program is over.
   void weigh_order();
+  [[nodiscard]] OrderState order_state();  // of the plan's order
 
   // ---- guards (farheap/residency.h)
   // From now on it is noted there which pages are away. A byte for each page of the capacity, all of them 0; outlives

@@ -42,6 +42,7 @@ std::uint64_t ReadAhead::stream_window() const {
 
 std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables, OrderFrom from) {
   in_round_ = is_in_round();
+  is_round_left_ = false;
   std::unique_ptr<ExpectedOrder> before = std::move(order_);
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;

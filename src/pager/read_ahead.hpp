@@ -62,7 +62,18 @@ class ReadAhead {
   void expect(std::shared_ptr<const PageOrder> order, OrderFrom from = OrderFrom::kPlan);
   // Of the plan's round.
   [[nodiscard]] bool is_in_round() const {
-    return in_round_ || (order_ && from_ == OrderFrom::kPlan && order_->is_in_round());
+    return in_round_ || (order_ && from_ == OrderFrom::kPlan && !is_round_left_ && order_->is_in_round());
+  }
+  // The plan tells of another part of the program from now on, which has a round of its own.
+  void leave_round() {
+    in_round_ = false;
+    is_round_left_ = true;
+  }
+  // Of the plan's order. While the program follows one that it has said, nothing is known of that.
+  [[nodiscard]] OrderState order_state() const {
+    if (orders_known_.is_given_up(OrderFrom::kPlan)) return OrderState::kGivenUp;
+    if (order_ && from_ == OrderFrom::kPlan) return order_->state();
+    return orders_known_.has(OrderFrom::kPlan) ? OrderState::kKept : OrderState::kNone;
   }
   // What the program has said is over.
   [[nodiscard]] bool is_said_order_over() const {
@@ -166,6 +177,7 @@ class ReadAhead {
   std::uint32_t orders_ = 0;               // there were; the last one's number
   std::uint32_t given_up_ = 0;             // the number of the last one that was
   bool in_round_ = false;                  // with the plan's orders before it
+  bool is_round_left_ = false;             // order_'s; another one comes
   std::uint64_t announced_for_order_ = 0;  // pages
   base::Condition there_;
   std::uint32_t reading_ = 0;                     // readers that are at work

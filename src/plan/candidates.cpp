@@ -35,7 +35,7 @@ Uses uses_of(std::span<const ReplayedTouch> touches, std::uint64_t pages) {
 
 std::vector<bool> locked_pages(const SampledWorld& world, const MadePlan& made, const HintPlan& hints,
                                std::uint64_t memory_pages) {
-  std::vector<LiveObject> objects = world.places_of(recorded_objects(*made.process, hints.plan));
+  std::vector<LiveObject> objects = world.places_of(recorded_objects(*made.process, hints.phase()));
   std::ranges::sort(objects, {}, &LiveObject::first);
   std::vector<bool> is_locked(world.pages());
   const auto room = static_cast<std::uint64_t>(kLocked * static_cast<double>(memory_pages)) * kPageBytes;

@@ -102,7 +102,8 @@ Result<HintPlan> HintFile::hints() const {
   auto plan = read_plan(std::string_view(behind + objects * sizeof(std::uint64_t), plan_bytes), kHintsVariable);
   if (!plan) return fail(std::move(plan.error()));
   hints.plan = std::move(*plan);
-  if (hints.plan.objects.size() != objects) return fail(damaged("its plan has another number of objects"));
+  if (hints.plan.phases.size() != 1 || hints.phase().objects.size() != objects)
+    return fail(damaged("its plan has another number of objects"));
   return hints;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/units.hpp"
 
@@ -10,16 +12,30 @@ namespace farheap::plan {
 
 using base::kPageBytes;
 
+static std::uint64_t uses_of(const PlannedObject& object) {
+  std::uint64_t uses = 0;
+  for (const auto& part : object.parts) uses += part.size();
+  const double pages_of_part = static_cast<double>(object.bytes) / kPageBytes /
+                               static_cast<double>(std::max<std::size_t>(object.parts.size(), 1));
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(uses) * pages_of_part));
+}
+
 HintPlan hints_of(Plan plan) {
-  HintPlan hints{std::move(plan), {}};
-  for (const PlannedObject& object : hints.plan.objects) {
-    std::uint64_t uses = 0;
-    for (const auto& part : object.parts) uses += part.size();
-    const double pages_of_part = static_cast<double>(object.bytes) / kPageBytes /
-                                 static_cast<double>(std::max<std::size_t>(object.parts.size(), 1));
-    hints.accesses.push_back(static_cast<std::uint64_t>(std::llround(static_cast<double>(uses) * pages_of_part)));
+  PlannedPhase all;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
+  std::vector<std::uint64_t> accesses;
+  for (PlannedPhase& phase : plan.phases) {
+    for (PlannedObject& object : phase.objects) {
+      const auto [found, is_new] = known.try_emplace({object.site, object.number}, all.objects.size());
+      if (is_new) accesses.push_back(0);
+      accesses[found->second] += uses_of(object);
+      if (is_new) all.objects.push_back(std::move(object));
+    }
+    all.once = std::max(all.once, phase.once);
+    all.round = std::max(all.round, phase.round);
   }
-  return hints;
+  plan.phases = {std::move(all)};
+  return {std::move(plan), std::move(accesses)};
 }
 
 PageRange pages_of(const LiveObject& object) {
@@ -33,7 +49,7 @@ std::vector<std::vector<PageRange>> choose_locked(const HintPlan& hints, std::sp
   std::vector<SiteUse> uses;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const std::uint64_t bytes = pages_of(objects[i]).bytes;
-    const std::uint64_t planned = std::max<std::uint64_t>(hints.plan.objects[objects[i].object].bytes, 1);
+    const std::uint64_t planned = std::max<std::uint64_t>(hints.phase().objects[objects[i].object].bytes, 1);
     const double a_byte = static_cast<double>(hints.accesses[objects[i].object]) / static_cast<double>(planned);
     uses.push_back({static_cast<profile::SiteId>(i), bytes,
                     static_cast<std::uint64_t>(std::llround(a_byte * static_cast<double>(bytes)))});

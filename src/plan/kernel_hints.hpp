@@ -22,12 +22,14 @@ namespace farheap::plan {
 enum class HintKind : std::uint32_t { kLock = 1, kAdvise = 2 };
 
 struct HintPlan {
-  Plan plan;
-  std::vector<std::uint64_t> accesses;  // of Plan::objects, in the profile
+  Plan plan;                            // has one phase
+  std::vector<std::uint64_t> accesses;  // of its objects, in the profile
+  [[nodiscard]] const PlannedPhase& phase() const { return plan.phases.front(); }
   friend bool operator==(const HintPlan&, const HintPlan&) = default;
 };
 
-// Of a plan, which does not say how often objects were accessed: the uses of their parts stand for that.
+// Of a plan, which does not say how often objects were accessed: the uses of their parts stand for that, in all phases.
+// What comes next is told as in the first phase that has the object.
 [[nodiscard]] HintPlan hints_of(Plan plan);
 
 // Addresses, whole pages.

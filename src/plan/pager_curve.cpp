@@ -16,7 +16,11 @@ std::vector<PagerPrediction> pager_curve(const profile::Touches& touches, const 
   if (world.is_empty()) return all;
   const std::vector<ReplayedTouch> uses = world.touches();
   ReplayOptions options;
-  if (made != nullptr) options.order = world.order_of(made->plan, recorded_objects(*made->process, made->plan));
+  if (made != nullptr) {
+    for (const PlannedPhase& phase : made->plan.phases) {
+      options.orders.push_back(world.order_of(phase, recorded_objects(*made->process, phase)));
+    }
+  }
   const auto own = std::ranges::count(uses, false, &ReplayedTouch::drop);
   options.clock = world.clock(clock_of(speeds, static_cast<double>(own) * world.scale()));
   for (std::size_t i = 0; i < all.size(); ++i) {

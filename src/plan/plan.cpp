@@ -68,11 +68,25 @@ std::uint32_t take_small(FieldReader& in, bool& is_good) {
   return static_cast<std::uint32_t>(value);
 }
 
+void put_phase(FieldWriter& out, const PlannedPhase& phase) {
+  for (const std::uint32_t figure :
+       {phase.once, phase.round, phase.window, phase.window_pages, phase.unsure, phase.foreseen}) {
+    out.number(figure);
+  }
+  out.number(phase.objects.size());
+  for (const PlannedObject& object : phase.objects) {
+    for (const std::uint64_t figure :
+         {std::uint64_t{object.site}, std::uint64_t{object.number}, object.bytes, std::uint64_t{object.foreseen}}) {
+      out.number(figure);
+    }
+    out.number(object.parts.size());
+    for (const auto& uses : object.parts) out.text(text_of(uses));
+  }
+}
+
 std::string body_of(const Plan& plan) {
   FieldWriter out;
   out.text(plan.program);
-  for (const std::uint32_t figure : {plan.once, plan.round, plan.window, plan.window_pages, plan.unsure, plan.foreseen})
-    out.number(figure);
   out.number(plan.files.size());
   for (const profile::CodeFile& file : plan.files) {
     out.text(file.path);
@@ -86,26 +100,18 @@ std::string body_of(const Plan& plan) {
       out.number(place.offset);
     }
   }
-  out.number(plan.objects.size());
-  for (const PlannedObject& object : plan.objects) {
-    for (const std::uint64_t figure :
-         {std::uint64_t{object.site}, std::uint64_t{object.number}, object.bytes, std::uint64_t{object.foreseen}}) {
-      out.number(figure);
-    }
-    out.number(object.parts.size());
-    for (const auto& uses : object.parts) out.text(text_of(uses));
-  }
+  out.number(plan.phases.size());
+  for (const PlannedPhase& phase : plan.phases) put_phase(out, phase);
   return out.bytes();
 }
 
-bool take_object(FieldReader& in, const Plan& plan, PlannedObject& into) {
+bool take_object(FieldReader& in, std::size_t sites, const PlanTimes& times, PlannedObject& into) {
   bool is_good = true;
   into.site = take_small(in, is_good);
   into.number = take_small(in, is_good);
   into.bytes = in.number();
   into.foreseen = take_small(in, is_good);
-  const PlanTimes times = plan.times();
-  return is_good && into.site < plan.sites.size() &&
+  return is_good && into.site < sites &&
          take_list(
              in, into.parts,
              [&](std::vector<PlannedUse>& uses) {
@@ -113,15 +119,21 @@ bool take_object(FieldReader& in, const Plan& plan, PlannedObject& into) {
              });
 }
 
+bool take_phase(FieldReader& in, std::size_t sites, PlannedPhase& into) {
+  bool is_good = true;
+  for (std::uint32_t* const figure :
+       {&into.once, &into.round, &into.window, &into.window_pages, &into.unsure, &into.foreseen}) {
+    *figure = take_small(in, is_good);
+  }
+  if (!is_good || ~std::uint32_t{0} - into.once < into.round) return false;
+  return take_list(in, into.objects,
+                   [&](PlannedObject& object) { return take_object(in, sites, into.times(), object); });
+}
+
 bool take_body(std::string_view bytes, Plan& plan) {
   FieldReader in(bytes);
   bool is_good = true;
   plan.program = in.text();
-  for (std::uint32_t* const figure :
-       {&plan.once, &plan.round, &plan.window, &plan.window_pages, &plan.unsure, &plan.foreseen}) {
-    *figure = take_small(in, is_good);
-  }
-  if (!is_good || ~std::uint32_t{0} - plan.once < plan.round) return false;
   plan.files.clear();
   const bool is_read =
       take_list(in, plan.files,
@@ -138,7 +150,7 @@ bool take_body(std::string_view bytes, Plan& plan) {
                     return is_good && place.file < plan.files.size();
                   });
                 }) &&
-      take_list(in, plan.objects, [&](PlannedObject& object) { return take_object(in, plan, object); });
+      take_list(in, plan.phases, [&](PlannedPhase& phase) { return take_phase(in, plan.sites.size(), phase); });
   return is_read && in.is_whole() && !plan.files.empty();
 }
 
@@ -174,6 +186,10 @@ Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   if (format > kPlanFormat) {
     return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
                 "use a newer farheap");
+  }
+  if (format < kPlanFormat && in.is_good()) {
+    return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the older format {}", format),
+                "make it again of its profile");
   }
   const std::uint64_t checksum = in.number();
   const std::string body = in.text();

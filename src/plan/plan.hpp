@@ -5,8 +5,9 @@
 // plan serves every budget, and inputs of every size, as long as the program goes through its objects in the same way.
 // (Its format: docs/formats.md.)
 //
-// Time in a plan is counted in uses of sampled pages, and says only what comes before what. What a program does once
-// comes first; then, if there is one, the round that it repeats until it ends.
+// A plan has a phase for each stretch of the program in which it repeats something else, in the order in which they
+// came. Time in a phase is counted in uses of sampled pages, and says only what comes before what. What is done once
+// comes first; then, if there is one, the round that is repeated until the program goes on to something else.
 //
 // Thread-safety: values, and pure functions.
 #pragma once
@@ -37,7 +38,7 @@ struct PlannedUse {
 
 struct PlannedObject {
   std::uint32_t site = 0;      // of Plan::sites
-  std::uint32_t number = 0;    // ObjectNumbers
+  std::uint32_t number = 0;    // ObjectNumbers; both are the same in all phases
   std::uint64_t bytes = 0;     // it had in the profile: for people
   std::uint32_t foreseen = 0;  // of 100 uses so many came when those beside them, or those of the round before, said
   // The object in parts of one size, from the first byte on; the uses of each, in their order.
@@ -45,19 +46,24 @@ struct PlannedObject {
   friend bool operator==(const PlannedObject&, const PlannedObject&) = default;
 };
 
-struct Plan {
-  std::string program;                          // the process's name
-  std::vector<profile::CodeFile> files = {{}};  // [0] is unused
-  std::vector<SiteName> sites;
-  std::vector<PlannedObject> objects;
-  std::uint32_t once = 0, round = 0;  // PlanTimes
+struct PlannedPhase {
+  std::vector<PlannedObject> objects;  // that are used in it
+  std::uint32_t once = 0, round = 0;   // PlanTimes
   // Of sampled pages so many were in view at once, and of all pages about: so long a use may go on, unseen.
   std::uint32_t window = 0, window_pages = 0;
   std::uint32_t unsure = 0;    // most times are right to so much
   std::uint32_t foreseen = 0;  // of 100 uses of all memory, as above
-  friend bool operator==(const Plan&, const Plan&) = default;
+  friend bool operator==(const PlannedPhase&, const PlannedPhase&) = default;
 
   [[nodiscard]] PlanTimes times() const { return {static_cast<double>(once), static_cast<double>(round)}; }
+};
+
+struct Plan {
+  std::string program;                          // the process's name
+  std::vector<profile::CodeFile> files = {{}};  // [0] is unused
+  std::vector<SiteName> sites;
+  std::vector<PlannedPhase> phases;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 // Numbers objects of a site: each has the smallest number that no other living one of the site has.
@@ -75,13 +81,13 @@ class ObjectNumbers {
 };
 
 inline constexpr std::string_view kPlanMagic = "FHPLAN\r\n";
-inline constexpr std::uint32_t kPlanFormat = 1;
+inline constexpr std::uint32_t kPlanFormat = 2;
 // A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
 inline constexpr std::size_t kMostPlanBytes = std::size_t{64} << 20;
 [[nodiscard]] std::string encode(const Plan& plan);
 // The file's bytes: kUnavailable for what is no regular file.
 [[nodiscard]] Result<std::string> plan_bytes(const std::string& path);
-// kCorrupt for what is no plan, or not whole; kUnavailable for a newer format. `name` is for messages.
+// kCorrupt for what is no plan, or not whole; kUnavailable for another format. `name` is for messages.
 [[nodiscard]] Result<Plan> read_plan(std::string_view bytes, const std::string& name);
 
 }  // namespace farheap::plan

@@ -17,7 +17,7 @@ using pager::PageOrder;
 constexpr std::uint64_t kBlockBytes = PageOrder::kBlockPages * kPageBytes;
 constexpr double kMostOfTime = 0.125;  // a block is not passed in one go that takes a larger part of all
 
-// A block is used from here to there; times of the plan.
+// A block is used from here to there; times of the phase.
 struct Passing {
   double from = 0, to = 0;
   double longer = 0;  // pages that are used meanwhile, half of them before and half behind
@@ -28,11 +28,11 @@ struct Passing {
 
 class Passings {
  public:
-  Passings(const Plan& plan) : plan_(plan), times_(plan.times()) {}
+  explicit Passings(const PlannedPhase& phase) : phase_(phase), times_(phase.times()) {}
 
   void add(const LiveObject& live) {
     known_.clear();
-    const PlannedObject& object = plan_.objects[live.object];
+    const PlannedObject& object = phase_.objects[live.object];
     for (std::size_t i = 0; i < object.parts.size(); ++i) {
       std::vector<Use> uses;
       for (const PlannedUse& use : object.parts[i])
@@ -91,7 +91,7 @@ class Passings {
     }
   }
 
-  const Plan& plan_;
+  const PlannedPhase& phase_;
   const PlanTimes times_;
   std::vector<KnownUses> known_;
   std::vector<Passing> all_;
@@ -99,22 +99,22 @@ class Passings {
 
 }  // namespace
 
-std::uint64_t most_visits(const Plan& plan, std::span<const LiveObject> objects) {
+std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject> objects) {
   std::uint64_t sum = 0;
   for (const LiveObject& live : objects) {
     std::size_t most = 0;
-    for (const auto& uses : plan.objects[live.object].parts) most = std::max(most, uses.size());
+    for (const auto& uses : phase.objects[live.object].parts) most = std::max(most, uses.size());
     sum += (live.bytes / kBlockBytes + 2) * most;
   }
   return sum;
 }
 
-// A moment is a page that is passed: the times of a plan only say what comes before what.
-PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects) {
-  const PlanTimes times = plan.times();
-  Passings passings(plan);
+// A moment is a page that is passed: the times of a phase only say what comes before what.
+PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> objects) {
+  const PlanTimes times = phase.times();
+  Passings passings(phase);
   for (const LiveObject& object : objects) passings.add(object);
-  const std::vector<Passing> all = passings.sorted(plan.window);
+  const std::vector<Passing> all = passings.sorted(phase.window);
   std::vector<PageOrder::Moment> begins;  // moments
   PageOrder::Moment now = 0;
   for (const Passing& one : all) {
@@ -149,7 +149,7 @@ PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects) {
   std::stable_sort(round_at, visits.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
   const double moments_a_time = times.end() > 0 ? static_cast<double>(now) / times.end() : 0;
   PageOrder order(
-      std::max<PageOrder::Moment>(plan.window_pages, static_cast<PageOrder::Moment>(plan.unsure * moments_a_time)));
+      std::max<PageOrder::Moment>(phase.window_pages, static_cast<PageOrder::Moment>(phase.unsure * moments_a_time)));
   for (const PageOrder::Visit& visit : visits) order.add_visit(visit);
   order.finish(has_round ? first_of_round : PageOrder::kNone, now - round_begins);
   return order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan, for the objects that are there: in which order their pages will be used (pager/page_order.hpp).
+// A plan's phase, for the objects that are there: in which order their pages will be used (pager/page_order.hpp).
 //
 // Thread-safety: pure functions.
 #pragma once
@@ -15,7 +15,7 @@
 namespace farheap::plan {
 
 struct LiveObject {
-  std::uint32_t object = 0;            // of Plan::objects
+  std::uint32_t object = 0;            // of PlannedPhase::objects
   std::uint64_t first = 0, bytes = 0;  // counted from page 0's first byte
   friend auto operator<=>(const LiveObject&, const LiveObject&) = default;
 };
@@ -23,8 +23,8 @@ struct LiveObject {
 // An order of more is not followed.
 inline constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
 // How many visits it would have, at the most. Each takes some 200 bytes while it is made.
-[[nodiscard]] std::uint64_t most_visits(const Plan& plan, std::span<const LiveObject> objects);
+[[nodiscard]] std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject> objects);
 
-[[nodiscard]] pager::PageOrder order_of(const Plan& plan, std::span<const LiveObject> objects);
+[[nodiscard]] pager::PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> objects);
 
 }  // namespace farheap::plan

@@ -34,9 +34,17 @@ Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const 
 
 PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
                        os::ReservedArray<std::atomic<std::uint8_t>> begins)
-    : plan_(std::move(plan)), heap_(heap), sites_(std::move(sites)), begins_(std::move(begins)) {
-  for (std::uint32_t i = 0; i < plan_.objects.size(); ++i) {
-    objects_.try_emplace({plan_.objects[i].site, plan_.objects[i].number}, i);
+    : plan_(std::move(plan)),
+      objects_(plan_.phases.size()),
+      heap_(heap),
+      sites_(std::move(sites)),
+      begins_(std::move(begins)),
+      phase_(plan_.phases.size()) {
+  for (std::size_t phase = 0; phase < plan_.phases.size(); ++phase) {
+    const std::vector<PlannedObject>& objects = plan_.phases[phase].objects;
+    for (std::uint32_t i = 0; i < objects.size(); ++i) {
+      objects_[phase].try_emplace({objects[i].site, objects[i].number}, i);
+    }
   }
 }
 
@@ -50,21 +58,36 @@ bool PlannedRun::wait_for_change(base::Clock::duration at_most) {
   return true;
 }
 
+std::vector<LiveObject> PlannedRun::living_objects() const {
+  const Objects& of_phase = objects_[phase_.now()];
+  std::vector<LiveObject> objects;
+  for (const auto& [first, living] : living_) {
+    const auto found = of_phase.find({living.site, living.number});
+    if (found != of_phase.end()) objects.push_back({found->second, first, living.bytes});
+  }
+  return objects;
+}
+
 std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
+  if (plan_.phases.empty()) return nullptr;
   std::vector<LiveObject> objects;
   {
     base::LockGuard lock(mutex_);
     is_told_ = true;
-    for (const auto& [first, living] : living_) {
-      if (living.object != kNotPlanned) objects.push_back({living.object, first, living.bytes});
+    objects = living_objects();
+    for (std::size_t i = 0; i < plan_.phases.size() && objects.empty() && phase_.go_on(); ++i) {
+      objects = living_objects();
     }
   }
-  if (objects == told_) return order_;
+  const std::size_t now = phase_.now();
+  const PlannedPhase& phase = plan_.phases[now];
+  if (objects == told_ && now == told_phase_) return order_;
   const auto since = base::Clock::now();
   told_ = std::move(objects);
+  told_phase_ = now;
   order_ = nullptr;
-  if (most_visits(plan_, told_) <= kMostVisits) {
-    if (!told_.empty()) order_ = std::make_shared<const pager::PageOrder>(order_of(plan_, told_));
+  if (most_visits(phase, told_) <= kMostVisits) {
+    if (!told_.empty()) order_ = std::make_shared<const pager::PageOrder>(order_of(phase, told_));
   } else if (!std::exchange(has_warned_, true)) {
     base::log(base::LogLevel::kWarn, "the plan is not followed: its order would be too long for what is allocated");
   }
@@ -85,9 +108,9 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   const std::uint64_t end = offset + std::min<std::uint64_t>(bytes, heap_.size() - offset);
   forget(offset, end);  // given back unseen
   const std::uint32_t number = numbers_.born(planned);
-  const auto found = objects_.find({planned, number});
-  const bool is_planned = found != objects_.end();
-  living_.insert_or_assign(offset, Living{planned, number, is_planned ? found->second : kNotPlanned, end - offset});
+  const bool is_planned =
+      std::ranges::any_of(objects_, [&](const Objects& of_phase) { return of_phase.contains({planned, number}); });
+  living_.insert_or_assign(offset, Living{planned, number, is_planned, end - offset});
   std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
   if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
   if (is_planned) tell_change();
@@ -122,7 +145,7 @@ void PlannedRun::forget(std::uint64_t first, std::uint64_t end) {
   for (auto one = from; one != to; ++one) {
     const Living& living = one->second;
     numbers_.died(living.site, living.number);
-    was_planned |= living.object != kNotPlanned;
+    was_planned |= living.is_planned;
     std::atomic<std::uint8_t>& begins = begins_[one->first / kLargeObjectBytes];
     if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_sub(1, std::memory_order_relaxed);
   }

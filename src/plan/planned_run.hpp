@@ -24,6 +24,7 @@
 #include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "pager/order_source.hpp"
+#include "plan/phase_search.hpp"
 #include "plan/plan.hpp"
 #include "plan/planned_order.hpp"
 #include "plan/planned_sites.hpp"
@@ -41,19 +42,22 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   void freed(const void* object) override;
   void unmapped(const void* at, std::size_t bytes) override;
 
-  // The order of all planned objects that live now.
+  // The order of the phase's objects that live now; where none of them does, of a later phase.
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
+  [[nodiscard]] std::size_t part() const override { return phase_.now(); }
+  [[nodiscard]] bool left(pager::OrderState state) override { return phase_.is_left(state); }
   bool wait_for_change(base::Clock::duration at_most) override;
 
  private:
-  static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
   struct Living {
     std::uint32_t site = 0, number = 0;
-    std::uint32_t object = kNotPlanned;  // of Plan::objects; those that are not planned count for the numbers
+    bool is_planned = false;  // in any phase; those that are not count for the numbers
     std::uint64_t bytes = 0;
   };
   PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
              os::ReservedArray<std::atomic<std::uint8_t>> begins);
+  // Of the phase that the program is in.
+  [[nodiscard]] std::vector<LiveObject> living_objects() const FARHEAP_REQUIRES(mutex_);
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
   void forget(std::uint64_t first, std::uint64_t end) FARHEAP_REQUIRES(mutex_);
   void tell_change() FARHEAP_REQUIRES(mutex_);
@@ -62,13 +66,17 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   }
 
   const Plan plan_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> objects_;  // of the plan, by site and number
+  // Of the plan's phases, by site and number.
+  using Objects = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+  std::vector<Objects> objects_;
   const std::span<const std::byte> heap_;
   profile::CallSites sites_;
   // By pieces of kLargeObjectBytes: a planned object begins there. So most that is freed is passed by without a lock.
   os::ReservedArray<std::atomic<std::uint8_t>> begins_;
 
   // The thread that asks for the order keeps here what the last one was made of, and how long that took.
+  PhaseSearch phase_;
+  std::size_t told_phase_ = 0;
   std::vector<LiveObject> told_;
   std::shared_ptr<const pager::PageOrder> order_;
   base::Clock::duration took_{};

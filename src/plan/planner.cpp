@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "base/units.hpp"
@@ -30,9 +32,19 @@ constexpr double kSmall = 16;              // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
-// Objects by site and number: those of which one follows the other are one. `named` says which one each is.
-std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, Plan& plan,
-                                       std::vector<std::size_t>& named) {
+constexpr std::uint32_t kLeastOfPhase = 8;  // a part of all uses: what is shorter is no phase of its own
+constexpr double kOtherRound = 0.1;         // rounds whose lengths, or orders, differ by more are not the same
+constexpr std::size_t kComparedParts = 8;   // of each object
+constexpr double kAlike = 0.75;             // so many of these are used alike in rounds that are the same
+
+// A plan without phases, and what is known of the process's objects before their uses are.
+struct NumberedObjects {
+  Plan plan;
+  std::vector<ObjectUses> objects;  // by site and number: those of which one follows the other are one
+  std::vector<std::size_t> named;   // by the profile's objects: which of `objects` it is
+};
+
+NumberedObjects number_objects(const profile::ProcessProfile& process) {
   struct Event {
     std::uint64_t at;
     std::size_t object;
@@ -58,31 +70,33 @@ std::vector<ObjectUses> number_objects(const profile::ProcessProfile& process, P
       numbers.died(site, number);
     }
   }
-  plan.sites = sites.names();
-  std::vector<ObjectUses> all;
+  NumberedObjects found;
+  found.plan.program = process.name;
+  found.plan.sites = sites.names();
+  std::vector<ObjectUses>& all = found.objects;
   all.reserve(known.size());
-  named.assign(process.objects.size(), 0);
+  found.named.assign(process.objects.size(), 0);
   for (const auto& [key, objects] : known) {
-    for (const std::size_t object : objects) named[object] = all.size();
+    for (const std::size_t object : objects) found.named[object] = all.size();
     all.push_back({key.first, key.second, {}});
     for (const std::size_t object : objects) {
       all.back().lives.push_back({process.objects[object].first, process.objects[object].bytes, {}});
     }
   }
-  return all;
+  return found;
 }
 
 // The share of the time in which a part is, or may be, in use. The order of an object that is in use as a whole tells
 // nothing of what may leave.
-double time_in_use(const PlannedObject& object, const Plan& plan, const Joining& joining) {
-  const double from = plan.round != 0 ? plan.once : 0, to = plan.times().end();
+double time_in_use(const PlannedObject& object, const PlannedPhase& phase, const Joining& joining) {
+  const double from = phase.round != 0 ? phase.once : 0, to = phase.times().end();
   double sum = 0;
   for (const auto& uses : object.parts) {
     double until = from;
     for (const PlannedUse& use : uses) {
       if (use.time < from) continue;
       const double half = use.pages / joining.pages_a_time / 2;
-      const double end = std::min(use.time + half + plan.window, to);
+      const double end = std::min(use.time + half + phase.window, to);
       sum += std::max(end - std::max(use.time - half, until), 0.0);
       until = std::max(until, end);
     }
@@ -92,13 +106,13 @@ double time_in_use(const PlannedObject& object, const Plan& plan, const Joining&
 
 // A small object that is used all the time is in the sampler's window most of the time, and looks as if it was not used
 // at all. It stays with the pager's own policy.
-void leave_out_small_unused(Plan& plan) {
-  if (plan.round == 0) return;
+void leave_out_small_unused(PlannedPhase& phase) {
+  if (phase.round == 0) return;
   double all = 0;  // the sizes may be anything
-  for (const PlannedObject& object : plan.objects) all += static_cast<double>(object.bytes);
-  std::erase_if(plan.objects, [&](const PlannedObject& object) {
+  for (const PlannedObject& object : phase.objects) all += static_cast<double>(object.bytes);
+  std::erase_if(phase.objects, [&](const PlannedObject& object) {
     const auto is_used = [&](const std::vector<PlannedUse>& uses) {
-      return !uses.empty() && uses.back().time >= plan.once;
+      return !uses.empty() && uses.back().time >= phase.once;
     };
     const auto used = static_cast<std::uint64_t>(std::ranges::count_if(object.parts, is_used));
     return static_cast<double>(object.bytes) < all / kSmall && 2 * used < object.parts.size();
@@ -117,12 +131,18 @@ std::uint32_t usual_error(std::vector<double> errors, std::uint32_t least) {
 // the last one may not have been there yet.
 enum class Touched : std::uint8_t { kThroughout, kInTheBeginning };
 
-// What a profile says of all objects.
+// A part of the uses that were seen, counted in them.
+struct Stretch {
+  std::uint32_t from = 0, to = ~std::uint32_t{0};
+};
+
+// What a profile says of all objects in a stretch.
 struct SeenUses {
-  Plan plan;  // without objects
+  PlannedPhase phase;  // without objects
   std::vector<ObjectUses> objects;
-  std::size_t pages = 0;  // of the sample, that were used
-  std::uint32_t uses = 0, in_large = 0;
+  std::vector<TimedUse> planned;  // of the objects' pages
+  std::size_t pages = 0;          // of the sample, that were used
+  std::uint32_t uses = 0;
   std::uint32_t fresh_elsewhere = 0;  // first uses of what is in no large object
   std::uint32_t near = 0;
   Round round;
@@ -133,31 +153,34 @@ struct SeenUses {
   }
 };
 
-Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::ProcessProfile& process,
-                           const profile::Touches& touches, Touched touched, const std::string& name) {
+Result<SeenUses> seen_uses(const NumberedObjects& numbered, const profile::ProcessProfile& process,
+                           const profile::Touches& touches, Touched touched, const std::string& name,
+                           Stretch stretch = {}) {
   SeenUses found;
-  Plan& plan = found.plan;
-  plan.program = process.name;
-  plan.files = profile.files;
-  plan.window = std::max<std::uint32_t>(touches.window, 1);
-  plan.window_pages = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::uint64_t{plan.window} << touches.one_in_log2, kMostWindow));
+  PlannedPhase& phase = found.phase;
+  phase.window = std::max<std::uint32_t>(touches.window, 1);
+  phase.window_pages = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{phase.window} << touches.one_in_log2, kMostWindow));
 
-  std::vector<std::size_t> named;
-  found.objects = number_objects(process, plan, named);
+  found.objects = numbered.objects;
+  const std::vector<std::size_t>& named = numbered.named;
   const PageOwners owners(process.objects, named);
   std::unordered_map<pager::PageNumber, std::size_t> seen;  // sampled pages
-  std::uint32_t now = 0;
-  std::vector<TimedUse> planned;
+  std::uint32_t now = 0, skipped = 0;
   for (const std::uint32_t word : touches.words) {
     const auto entry = profile::unpack_entry(word);
     if (!entry || (entry->event != profile::PageEvent::kCame && entry->event != profile::PageEvent::kCameFresh))
       continue;
+    if (skipped < stretch.from) {
+      ++skipped;
+      continue;
+    }
+    if (now == stretch.to - stretch.from) break;
     seen.try_emplace(entry->page, seen.size());
     const auto object = touched == Touched::kThroughout ? owners.last(entry->page) : owners.alone(entry->page);
     if (object) {
       found.objects[named[*object]].use(entry->page * base::kPageBytes + base::kPageBytes / 2, now);
-      planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
+      found.planned.push_back({now, static_cast<std::uint32_t>(seen[entry->page])});
     } else if (entry->event == profile::PageEvent::kCameFresh) {
       ++found.fresh_elsewhere;
     }
@@ -168,29 +191,25 @@ Result<SeenUses> seen_uses(const profile::Profile& profile, const profile::Proce
                 "record a run that takes a second or more, and uses some ten megabytes");
   }
   found.uses = now;
-  found.in_large = static_cast<std::uint32_t>(planned.size());
   found.pages = seen.size();
-  found.near = std::max<std::uint32_t>(plan.window, static_cast<std::uint32_t>(seen.size() / kNear));
-  found.round = find_round(planned, now, found.near);
-  plan.once = found.round.length == 0 ? now : found.round.begin;
-  plan.round = found.round.length;
+  found.near = std::max<std::uint32_t>(phase.window, static_cast<std::uint32_t>(seen.size() / kNear));
+  found.round = find_round(found.planned, now, found.near);
+  phase.once = found.round.length == 0 ? now : found.round.begin;
+  phase.round = found.round.length;
   return found;
 }
 
-Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProfile& process,
-                     const profile::Touches& touches, Touched touched, const std::string& name) {
-  auto seen = seen_uses(profile, process, touches, touched, name);
-  if (!seen) return fail(std::move(seen.error()));
-  Plan plan = std::move(seen->plan);
-  const Joining joining = seen->joining(touches);
+Result<PlannedPhase> phase_of(const SeenUses& seen, const profile::Touches& touches, const std::string& program,
+                              const std::string& name) {
+  PlannedPhase phase = seen.phase;
+  const Joining joining = seen.joining(touches);
   // Uses that chance does not tell. Of what is not planned a first use needs nothing to be read.
-  double told = 0, to_tell = seen->uses - seen->fresh_elsewhere;
+  double told = 0, to_tell = seen.uses - seen.fresh_elsewhere;
   std::vector<double> errors;
-  for (const ObjectUses& object : seen->objects) {
+  for (const ObjectUses& object : seen.objects) {
     const std::uint64_t uses = object.uses();
     if (uses == 0) continue;
-    const auto foreseen =
-        object.foreseen({.once = static_cast<double>(seen->uses), .round = 0}, seen->near, seen->round);
+    const auto foreseen = object.foreseen({.once = static_cast<double>(seen.uses), .round = 0}, seen.near, seen.round);
     const double share = foreseen.share();
     to_tell -= foreseen.by_chance;
     PlannedObject one{.site = object.site,
@@ -199,25 +218,104 @@ Result<Plan> plan_of(const profile::Profile& profile, const profile::ProcessProf
                       .foreseen = static_cast<std::uint32_t>(std::lround(100 * share)),
                       .parts = {}};
     if (one.foreseen < kLeastOfObject) continue;
-    one.parts = object.parts(plan.times(), joining, kMostParts);
-    if (time_in_use(one, plan, joining) > kMostInUse) continue;
+    one.parts = object.parts(phase.times(), joining, kMostParts);
+    if (time_in_use(one, phase, joining) > kMostInUse) continue;
     told += share * (foreseen.uses - foreseen.by_chance);
-    std::ranges::copy(object.errors(plan.times(), joining), std::back_inserter(errors));
-    plan.objects.push_back(std::move(one));
+    std::ranges::copy(object.errors(phase.times(), joining), std::back_inserter(errors));
+    phase.objects.push_back(std::move(one));
   }
-  leave_out_small_unused(plan);
-  plan.unsure = usual_error(errors, plan.window);
-  plan.foreseen = static_cast<std::uint32_t>(std::lround(to_tell > 0 ? 100 * told / to_tell : 0));
-  if (plan.foreseen < kLeastForeseen) {
+  leave_out_small_unused(phase);
+  phase.unsure = usual_error(errors, phase.window);
+  phase.foreseen = static_cast<std::uint32_t>(std::lround(to_tell > 0 ? 100 * told / to_tell : 0));
+  if (phase.foreseen < kLeastForeseen) {
     return fail(
         ErrorCode::kUnavailable, kWhat, name,
         fmt::format("of {}'s uses of memory only {} % could have been foreseen ({} % of them were of objects of {} or "
                     "more, which a plan speaks of), and a plan is worth its while from {} % on",
-                    plan.program, plan.foreseen, std::uint64_t{100} * seen->in_large / seen->uses,
+                    program, phase.foreseen, std::uint64_t{100} * seen.planned.size() / seen.uses,
                     base::format_size(profile::kLargeObjectBytes), kLeastForeseen),
         "run it without one");
   }
-  return plan;
+  return phase;
+}
+
+std::vector<TimedUse> uses_within(std::span<const TimedUse> uses, Stretch stretch) {
+  const auto first = std::ranges::lower_bound(uses, stretch.from, {}, &TimedUse::time);
+  const auto end = std::ranges::lower_bound(uses, stretch.to, {}, &TimedUse::time);
+  std::vector<TimedUse> found(first, end);
+  for (TimedUse& use : found) use.time -= stretch.from;
+  return found;
+}
+
+// The stretches in which a round is repeated, each from the end of the one before on. `least`: none is shorter.
+void find_stretches(std::span<const TimedUse> uses, Stretch within, std::uint32_t near, std::uint32_t least,
+                    std::vector<Stretch>& into) {
+  if (within.to - within.from < least) return;
+  const Round round = find_round(uses_within(uses, within), within.to - within.from, near);
+  if (round.length == 0 || round.end - round.begin < least) return;
+  const std::uint32_t begin = within.from + round.begin, end = within.from + round.end;
+  const std::size_t before = into.size();
+  find_stretches(uses, {within.from, begin}, near, least, into);
+  into.push_back({into.size() == before ? within.from : into.back().to, end});
+  find_stretches(uses, {end, within.to}, near, least, into);
+}
+
+// When in the round this part of an object is used, from 0 to 1.
+std::vector<double> places_in_round(const PlannedPhase& phase, const std::vector<PlannedUse>& part) {
+  std::vector<double> places;
+  for (const PlannedUse& use : part) {
+    if (use.time >= phase.once) places.push_back((use.time - phase.once) / static_cast<double>(phase.round));
+  }
+  return places;
+}
+
+// What looks like two phases may be one that something else has interrupted: then rounds are equally long, and parts of
+// objects are used in the same order, wherever in it the round is taken to begin.
+bool is_same_round(const PlannedPhase& one, const PlannedPhase& other) {
+  const double length = one.round, difference = std::abs(length - static_cast<double>(other.round));
+  if (difference > kOtherRound * length) return false;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const PlannedObject*> objects;
+  for (const PlannedObject& object : other.objects) objects[{object.site, object.number}] = &object;
+  std::optional<double> turned;
+  std::uint32_t compared = 0, alike = 0;
+  for (const PlannedObject& object : one.objects) {
+    const auto same = objects.find({object.site, object.number});
+    for (std::size_t i = 0; i < kComparedParts; ++i) {
+      const auto places_of = [i](const PlannedPhase& phase, const PlannedObject& its) {
+        return places_in_round(phase, its.parts[(2 * i + 1) * its.parts.size() / (2 * kComparedParts)]);
+      };
+      const std::vector<double> places = places_of(one, object);
+      const std::vector<double> others =
+          same == objects.end() ? std::vector<double>() : places_of(other, *same->second);
+      if (places.empty() && others.empty()) continue;
+      ++compared;
+      if (places.size() != others.size()) continue;
+      if (!turned) turned = others.front() - places.front();
+      alike += std::ranges::all_of(places, [&](double place) {
+        return std::ranges::any_of(
+            others, [&](double its) { return std::abs(std::remainder(its - place - *turned, 1.0)) <= kOtherRound; });
+      });
+    }
+  }
+  return alike >= kAlike * compared;
+}
+
+// Of a run that repeats one thing after another; none, if it is not known to.
+std::vector<PlannedPhase> phases_of(const SeenUses& all, const NumberedObjects& numbered,
+                                    const profile::ProcessProfile& process, const std::string& name) {
+  const profile::Touches& touches = process.touches;
+  std::vector<Stretch> stretches;
+  find_stretches(all.planned, {0, all.uses}, all.near, all.uses / kLeastOfPhase, stretches);
+  std::vector<PlannedPhase> phases;
+  for (const Stretch& stretch : stretches) {
+    const auto seen = seen_uses(numbered, process, touches, Touched::kThroughout, name, stretch);
+    if (!seen || seen->round.length == 0) continue;
+    auto phase = phase_of(*seen, touches, process.name, name);
+    if (!phase || phase->objects.empty()) continue;
+    if (phases.empty() || !is_same_round(phases.back(), *phase)) phases.push_back(std::move(*phase));
+  }
+  if (phases.size() < 2) phases.clear();
+  return phases;
 }
 
 }  // namespace
@@ -265,17 +363,34 @@ Status check_process(const profile::ProcessProfile& process, const std::string& 
 
 namespace {
 
-// The beginning in detail tells it best, if there are rounds in it already.
+// Where all is one phase, the beginning in detail tells it best, if there are rounds in it already.
+Result<std::vector<PlannedPhase>> phases_of(const NumberedObjects& numbered, const profile::ProcessProfile& process,
+                                            const std::string& name) {
+  const auto whole = seen_uses(numbered, process, process.touches, Touched::kThroughout, name);
+  if (whole) {
+    if (auto several = phases_of(*whole, numbered, process, name); !several.empty()) return several;
+  }
+  if (!process.detailed.words.empty()) {
+    const auto begin = seen_uses(numbered, process, process.detailed, Touched::kInTheBeginning, name);
+    if (begin && begin->round.length != 0) {
+      if (auto phase = phase_of(*begin, process.detailed, process.name, name)) return std::vector{std::move(*phase)};
+    }
+  }
+  if (!whole) return fail(whole.error());
+  auto phase = phase_of(*whole, process.touches, process.name, name);
+  if (!phase) return fail(std::move(phase.error()));
+  return std::vector{std::move(*phase)};
+}
+
 Result<MadePlan> plan_process(const profile::Profile& profile, const profile::ProcessProfile& process,
                               const std::string& name) {
   if (Status sound = check_process(process, name); !sound) return fail(std::move(sound.error()));
-  if (!process.detailed.words.empty()) {
-    auto detailed = plan_of(profile, process, process.detailed, Touched::kInTheBeginning, name);
-    if (detailed && detailed->round != 0) return MadePlan{std::move(*detailed), &process};
-  }
-  auto whole = plan_of(profile, process, process.touches, Touched::kThroughout, name);
-  if (!whole) return fail(std::move(whole.error()));
-  return MadePlan{std::move(*whole), &process};
+  NumberedObjects numbered = number_objects(process);
+  auto phases = phases_of(numbered, process, name);
+  if (!phases) return fail(std::move(phases.error()));
+  numbered.plan.files = profile.files;
+  numbered.plan.phases = std::move(*phases);
+  return MadePlan{std::move(numbered.plan), &process};
 }
 
 }  // namespace
@@ -295,14 +410,14 @@ Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& n
   return first;
 }
 
-std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan) {
-  Plan sites;  // the same numbers of sites, and of objects
-  std::vector<std::size_t> named;
-  const std::vector<ObjectUses> objects = number_objects(process, sites, named);
+std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const PlannedPhase& phase) {
+  const NumberedObjects numbered = number_objects(process);  // sites and objects have the same numbers
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> planned;
-  for (std::uint32_t i = 0; i < plan.objects.size(); ++i) planned[{plan.objects[i].site, plan.objects[i].number}] = i;
+  for (std::uint32_t i = 0; i < phase.objects.size(); ++i) {
+    planned[{phase.objects[i].site, phase.objects[i].number}] = i;
+  }
   std::vector<LiveObject> found;
-  for (const ObjectUses& object : objects) {
+  for (const ObjectUses& object : numbered.objects) {
     const auto one = planned.find({object.site, object.number});
     if (one == planned.end()) continue;
     for (const ObjectLife& life : object.lives) found.push_back({one->second, life.first, life.bytes});
@@ -315,20 +430,24 @@ Result<HintPlan> plan_hints(const profile::Profile& profile, const std::string& 
   const profile::ProcessProfile* const process = process_to_plan(profile);
   if (process == nullptr) return fail(no_order(profile, name));
   if (Status sound = check_process(*process, name); !sound) return fail(std::move(sound.error()));
-  const auto whole = seen_uses(profile, *process, process->touches, Touched::kThroughout, name);
+  NumberedObjects numbered = number_objects(*process);
+  const auto whole = seen_uses(numbered, *process, process->touches, Touched::kThroughout, name);
   if (!whole) return fail(whole.error());
-  const auto begin = seen_uses(profile, *process, process->detailed, Touched::kInTheBeginning, name);
+  const auto begin = seen_uses(numbered, *process, process->detailed, Touched::kInTheBeginning, name);
   const bool is_in_detail = begin && begin->round.length != 0;
   const SeenUses& timed = is_in_detail ? *begin : *whole;
   const Joining joining = timed.joining(is_in_detail ? process->detailed : process->touches);
-  HintPlan hints{timed.plan, {}};
+  numbered.plan.files = profile.files;
+  numbered.plan.phases = {timed.phase};
+  HintPlan hints{std::move(numbered.plan), {}};
+  PlannedPhase& phase = hints.plan.phases.front();
   for (std::size_t i = 0; i < whole->objects.size(); ++i) {  // the same in both
     const ObjectUses& object = timed.objects[i];
     const std::uint64_t uses = whole->objects[i].uses();
     if (uses == 0 && object.uses() == 0) continue;
     PlannedObject one{.site = object.site, .number = object.number, .bytes = object.bytes(), .parts = {{}}};
-    if (object.uses() != 0) one.parts = object.parts(timed.plan.times(), joining, kMostParts);
-    hints.plan.objects.push_back(std::move(one));
+    if (object.uses() != 0) one.parts = object.parts(phase.times(), joining, kMostParts);
+    phase.objects.push_back(std::move(one));
     hints.accesses.push_back(uses << process->touches.one_in_log2);
   }
   return hints;

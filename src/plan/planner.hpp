@@ -32,8 +32,9 @@ struct MadePlan {
 // say what there is of the first.
 [[nodiscard]] Result<MadePlan> make_plan(const profile::Profile& profile, const std::string& name);
 
-// The plan's objects, as they were in the process that it was made of: all that were one, one after the other.
-[[nodiscard]] std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process, const Plan& plan);
+// The objects of a phase of its plan, as they were in that process: all that were one, one after the other.
+[[nodiscard]] std::vector<LiveObject> recorded_objects(const profile::ProcessProfile& process,
+                                                       const PlannedPhase& phase);
 
 // All large objects of that process that were seen to be used, whether or not their uses could be foreseen, as the
 // seeds' hints take them. kInvalidArgument as above.

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "pager/pager.hpp"
+#include "plan/phase_search.hpp"
 
 namespace farheap::plan {
 
@@ -135,7 +136,8 @@ ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
   wanted.policy = options.policy;
   wanted.room_patience = {};
   const auto pager = Pager::make(program, program, budget, counters, std::move(wanted)).value();
-  if (options.order) pager->expect(options.order);
+  PhaseSearch phase(options.orders.size());
+  if (!options.orders.empty()) pager->expect(options.orders[phase.now()]);
   std::vector<std::byte> buffer(512 * kPageBytes);
   const auto evict = [&] {
     while (pager->evict_once() == Pager::Evicted::kWorked) {
@@ -161,6 +163,8 @@ ReplayCounts replay(std::span<const ReplayedTouch> touches, std::uint64_t pages,
     if (!was_in_view) evict();
     if (!was_in_view || clock.runs()) read_ahead();
     if (!was_in_view) evict();
+    if (was_in_view || options.orders.empty() || !phase.is_left(pager->order_state())) return;
+    pager->expect(options.orders[phase.now()], OrderFrom::kNextPhase);
   };
   for (const ReplayedTouch& one : touches) one.drop ? pager->discard(one.page, 1) : touch(one.page, one.write);
   ReplayCounts counts = program.counts();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "pager/page_order.hpp"
 #include "pager/policy.hpp"
@@ -50,7 +51,9 @@ struct Speeds {
 struct ReplayOptions {
   pager::PolicyKind policy = pager::PolicyKind::kPeriod;
   std::uint32_t probation_percent = 5;
-  std::shared_ptr<const pager::PageOrder> order;  // it is expected from the beginning on; nullptr: none is
+  // The first is expected from the beginning on, the next one where it is left, and so on, round and round. nullptr: in
+  // that phase none is known.
+  std::vector<std::shared_ptr<const pager::PageOrder>> orders = {};
   ReplayClock clock = {};
 };
 

@@ -176,10 +176,10 @@ std::vector<LiveObject> SampledWorld::places_of(std::span<const LiveObject> obje
   return found;
 }
 
-std::shared_ptr<const pager::PageOrder> SampledWorld::order_of(const Plan& plan,
+std::shared_ptr<const pager::PageOrder> SampledWorld::order_of(const PlannedPhase& phase,
                                                                std::span<const LiveObject> objects) const {
-  Plan smaller = plan;
-  smaller.window_pages = static_cast<std::uint32_t>(std::lround(plan.window_pages / scale_));
+  PlannedPhase smaller = phase;
+  smaller.window_pages = static_cast<std::uint32_t>(std::lround(phase.window_pages / scale_));
   for (PlannedObject& object : smaller.objects) {
     for (PlannedUse& use : object.parts | std::views::join) {
       use.pages = static_cast<std::uint32_t>(std::lround(use.pages / scale_));

@@ -31,8 +31,8 @@ class SampledWorld {
   [[nodiscard]] std::vector<ReplayedTouch> touches() const;
   // The places of objects, as far as their pages are used in passing, each once. Objects that have none are left out.
   [[nodiscard]] std::vector<LiveObject> places_of(std::span<const LiveObject> objects) const;
-  // A plan's order, for its objects as they were in the recorded run. nullptr: it is too long to be followed.
-  [[nodiscard]] std::shared_ptr<const pager::PageOrder> order_of(const Plan& plan,
+  // A phase's order, for its objects as they were in the recorded run. nullptr: it is too long to be followed.
+  [[nodiscard]] std::shared_ptr<const pager::PageOrder> order_of(const PlannedPhase& phase,
                                                                  std::span<const LiveObject> objects) const;
 
   [[nodiscard]] std::uint64_t pages() const { return places_.size(); }

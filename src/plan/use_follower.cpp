@@ -9,13 +9,13 @@ namespace farheap::plan {
 
 using base::kPageBytes;
 
-UseFollower::UseFollower(const Plan& plan, std::span<const LiveObject> objects, std::uint64_t lead_bytes)
+UseFollower::UseFollower(const PlannedPhase& phase, std::span<const LiveObject> objects, std::uint64_t lead_bytes)
     : lead_bytes_(lead_bytes) {
-  for (const LiveObject& one : objects) add(plan.objects[one.object], pages_of(one));
+  for (const LiveObject& one : objects) add(phase.objects[one.object], pages_of(one));
   std::ranges::stable_sort(visits_, {}, &Visit::time);
-  const auto begin = std::ranges::lower_bound(visits_, plan.once, {}, &Visit::time);
+  const auto begin = std::ranges::lower_bound(visits_, phase.once, {}, &Visit::time);
   round_begin_ = static_cast<std::size_t>(begin - visits_.begin());
-  repeats_ = plan.round != 0 && round_begin_ < visits_.size();
+  repeats_ = phase.round != 0 && round_begin_ < visits_.size();
   is_told_.assign(parts_.size(), false);
 }
 

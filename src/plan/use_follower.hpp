@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Follows a program along the uses that a plan has of its objects, and says what it will use next: for advice to the
-// kernel at the begin of a use (seed 001, "Syscall Call"). The seed has hints where contexts begin. A program that was
-// not compiled anew does not tell that, so a use begins here when one page of a part was seen to come into view.
+// Follows a program along the uses that a plan's phase has of its objects, and says what it will use next: for advice
+// to the kernel at the begin of a use (seed 001, "Syscall Call"). The seed has hints where contexts begin. A program
+// that was not compiled anew does not tell that, so a use begins here when one page of a part was seen to come into
+// view.
 //
 // Thread-safety: one thread at a time.
 #pragma once
@@ -20,8 +21,8 @@ class UseFollower {
   static constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 
   UseFollower() = default;
-  // `lead_bytes`: so much of what is next is told ahead. Requires: Plan::objects has each of `objects`.
-  UseFollower(const Plan& plan, std::span<const LiveObject> objects, std::uint64_t lead_bytes);
+  // `lead_bytes`: so much of what is next is told ahead. Requires: PlannedPhase::objects has each of `objects`.
+  UseFollower(const PlannedPhase& phase, std::span<const LiveObject> objects, std::uint64_t lead_bytes);
 
   // Parts of the objects, of kPartBytes or more.
   [[nodiscard]] std::span<const PageRange> parts() const { return parts_; }

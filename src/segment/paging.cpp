@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
@@ -209,12 +210,18 @@ void Paging::start_companion() const {
 }
 
 void* Paging::tell_order(void* paging) {
-  constexpr std::chrono::milliseconds kWeighing{100};
+  constexpr std::chrono::milliseconds kBetweenLooks{100};
   auto& self = *static_cast<Paging*>(paging);
-  for (;;) {
-    self.pager_->expect(self.order_source_->order());
-    // Meanwhile the budget may change.
-    while (!self.order_source_->wait_for_change(kWeighing)) self.pager_->weigh_order();
+  for (std::size_t part = 0;;) {
+    auto order = self.order_source_->order();
+    const std::size_t before = std::exchange(part, self.order_source_->part());
+    self.pager_->expect(std::move(order), part == before ? pager::OrderFrom::kPlan : pager::OrderFrom::kNextPhase);
+    while (!self.order_source_->wait_for_change(kBetweenLooks)) {
+      const pager::OrderState state = self.pager_->order_state();
+      const bool is_kept = state == pager::OrderState::kKept || state == pager::OrderState::kNone;
+      if (!is_kept && self.order_source_->left(state)) break;
+      self.pager_->weigh_order();  // meanwhile the budget may change
+    }
   }
 }
 

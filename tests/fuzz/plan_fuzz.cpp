@@ -30,22 +30,24 @@ void must_be_sound(const Plan& plan) {
   for (const SiteName& site : plan.sites) {
     for (const auto& place : site) must(place.file < plan.files.size());
   }
-  for (const PlannedObject& object : plan.objects) {
-    must(object.site < plan.sites.size());
-    for (const auto& uses : object.parts) {
-      must(std::ranges::is_sorted(uses, {}, &PlannedUse::time));
-      must(uses.empty() || uses.back().time <= plan.times().end());
+  for (const PlannedPhase& phase : plan.phases) {
+    for (const PlannedObject& object : phase.objects) {
+      must(object.site < plan.sites.size());
+      for (const auto& uses : object.parts) {
+        must(std::ranges::is_sorted(uses, {}, &PlannedUse::time));
+        must(uses.empty() || uses.back().time <= phase.times().end());
+      }
     }
   }
 }
 
 // Of each object one that is alive; of a few blocks, because there may be many uses of each.
-void must_give_an_order(const Plan& plan) {
+void must_give_an_order(const PlannedPhase& phase) {
   std::vector<LiveObject> live;
-  for (std::uint32_t i = 0; i < plan.objects.size() && i < 16; ++i) {
-    live.push_back({i, i * 1'500'000u, 1 + plan.objects[i].bytes % 3'000'000});
+  for (std::uint32_t i = 0; i < phase.objects.size() && i < 16; ++i) {
+    live.push_back({i, i * 1'500'000u, 1 + phase.objects[i].bytes % 3'000'000});
   }
-  const pager::PageOrder order = order_of(plan, live);
+  const pager::PageOrder order = order_of(phase, live);
   const auto visits = order.visits();
   for (std::size_t i = 0; i < visits.size(); ++i) {
     must(visits[i].first <= visits[i].last && visits[i].first_page < pager::PageOrder::kBlockPages);
@@ -62,7 +64,7 @@ void read(const std::string& bytes) {
   must_be_sound(*plan);
   const auto again = read_plan(encode(*plan), "written again");
   must(again.has_value() && *again == *plan);
-  must_give_an_order(*plan);
+  for (std::size_t i = 0; i < plan->phases.size() && i < 4; ++i) must_give_an_order(plan->phases[i]);
 }
 
 void mend(std::string& bytes) {

@@ -18,11 +18,12 @@ constexpr std::uint64_t kBegin = 0x1000'0000;
 HintPlan plan_of(std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> bytes_and_accesses) {
   HintPlan hints;
   hints.plan.program = "program";
-  hints.plan.once = 8;
+  PlannedPhase& phase = hints.plan.phases.emplace_back();
+  phase.once = 8;
   hints.plan.sites = {{{.file = 0, .offset = 1}}};
   for (const auto& [bytes, accesses] : bytes_and_accesses) {
-    const auto number = static_cast<std::uint32_t>(hints.plan.objects.size());
-    hints.plan.objects.push_back({.site = 0, .number = number, .bytes = bytes, .parts = {{{1, 1}}}});
+    const auto number = static_cast<std::uint32_t>(phase.objects.size());
+    phase.objects.push_back({.site = 0, .number = number, .bytes = bytes, .parts = {{{1, 1}}}});
     hints.accesses.push_back(accesses);
   }
   return hints;
@@ -68,8 +69,23 @@ TEST(KernelHints, WithoutRoomNothingIsLocked) {
 // A plan has no accesses: two parts of two pages with three and one uses are eight page uses.
 TEST(KernelHints, OfAPlanTheUsesOfPartsCount) {
   Plan plan = plan_of({{4 * kPage, 0}}).plan;
-  plan.objects[0].parts = {{{1, 1}, {2, 1}, {3, 1}}, {{4, 1}}};
+  plan.phases[0].objects[0].parts = {{{1, 1}, {2, 1}, {3, 1}}, {{4, 1}}};
   EXPECT_THAT(hints_of(plan).accesses, ElementsAre(8));
+}
+
+TEST(KernelHints, OfAPlanOfSeveralPhasesTheUsesOfAllCount) {
+  Plan plan = plan_of({{4 * kPage, 0}, {2 * kPage, 0}}).plan;
+  PlannedPhase other = plan.phases[0];
+  std::swap(other.objects[0], other.objects[1]);
+  other.round = 9;
+  other.objects[1].parts = {{{16, 1}, {17, 1}}};
+  plan.phases.push_back(other);
+  const HintPlan hints = hints_of(plan);
+  ASSERT_EQ(hints.plan.phases.size(), 1u);
+  ASSERT_EQ(hints.phase().objects.size(), 2u);
+  EXPECT_EQ(hints.phase().objects[0].number, 0u);
+  EXPECT_THAT(hints.accesses, ElementsAre(4 + 8, 2 + 2));
+  EXPECT_TRUE(read_plan(encode(hints.plan), "a plan"));
 }
 
 TEST(KernelHints, WhatIsTakenAwayMayLieAnywhere) {

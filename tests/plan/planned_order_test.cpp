@@ -24,12 +24,11 @@ PlannedObject swept(std::uint32_t parts, std::int64_t first, std::int64_t step, 
   return object;
 }
 
-Plan plan_of(std::vector<PlannedObject> objects, std::uint32_t once, std::uint32_t round = 0) {
-  Plan plan;
-  plan.sites = {{}};
-  plan.objects = std::move(objects);
-  plan.once = once, plan.round = round;
-  return plan;
+PlannedPhase phase_of(std::vector<PlannedObject> objects, std::uint32_t once, std::uint32_t round = 0) {
+  PlannedPhase phase;
+  phase.objects = std::move(objects);
+  phase.once = once, phase.round = round;
+  return phase;
 }
 
 std::vector<std::uint32_t> blocks_of(const PageOrder& order) {
@@ -70,17 +69,17 @@ void expect_sound(const PageOrder& order) {
 // ---- without a round
 
 TEST(PlannedOrder, OfNothingIsEmpty) {
-  const PageOrder order = order_of(plan_of({swept(4, 5, 10)}, 40), {});
+  const PageOrder order = order_of(phase_of({swept(4, 5, 10)}, 40), {});
   EXPECT_TRUE(order.visits().empty());
   EXPECT_FALSE(order.has_round());
   const LiveObject unused{.object = 0, .first = 0, .bytes = kBlockBytes};
-  EXPECT_TRUE(order_of(plan_of({PlannedObject{}}, 40), std::span(&unused, 1)).visits().empty());
+  EXPECT_TRUE(order_of(phase_of({PlannedObject{}}, 40), std::span(&unused, 1)).visits().empty());
 }
 
 TEST(PlannedOrder, ASweepGoesThroughTheBlocksOfAnObjectOfAnySize) {
   for (const std::uint32_t blocks : {1u, 4u, 8u, 32u, 1000u}) {
     const LiveObject live{.object = 0, .first = 10 * kBlockBytes, .bytes = blocks * kBlockBytes};
-    const PageOrder order = order_of(plan_of({swept(4, 5, 10)}, 40), std::span(&live, 1));
+    const PageOrder order = order_of(phase_of({swept(4, 5, 10)}, 40), std::span(&live, 1));
     expect_sound(order);
     EXPECT_EQ(blocks_of(order), from_to(10, 9 + blocks));
     EXPECT_FALSE(order.has_round());
@@ -95,7 +94,7 @@ TEST(PlannedOrder, ASweepGoesThroughTheBlocksOfAnObjectOfAnySize) {
 
 TEST(PlannedOrder, BackwardsItBeginsAtTheLastPageOfTheLastBlock) {
   const LiveObject live{.object = 0, .first = 0, .bytes = 8 * kBlockBytes};
-  const PageOrder order = order_of(plan_of({swept(4, 35, -10)}, 40), std::span(&live, 1));
+  const PageOrder order = order_of(phase_of({swept(4, 35, -10)}, 40), std::span(&live, 1));
   expect_sound(order);
   EXPECT_EQ(blocks_of(order), from_to(7, 0));
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(order.visits()[i].first, kBlock * i);
@@ -105,10 +104,10 @@ TEST(PlannedOrder, BackwardsItBeginsAtTheLastPageOfTheLastBlock) {
 TEST(PlannedOrder, SweepsOneBehindTheOtherAndSideBySide) {
   const std::vector<LiveObject> live = {{.object = 0, .first = 0, .bytes = 4 * kBlockBytes},
                                         {.object = 1, .first = 100 * kBlockBytes, .bytes = 4 * kBlockBytes}};
-  const PageOrder behind = order_of(plan_of({swept(4, 5, 10), swept(4, 45, 10)}, 80), live);
+  const PageOrder behind = order_of(phase_of({swept(4, 5, 10), swept(4, 45, 10)}, 80), live);
   expect_sound(behind);
   EXPECT_EQ(blocks_of(behind), (std::vector<std::uint32_t>{0, 1, 2, 3, 100, 101, 102, 103}));
-  const PageOrder beside = order_of(plan_of({swept(4, 5, 20), swept(4, 6, 20)}, 80), live);
+  const PageOrder beside = order_of(phase_of({swept(4, 5, 20), swept(4, 6, 20)}, 80), live);
   expect_sound(beside);
   EXPECT_EQ(blocks_of(beside), (std::vector<std::uint32_t>{0, 100, 1, 101, 2, 102, 3, 103}));
   // What goes on side by side is in use until both have passed.
@@ -119,7 +118,7 @@ TEST(PlannedOrder, OfTwoObjectsTheLargerOneIsPassedFaster) {
   // Side by side, four blocks beside sixteen.
   const std::vector<LiveObject> live = {{.object = 0, .first = 0, .bytes = 4 * kBlockBytes},
                                         {.object = 1, .first = 100 * kBlockBytes, .bytes = 16 * kBlockBytes}};
-  const PageOrder order = order_of(plan_of({swept(8, 5, 10), swept(8, 5, 10)}, 80), live);
+  const PageOrder order = order_of(phase_of({swept(8, 5, 10), swept(8, 5, 10)}, 80), live);
   expect_sound(order);
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -132,13 +131,13 @@ TEST(PlannedOrder, OfTwoObjectsTheLargerOneIsPassedFaster) {
 TEST(PlannedOrder, AnObjectInTheMiddleOfBlocksHasThePagesThatItHas) {
   // From page 32 of block 0 to page 15 of block 2.
   const LiveObject live{.object = 0, .first = 32 * kPage, .bytes = (32 + 64 + 16) * kPage};
-  const PageOrder forwards = order_of(plan_of({swept(7, 5, 10)}, 70), std::span(&live, 1));
+  const PageOrder forwards = order_of(phase_of({swept(7, 5, 10)}, 70), std::span(&live, 1));
   expect_sound(forwards);
   ASSERT_EQ(blocks_of(forwards), from_to(0, 2));
   EXPECT_EQ(forwards.visits()[0].first_page, 32u);
   EXPECT_EQ(forwards.visits()[1].first, 32u);
   EXPECT_EQ(forwards.visits()[2].first, 96u);
-  const PageOrder backwards = order_of(plan_of({swept(7, 65, -10)}, 70), std::span(&live, 1));
+  const PageOrder backwards = order_of(phase_of({swept(7, 65, -10)}, 70), std::span(&live, 1));
   expect_sound(backwards);
   ASSERT_EQ(blocks_of(backwards), from_to(2, 0));
   EXPECT_EQ(backwards.visits()[0].first_page, 15u);
@@ -147,7 +146,7 @@ TEST(PlannedOrder, AnObjectInTheMiddleOfBlocksHasThePagesThatItHas) {
 
 TEST(PlannedOrder, BytesThatAreNotWholePagesAreInTheirBlocks) {
   const LiveObject live{.object = 0, .first = kBlockBytes - 16, .bytes = 32};
-  const PageOrder order = order_of(plan_of({swept(1, 5, 1)}, 10), std::span(&live, 1));
+  const PageOrder order = order_of(phase_of({swept(1, 5, 1)}, 10), std::span(&live, 1));
   expect_sound(order);
   EXPECT_EQ(blocks_of(order), from_to(0, 1));
   EXPECT_EQ(order.visits()[0].first_page, kBlock - 1);
@@ -156,11 +155,11 @@ TEST(PlannedOrder, BytesThatAreNotWholePagesAreInTheirBlocks) {
 TEST(PlannedOrder, ABlockOfTwoObjectsIsVisitedOnceIfTheyAreUsedTogether) {
   const std::vector<LiveObject> live = {{.object = 0, .first = 0, .bytes = kBlockBytes / 2},
                                         {.object = 1, .first = kBlockBytes / 2, .bytes = kBlockBytes / 2}};
-  Plan plan = plan_of({swept(1, 10, 1), swept(1, 14, 1)}, 100);
-  plan.window = 5;
-  EXPECT_EQ(blocks_of(order_of(plan, live)), (std::vector<std::uint32_t>{0}));
-  plan.window = 3;
-  const PageOrder twice = order_of(plan, live);
+  PlannedPhase phase = phase_of({swept(1, 10, 1), swept(1, 14, 1)}, 100);
+  phase.window = 5;
+  EXPECT_EQ(blocks_of(order_of(phase, live)), (std::vector<std::uint32_t>{0}));
+  phase.window = 3;
+  const PageOrder twice = order_of(phase, live);
   expect_sound(twice);
   EXPECT_EQ(blocks_of(twice), (std::vector<std::uint32_t>{0, 0}));
   EXPECT_EQ(twice.visits()[0].next, 1u);
@@ -168,8 +167,8 @@ TEST(PlannedOrder, ABlockOfTwoObjectsIsVisitedOnceIfTheyAreUsedTogether) {
 
 TEST(PlannedOrder, AUseThatTakesAWhileBeginsEarlierAndEndsLater) {
   const LiveObject live{.object = 0, .first = 0, .bytes = 8 * kBlockBytes};
-  const PageOrder brief = order_of(plan_of({swept(8, 5, 10)}, 80), std::span(&live, 1));
-  const PageOrder lasting = order_of(plan_of({swept(8, 5, 10, 128)}, 80), std::span(&live, 1));
+  const PageOrder brief = order_of(phase_of({swept(8, 5, 10)}, 80), std::span(&live, 1));
+  const PageOrder lasting = order_of(phase_of({swept(8, 5, 10, 128)}, 80), std::span(&live, 1));
   expect_sound(lasting);
   EXPECT_EQ(blocks_of(lasting), from_to(0, 7));
   EXPECT_EQ(lasting.visits()[4].first, brief.visits()[4].first - 64);
@@ -180,11 +179,11 @@ TEST(PlannedOrder, AUseThatTakesAWhileBeginsEarlierAndEndsLater) {
 
 TEST(PlannedOrder, ItsGapIsWhatMayGoOnUnseenOrIsUnsure) {
   const LiveObject live{.object = 0, .first = 0, .bytes = 8 * kBlockBytes};
-  Plan plan = plan_of({swept(8, 5, 10)}, 80);
-  plan.window_pages = 100;
-  EXPECT_EQ(order_of(plan, std::span(&live, 1)).gap(), 100u);
-  plan.unsure = 20;  // a quarter of all
-  EXPECT_EQ(order_of(plan, std::span(&live, 1)).gap(), 2 * kBlock);
+  PlannedPhase phase = phase_of({swept(8, 5, 10)}, 80);
+  phase.window_pages = 100;
+  EXPECT_EQ(order_of(phase, std::span(&live, 1)).gap(), 100u);
+  phase.unsure = 20;  // a quarter of all
+  EXPECT_EQ(order_of(phase, std::span(&live, 1)).gap(), 2 * kBlock);
 }
 
 // ---- with one
@@ -194,7 +193,7 @@ TEST(PlannedOrder, TheRoundGoesOnForEver) {
   PlannedObject object;
   for (std::uint32_t i = 0; i < 8; ++i) object.parts.push_back({{10 * i + 5, 0}, {90 + 75 - 10 * i, 0}});
   const LiveObject live{.object = 0, .first = 0, .bytes = 32 * kBlockBytes};
-  const PageOrder order = order_of(plan_of({object}, 80, 100), std::span(&live, 1));
+  const PageOrder order = order_of(phase_of({object}, 80, 100), std::span(&live, 1));
   expect_sound(order);
   ASSERT_TRUE(order.has_round());
   ASSERT_EQ(order.round(), 32u);
@@ -214,7 +213,7 @@ TEST(PlannedOrder, ASweepThatTheBeginOfARoundCutsGoesOnBehindIt) {
   PlannedObject object;
   for (std::uint32_t i = 0; i < 8; ++i) object.parts.push_back({{(45 + 10 * i) % 80, 0}});
   const LiveObject live{.object = 0, .first = 0, .bytes = 16 * kBlockBytes};
-  const PageOrder order = order_of(plan_of({object}, 0, 80), std::span(&live, 1));
+  const PageOrder order = order_of(phase_of({object}, 0, 80), std::span(&live, 1));
   expect_sound(order);
   ASSERT_TRUE(order.has_round());
   EXPECT_EQ(order.round(), 0u);
@@ -228,7 +227,7 @@ TEST(PlannedOrder, WhatIsDoneOnceDoesNotComeAgain) {
   PlannedObject once = swept(4, 35, -10), again = swept(4, 45, 10);
   const std::vector<LiveObject> live = {{.object = 0, .first = 0, .bytes = 64 * kBlockBytes},
                                         {.object = 1, .first = 100 * kBlockBytes, .bytes = 4 * kBlockBytes}};
-  const PageOrder order = order_of(plan_of({once, again}, 40, 40), live);
+  const PageOrder order = order_of(phase_of({once, again}, 40, 40), live);
   expect_sound(order);
   ASSERT_TRUE(order.has_round());
   for (std::size_t i = order.round(); i < order.visits().size(); ++i) EXPECT_GE(order.visits()[i].block, 100u);
@@ -236,17 +235,17 @@ TEST(PlannedOrder, WhatIsDoneOnceDoesNotComeAgain) {
 
 TEST(PlannedOrder, WithoutUsesInTheRoundThereIsNone) {
   const LiveObject live{.object = 0, .first = 0, .bytes = 4 * kBlockBytes};
-  const PageOrder order = order_of(plan_of({swept(4, 5, 10)}, 40, 40), std::span(&live, 1));
+  const PageOrder order = order_of(phase_of({swept(4, 5, 10)}, 40, 40), std::span(&live, 1));
   expect_sound(order);
   EXPECT_FALSE(order.has_round());
   EXPECT_EQ(order.visits().size(), 4u);
 }
 
-// A plan may say so, though none is made so: these visits ended before they began.
+// A phase may say so, though none is made so: these visits ended before they began.
 TEST(PlannedOrder, WithoutARoundUsesAtTheEndAreBeforeIt) {
   const LiveObject live{.object = 0, .first = 0, .bytes = 4 * kBlockBytes};
   for (const std::uint32_t once : {0u, 40u}) {
-    const PageOrder order = order_of(plan_of({swept(4, once, 0)}, once), std::span(&live, 1));
+    const PageOrder order = order_of(phase_of({swept(4, once, 0)}, once), std::span(&live, 1));
     expect_sound(order);
     EXPECT_EQ(order.visits().size(), 4u);
   }
@@ -255,8 +254,8 @@ TEST(PlannedOrder, WithoutARoundUsesAtTheEndAreBeforeIt) {
 TEST(PlannedOrder, AnyPlanGivesASoundOrder) {
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
-    Plan plan = plan_of({}, random() % 200, random() % 2 * (1 + random() % 200));
-    plan.window = random() % 10, plan.window_pages = random() % 300, plan.unsure = random() % 30;
+    PlannedPhase phase = phase_of({}, random() % 200, random() % 2 * (1 + random() % 200));
+    phase.window = random() % 10, phase.window_pages = random() % 300, phase.unsure = random() % 30;
     std::vector<LiveObject> live;
     std::set<std::uint32_t> blocks;
     for (std::uint32_t k = 0; k <= random() % 4; ++k) {
@@ -264,12 +263,12 @@ TEST(PlannedOrder, AnyPlanGivesASoundOrder) {
       object.parts.resize(random() % 9);
       for (auto& uses : object.parts) {
         for (unsigned u = random() % 4; u > 0; --u) {
-          uses.push_back({static_cast<std::uint32_t>(random() % (plan.once + plan.round + 1)),
+          uses.push_back({static_cast<std::uint32_t>(random() % (phase.once + phase.round + 1)),
                           static_cast<std::uint32_t>(random() % 3 * 100)});
         }
         std::ranges::sort(uses, {}, &PlannedUse::time);
       }
-      plan.objects.push_back(object);
+      phase.objects.push_back(object);
       live.push_back({.object = k,
                       .first = random() % 100 * 16 * kPage + random() % 5,
                       .bytes = 1 + random() % (40 * kBlockBytes)});
@@ -278,11 +277,11 @@ TEST(PlannedOrder, AnyPlanGivesASoundOrder) {
         blocks.insert(static_cast<std::uint32_t>(at));
       }
     }
-    ASSERT_TRUE(read_plan(encode(plan), "p"));
-    const PageOrder order = order_of(plan, live);
+    ASSERT_TRUE(read_plan(encode({.sites = {{}}, .phases = {phase}}), "p"));
+    const PageOrder order = order_of(phase, live);
     expect_sound(order);
     for (const auto& visit : order.visits()) EXPECT_TRUE(blocks.contains(visit.block));
-    if (HasFailure()) FAIL() << "plan " << i;
+    if (HasFailure()) FAIL() << "phase " << i;
   }
 }
 

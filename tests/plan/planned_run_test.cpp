@@ -121,9 +121,14 @@ class PlannedRunTest : public ::testing::Test {
     plan.program = "planned_run_test";
     plan.files = {{}, {own_path(), profile::build_id_of_file(own_path())}};
     plan.sites = {name_of(0), name_of(1)};
-    plan.objects = {object(0, 0), object(0, 1, 40), object(1, 0, 80)};
-    plan.once = 120;
+    plan.phases = {{.objects = {object(0, 0), object(0, 1, 40), object(1, 0, 80)}, .once = 120}};
     return plan;
+  }
+  // Then the second function's object is used, and the first one's first before it.
+  static Plan plan_of_two_phases() {
+    Plan two = plan();
+    two.phases.push_back({.objects = {object(1, 0, 40), object(0, 0)}, .once = 80});
+    return two;
   }
   std::unique_ptr<PlannedRun> make(Plan plan) { return PlannedRun::make(std::move(plan), heap_).value(); }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const { return heap_.data() + offset; }
@@ -166,6 +171,49 @@ TEST_F(PlannedRunTest, WhatThePlanKnowsIsInTheOrder) {
   EXPECT_EQ(blocks(*run), (Blocks{100, 101, 102}));
   allocated(*run, 0, 7 * kBlockBytes, 2 * kBlockBytes);
   EXPECT_EQ(blocks(*run), (Blocks{7, 8, 100, 101, 102}));
+}
+
+TEST_F(PlannedRunTest, AnOrderThatIsLeftIsFollowedByTheNextPhases) {
+  using pager::OrderState;
+  const auto run = make(plan_of_two_phases());
+  allocated(*run, 0, 10 * kBlockBytes);
+  allocated(*run, 0, 20 * kBlockBytes);
+  allocated(*run, 1, 5 * kBlockBytes);
+  EXPECT_EQ(blocks(*run), (Blocks{10, 20, 5}));
+  EXPECT_EQ(run->part(), 0u);
+  EXPECT_FALSE(run->left(OrderState::kKept));
+  EXPECT_TRUE(run->left(OrderState::kLeft));
+  EXPECT_EQ(blocks(*run), (Blocks{10, 5}));
+  EXPECT_EQ(run->part(), 1u);
+  EXPECT_TRUE(run->left(OrderState::kGivenUp)) << "the first one again";
+  EXPECT_EQ(blocks(*run), (Blocks{10, 20, 5}));
+  EXPECT_FALSE(run->left(OrderState::kLeft)) << "the only other one was given up";
+}
+
+TEST_F(PlannedRunTest, APhaseWithoutLivingObjectsIsPassedBy) {
+  Plan apart = plan();
+  apart.phases = {{.objects = {object(0, 0)}, .once = 40}, {.objects = {object(1, 0)}, .once = 40}};
+  const auto run = make(apart);
+  EXPECT_EQ(run->order(), nullptr);
+  EXPECT_EQ(run->part(), 0u);
+  allocated(*run, 1, 5 * kBlockBytes);
+  EXPECT_EQ(blocks(*run), (Blocks{5}));
+  EXPECT_EQ(run->part(), 1u);
+  run->freed(at(5 * kBlockBytes));
+  allocated(*run, 0, 10 * kBlockBytes);
+  EXPECT_EQ(blocks(*run), (Blocks{10}));
+  EXPECT_EQ(run->part(), 0u);
+}
+
+TEST_F(PlannedRunTest, AnObjectOfALaterPhaseOnlyIsKnownThere) {
+  Plan later = plan();
+  later.phases = {{.objects = {object(0, 0)}, .once = 40}, {.objects = {object(0, 1)}, .once = 40}};
+  const auto run = make(later);
+  allocated(*run, 0, 10 * kBlockBytes);
+  allocated(*run, 0, 20 * kBlockBytes);
+  EXPECT_EQ(blocks(*run), (Blocks{10}));
+  EXPECT_TRUE(run->left(pager::OrderState::kLeft));
+  EXPECT_EQ(blocks(*run), (Blocks{20}));
 }
 
 TEST_F(PlannedRunTest, WhatItDoesNotKnowIsNot) {

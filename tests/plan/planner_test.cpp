@@ -108,8 +108,8 @@ TEST(Planner, TheMostThatASamplerMayWriteIsPlanned) {
   most.processes[0].objects[0].bytes = profile::kMostObjectEnd - most.processes[0].objects[0].first;
   if (const auto made = make_plan(most, "p")) {
     EXPECT_TRUE(read_plan(encode(made->plan), "p"));
-    EXPECT_EQ(made->plan.window, profile::kMostSampleWindow);
-    EXPECT_EQ(made->plan.window_pages, 1u << 20);
+    EXPECT_EQ(made->plan.phases.at(0).window, profile::kMostSampleWindow);
+    EXPECT_EQ(made->plan.phases.at(0).window_pages, 1u << 20);
   }
 }
 
@@ -150,15 +150,15 @@ TEST(Planner, ASweepOnceHasNoRound) {
   (void)seen.born(seen.site({1}), object);
   forwards(object, [&](PageNumber page) { seen.use(page); });
   const Plan plan = planned(seen);
-  EXPECT_EQ(plan.round, 0u);
+  EXPECT_EQ(plan.phases.at(0).round, 0u);
   EXPECT_EQ(plan.program, "made up");
-  EXPECT_EQ(plan.window, 8u);
-  EXPECT_EQ(plan.window_pages, 64u);
-  EXPECT_GE(plan.foreseen, 99u);
-  ASSERT_EQ(plan.objects.size(), 1u);
-  EXPECT_EQ(plan.objects[0].bytes, 8192 * kPage);
-  EXPECT_GE(plan.objects[0].foreseen, 99u);
-  EXPECT_EQ(plan.objects[0].parts.size(), plan.once) << "each sampled page was used once";
+  EXPECT_EQ(plan.phases.at(0).window, 8u);
+  EXPECT_EQ(plan.phases.at(0).window_pages, 64u);
+  EXPECT_GE(plan.phases.at(0).foreseen, 99u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 1u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].bytes, 8192 * kPage);
+  EXPECT_GE(plan.phases.at(0).objects[0].foreseen, 99u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].parts.size(), plan.phases.at(0).once) << "each sampled page was used once";
 }
 
 TEST(Planner, SweepsAreARound) {
@@ -167,12 +167,13 @@ TEST(Planner, SweepsAreARound) {
   (void)seen.born(seen.site({1}), object);
   for (int i = 0; i < 6; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
   const Plan plan = planned(seen);
-  const auto sampled = static_cast<double>(plan.objects.at(0).parts.size());
-  EXPECT_NEAR(plan.round, sampled, 2);
-  EXPECT_GE(plan.once, sampled / 2);
-  EXPECT_LE(plan.once, 2 * sampled);
-  for (const auto& uses : plan.objects[0].parts) {
-    const auto in_round = std::ranges::count_if(uses, [&](const PlannedUse& use) { return use.time >= plan.once; });
+  const auto sampled = static_cast<double>(plan.phases.at(0).objects.at(0).parts.size());
+  EXPECT_NEAR(plan.phases.at(0).round, sampled, 2);
+  EXPECT_GE(plan.phases.at(0).once, sampled / 2);
+  EXPECT_LE(plan.phases.at(0).once, 2 * sampled);
+  for (const auto& uses : plan.phases.at(0).objects[0].parts) {
+    const auto in_round =
+        std::ranges::count_if(uses, [&](const PlannedUse& use) { return use.time >= plan.phases.at(0).once; });
     EXPECT_EQ(in_round, 1);
   }
 }
@@ -183,8 +184,8 @@ TEST(Planner, NoMorePartsThanNeeded) {
   (void)seen.born(seen.site({1}), object);
   for (int i = 0; i < 4; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
   const Plan plan = planned(seen);
-  ASSERT_EQ(plan.objects.size(), 1u);
-  EXPECT_EQ(plan.objects[0].parts.size(), 1024u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 1u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].parts.size(), 1024u);
   EXPECT_LT(encode(plan).size(), 100'000u);
 }
 
@@ -201,13 +202,13 @@ TEST(Planner, SitesAreNamedByTheirFourInnermostFrames) {
   ASSERT_EQ(plan.sites.size(), 2u);
   EXPECT_EQ(plan.sites[0], (SiteName{{1, 1}, {1, 2}, {1, 3}, {1, 4}}));
   EXPECT_EQ(plan.sites[1], (SiteName{{1, 1}, {1, 2}}));
-  ASSERT_EQ(plan.objects.size(), 3u);
-  EXPECT_EQ(plan.objects[0].site, 0u);
-  EXPECT_EQ(plan.objects[0].number, 0u);
-  EXPECT_EQ(plan.objects[1].site, 0u);
-  EXPECT_EQ(plan.objects[1].number, 1u) << "they live at the same time";
-  EXPECT_EQ(plan.objects[2].site, 1u);
-  EXPECT_EQ(plan.objects[2].number, 0u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 3u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].site, 0u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].number, 0u);
+  EXPECT_EQ(plan.phases.at(0).objects[1].site, 0u);
+  EXPECT_EQ(plan.phases.at(0).objects[1].number, 1u) << "they live at the same time";
+  EXPECT_EQ(plan.phases.at(0).objects[2].site, 1u);
+  EXPECT_EQ(plan.phases.at(0).objects[2].number, 0u);
 }
 
 TEST(Planner, WhatIsFreedAndAllocatedAnewIsOneObject) {
@@ -221,10 +222,10 @@ TEST(Planner, WhatIsFreedAndAllocatedAnewIsOneObject) {
     seen.died(object);
   }
   const Plan plan = planned(seen);
-  ASSERT_EQ(plan.objects.size(), 2u);
-  EXPECT_EQ(plan.objects[1].number, 0u);
-  EXPECT_EQ(plan.objects[1].bytes, 4096 * kPage);
-  EXPECT_NE(plan.round, 0u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 2u);
+  EXPECT_EQ(plan.phases.at(0).objects[1].number, 0u);
+  EXPECT_EQ(plan.phases.at(0).objects[1].bytes, 4096 * kPage);
+  EXPECT_NE(plan.phases.at(0).round, 0u);
 }
 
 // In the beginning one object is swept forwards, and then another one in its place backwards. The beginning in detail
@@ -245,9 +246,9 @@ TEST(Planner, TheBeginningIsNotOfWhoHadThePagesLast) {
   const auto made = make_plan(profile, "p");
   ASSERT_TRUE(made) << made.error().message();
   const Plan* const plan = &made->plan;
-  ASSERT_EQ(plan->objects.size(), 1u);
-  EXPECT_EQ(plan->sites.at(plan->objects[0].site), (SiteName{{1, 2}}));
-  const auto& parts = plan->objects[0].parts;
+  ASSERT_EQ(plan->phases.at(0).objects.size(), 1u);
+  EXPECT_EQ(plan->sites.at(plan->phases.at(0).objects[0].site), (SiteName{{1, 2}}));
+  const auto& parts = plan->phases.at(0).objects[0].parts;
   ASSERT_FALSE(parts.front().empty() || parts.back().empty());
   EXPECT_GT(parts.front().back().time, parts.back().back().time) << "it goes backwards";
 }
@@ -270,9 +271,9 @@ TEST(Planner, OfTwoInTurnEachIsTheOneItFollows) {
     make(at);
   }
   const Plan plan = planned(seen);
-  ASSERT_EQ(plan.objects.size(), 2u);
-  EXPECT_EQ(plan.objects[0].number, 0u);
-  EXPECT_EQ(plan.objects[1].number, 1u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 2u);
+  EXPECT_EQ(plan.phases.at(0).objects[0].number, 0u);
+  EXPECT_EQ(plan.phases.at(0).objects[1].number, 1u);
 }
 
 TEST(Planner, AnObjectThatIsUsedAtRandomIsLeftOut) {
@@ -288,10 +289,10 @@ TEST(Planner, AnObjectThatIsUsedAtRandomIsLeftOut) {
     });
   }
   const Plan plan = planned(seen);
-  ASSERT_EQ(plan.objects.size(), 1u);
-  EXPECT_EQ(plan.sites[plan.objects[0].site], (SiteName{{1, 1}}));
-  EXPECT_LT(plan.foreseen, 90u);
-  EXPECT_GE(plan.objects[0].foreseen, 95u);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 1u);
+  EXPECT_EQ(plan.sites[plan.phases.at(0).objects[0].site], (SiteName{{1, 1}}));
+  EXPECT_LT(plan.phases.at(0).foreseen, 90u);
+  EXPECT_GE(plan.phases.at(0).objects[0].foreseen, 95u);
 }
 
 // Hints are of all objects: of the one that is swept six times each page has six uses, of the other one some 1.5.
@@ -310,9 +311,9 @@ TEST(Planner, HintsAreAlsoOfWhatCannotBeForeseen) {
   }
   const auto hints = plan_hints(seen.profile(), "p");
   ASSERT_TRUE(hints) << hints.error().message();
-  ASSERT_EQ(hints->plan.objects.size(), 2u);
+  ASSERT_EQ(hints->phase().objects.size(), 2u);
   ASSERT_EQ(hints->accesses.size(), 2u);
-  EXPECT_EQ(hints->plan.sites[hints->plan.objects[1].site], (SiteName{{1, 2}}));
+  EXPECT_EQ(hints->plan.sites[hints->phase().objects[1].site], (SiteName{{1, 2}}));
   EXPECT_NEAR(static_cast<double>(hints->accesses[0]), 6 * 16'000, 6 * 1'600);
   EXPECT_NEAR(static_cast<double>(hints->accesses[1]), 6 * 4'000, 6 * 400);
 }
@@ -337,8 +338,8 @@ TEST(Planner, NoiseLeavesThePlan) {
     });
   }
   const Plan plan = planned(seen);
-  EXPECT_GE(plan.foreseen, 80u);
-  EXPECT_NE(plan.round, 0u);
+  EXPECT_GE(plan.phases.at(0).foreseen, 80u);
+  EXPECT_NE(plan.phases.at(0).round, 0u);
 }
 
 // What a program does before, with small objects alone, was taken for its round.
@@ -349,10 +350,10 @@ TEST(Planner, ALongBeginWithoutLargeObjectsIsDoneOnce) {
   (void)seen.born(seen.site({1}), object);
   for (int i = 0; i < 8; ++i) forwards(object, [&](PageNumber page) { seen.use(page); });
   const Plan plan = planned(seen);
-  EXPECT_NEAR(plan.round, 1024, 150);
-  EXPECT_GE(plan.once, 30'000u / 8);
-  ASSERT_EQ(plan.objects.size(), 1u);
-  for (const auto& uses : plan.objects[0].parts) EXPECT_FALSE(uses.empty());
+  EXPECT_NEAR(plan.phases.at(0).round, 1024, 150);
+  EXPECT_GE(plan.phases.at(0).once, 30'000u / 8);
+  ASSERT_EQ(plan.phases.at(0).objects.size(), 1u);
+  for (const auto& uses : plan.phases.at(0).objects[0].parts) EXPECT_FALSE(uses.empty());
 }
 
 // Objects that a damaged profile may tell of.
@@ -495,6 +496,117 @@ std::size_t count(const Moments& all) {
   return sum;
 }
 
+// ---- phases
+
+// The sites of what its round uses, not only what is done before.
+std::set<std::uint64_t> offsets_of(const Plan& plan, const PlannedPhase& phase) {
+  std::set<std::uint64_t> offsets;
+  for (const PlannedObject& object : phase.objects) {
+    const auto in_round = std::ranges::count_if(
+        object.parts, [&](const auto& uses) { return !uses.empty() && uses.back().time >= phase.once; });
+    if (2 * static_cast<std::size_t>(in_round) > object.parts.size()) {
+      offsets.insert(plan.sites[object.site][0].offset);
+    }
+  }
+  return offsets;
+}
+
+TEST(Planner, AProgramThatRepeatsOneThingAfterAnotherHasAPhaseForEach) {
+  Seen seen(4);
+  const Object a{64, 8192}, b{10'000, 8192}, c{20'000, 16'384};
+  std::uint64_t site = 0;
+  for (const Object& object : {a, b, c}) (void)seen.born(seen.site({++site}), object);
+  const UsePage use = [&](PageNumber page) { seen.use(page); };
+  for (int round = 0; round < 12; ++round) forwards(a, use), forwards(b, use);
+  for (int round = 0; round < 8; ++round) backwards(b, use), forwards(c, use);
+  const Plan plan = planned(seen);
+  ASSERT_EQ(plan.phases.size(), 2u);
+  EXPECT_EQ(offsets_of(plan, plan.phases[0]), (std::set<std::uint64_t>{1, 2}));
+  EXPECT_EQ(offsets_of(plan, plan.phases[1]), (std::set<std::uint64_t>{2, 3}));
+  EXPECT_NEAR(plan.phases[0].round, 16'384 / 16, 60) << "one page in 16, about";
+  EXPECT_NEAR(plan.phases[1].round, 24'576 / 16, 90);
+  for (const PlannedPhase& phase : plan.phases) EXPECT_GE(phase.foreseen, 90u);
+}
+
+TEST(Planner, ALoopThatIsInterruptedIsOnePhase) {
+  Seen seen(4);
+  const Object a{64, 8192}, b{10'000, 8192}, other{20'000, 60'000};
+  std::uint64_t site = 0;
+  for (const Object& object : {a, b, other}) (void)seen.born(seen.site({++site}), object);
+  const UsePage use = [&](PageNumber page) { seen.use(page); };
+  for (int part = 0; part < 2; ++part) {
+    for (int round = 0; round < 8; ++round) forwards(a, use), forwards(b, use);
+    if (part == 0) forwards(other, use);
+  }
+  EXPECT_EQ(planned(seen).phases.size(), 1u);
+}
+
+TEST(Planner, TheSameObjectsInAnotherOrderAreAnotherPhase) {
+  Seen seen(4);
+  const Object a{64, 8192}, b{10'000, 8192};
+  (void)seen.born(seen.site({1}), a);
+  (void)seen.born(seen.site({2}), b);
+  const UsePage use = [&](PageNumber page) { seen.use(page); };
+  for (int round = 0; round < 8; ++round) forwards(a, use), forwards(b, use);
+  for (int round = 0; round < 8; ++round) backwards(a, use), forwards(b, use);
+  EXPECT_EQ(planned(seen).phases.size(), 2u);
+}
+
+TEST(Planner, WhatIsShortIsNoPhaseOfItsOwn) {
+  Seen seen(4);
+  const Object a{64, 16'384}, b{20'000, 1024};
+  (void)seen.born(seen.site({1}), a);
+  (void)seen.born(seen.site({2}), b);
+  const UsePage use = [&](PageNumber page) { seen.use(page); };
+  for (int round = 0; round < 12; ++round) forwards(a, use);
+  for (int round = 0; round < 4; ++round) forwards(b, use);
+  EXPECT_EQ(planned(seen).phases.size(), 1u);
+}
+
+// Loops of programs that chance made up, one after the other: each phase's order is that of its loop.
+TEST(Planner, EachPhaseGoesAsItsLoopDoes) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 8; ++i) {
+    const Program programs[] = {Program(random), Program(random)};
+    Seen seen(4);
+    const UsePage use = [&](PageNumber page) { seen.use(page); };
+    std::vector<std::vector<Object>> objects;
+    std::uint64_t site = 0, shift = 0;
+    for (const Program& program : programs) {
+      objects.push_back(program.objects(1));
+      for (Object& object : objects.back()) {
+        object.first += shift;
+        (void)seen.born(seen.site({++site}), object);
+      }
+      shift = objects.back().back().first + objects.back().back().pages + 64;
+    }
+    for (std::size_t k = 0; k < objects.size(); ++k) {
+      std::uint64_t pages = 0;
+      for (const Object& object : objects[k]) pages += object.pages;
+      Program::prepare(objects[k], use);
+      for (std::uint64_t used = 0; used < 200'000; used += pages) programs[k].round(objects[k], use);
+    }
+    const Plan plan = planned(seen);
+    ASSERT_EQ(plan.phases.size(), 2u) << "program " << i;
+    std::size_t first_site = 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const PlannedPhase& phase = plan.phases[k];
+      std::vector<LiveObject> live;
+      for (std::uint32_t n = 0; n < phase.objects.size(); ++n) {
+        const std::size_t one = plan.sites[phase.objects[n].site][0].offset - 1 - first_site;
+        if (one >= objects[k].size()) continue;  // of the other loop, at its end or begin
+        live.push_back({n, objects[k][one].first * kPage, objects[k][one].pages * kPage});
+      }
+      ASSERT_EQ(live.size(), objects[k].size()) << "program " << i;
+      first_site += objects[k].size();
+      const PageOrder order = order_of(phase, live);
+      ASSERT_TRUE(order.has_round()) << "program " << i;
+      const Moments truth = moments_of([&](const UsePage& each) { programs[k].round(objects[k], each); });
+      EXPECT_GE(share_right_anywhere(truth, moments_in(order, true), 0.04), 0.85) << "program " << i << ", loop " << k;
+    }
+  }
+}
+
 TEST(Planner, ALargerRunGoesAsThePlanOfASmallOneSays) {
   std::mt19937 random(7);
   for (int i = 0; i < 12; ++i) {
@@ -506,17 +618,17 @@ TEST(Planner, ALargerRunGoesAsThePlanOfASmallOneSays) {
     Program::prepare(small, use);
     for (int round = 0; round < 6; ++round) program.round(small, use);
     const Plan plan = planned(seen);
-    ASSERT_NE(plan.round, 0u) << "program " << i;
-    EXPECT_EQ(plan.objects.size(), small.size());
+    ASSERT_NE(plan.phases.at(0).round, 0u) << "program " << i;
+    EXPECT_EQ(plan.phases.at(0).objects.size(), small.size());
 
     for (const std::uint64_t scale : {1, 4}) {
       const std::vector<Object> objects = program.objects(scale);
       std::vector<LiveObject> live;
-      for (std::uint32_t k = 0; k < plan.objects.size(); ++k) {
-        const auto one = static_cast<std::size_t>(plan.sites[plan.objects[k].site][0].offset - 1);
+      for (std::uint32_t k = 0; k < plan.phases.at(0).objects.size(); ++k) {
+        const auto one = static_cast<std::size_t>(plan.sites[plan.phases.at(0).objects[k].site][0].offset - 1);
         live.push_back({k, objects[one].first * kPage, objects[one].pages * kPage});
       }
-      const PageOrder order = order_of(plan, live);
+      const PageOrder order = order_of(plan.phases.at(0), live);
       ASSERT_TRUE(order.has_round()) << "program " << i;
       const Moments truth = moments_of([&](const UsePage& each) { program.round(objects, each); });
       const Moments told = moments_in(order, true);

@@ -106,7 +106,7 @@ TEST(Replay, WhoKnowsTheOrderWaitsForLittle) {
   order->finish();
   const ReplayClock clock{.use = 2e-6, .page = 1e-6, .request = 500e-6};
   const ReplayCounts alone = replay(program.touches, 8000, kMemory, {.clock = clock});
-  const ReplayCounts told = replay(program.touches, 8000, kMemory, {.order = order, .clock = clock});
+  const ReplayCounts told = replay(program.touches, 8000, kMemory, {.orders = {order}, .clock = clock});
   const double work = 64'000 * clock.use;
   EXPECT_LT(told.seconds - work, (alone.seconds - work) / 2) << told.seconds << " " << alone.seconds;
   EXPECT_GT(told.as_expected, 100u);
@@ -121,8 +121,38 @@ TEST(Replay, WhatIsNeededLastIsTouchedBeforeItLeaves) {
   for (std::uint32_t page = 4000; page-- > 0;) order->add_use(page);  // it is wrong
   order->finish();
   const ReplayCounts counts =
-      replay(program.touches, 4000, 600, {.order = order, .clock = {.use = 1e-6, .page = 1e-6, .request = 1e-5}});
+      replay(program.touches, 4000, 600, {.orders = {order}, .clock = {.use = 1e-6, .page = 1e-6, .request = 1e-5}});
   EXPECT_LE(counts.pages_read, 8000u + 600);
+}
+
+// Forwards over one half again and again, and backwards over the other one then.
+TEST(Replay, WithThePhasesOfAPlanLessIsReadThanWithItsFirstAlone) {
+  Program program;
+  constexpr std::uint32_t kHalf = 4000, kMemory = 2600, kBlock = pager::PageOrder::kBlockPages;
+  for (int round = 0; round < 10; ++round) program.sweep(kHalf, 1);
+  for (int round = 0; round < 10; ++round) {
+    for (std::uint32_t page = 2 * kHalf; page-- > kHalf;) program.use(page);
+  }
+  const auto order = [&](std::uint32_t first, bool backward) {
+    auto made = std::make_shared<pager::PageOrder>(kBlock);
+    constexpr std::uint32_t kBlocks = kHalf / kBlock;
+    for (std::uint32_t i = 0; i < kBlocks; ++i) {
+      const pager::PageOrder::Moment begin = pager::PageOrder::Moment{i} * kBlock;
+      made->add_visit({.block = first / kBlock + (backward ? kBlocks - 1 - i : i),
+                       .first = begin,
+                       .last = begin + kBlock - 1,
+                       .first_page = backward ? kBlock - 1 : 0});
+    }
+    made->finish(0, kHalf);
+    return made;
+  };
+  const auto reads = [&](std::vector<std::shared_ptr<const pager::PageOrder>> orders) {
+    return replay(program.touches, 2 * kHalf, kMemory, {.orders = std::move(orders)}).pages_read;
+  };
+  const std::uint64_t none = reads({}), first = reads({order(0, false)});
+  const std::uint64_t both = reads({order(0, false), order(kHalf, true)});
+  EXPECT_LT(first, none);
+  EXPECT_LT(both, first);
 }
 
 TEST(PagerCurve, OfASampleIsNearThatOfAllUses) {

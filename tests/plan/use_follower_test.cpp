@@ -14,15 +14,14 @@ constexpr std::uint64_t kPart = UseFollower::kPartBytes;
 constexpr std::uint64_t kBegin = 0x1000'0000;
 
 // Four parts: filled once at 0 to 3, then used backwards in rounds of 8.
-Plan backwards() {
-  Plan plan;
-  plan.once = 4;
-  plan.round = 8;
-  plan.sites = {{{.file = 0, .offset = 1}}};
+PlannedPhase backwards() {
+  PlannedPhase phase;
+  phase.once = 4;
+  phase.round = 8;
   PlannedObject object{.site = 0, .number = 0, .bytes = 4 * kPart, .parts = {}};
   for (std::uint32_t i = 0; i < 4; ++i) object.parts.push_back({{i, 1}, {4 + 2 * (3 - i), 1}});
-  plan.objects.push_back(object);
-  return plan;
+  phase.objects.push_back(object);
+  return phase;
 }
 
 UseFollower follow(std::uint64_t lead_bytes) {
@@ -72,11 +71,11 @@ TEST(UseFollower, WhatIsNotPlannedSoonTellsNothing) {
 }
 
 TEST(UseFollower, WithoutARoundTheEndIsTheEnd) {
-  Plan plan = backwards();
-  plan.once = 12;
-  plan.round = 0;
+  PlannedPhase phase = backwards();
+  phase.once = 12;
+  phase.round = 0;
   const LiveObject objects[] = {{0, kBegin, 4 * kPart}};
-  UseFollower follower(plan, objects, 8 * kPart);
+  UseFollower follower(phase, objects, 8 * kPart);
   for (const std::uint32_t part : {0u, 1u, 2u, 3u, 3u, 2u, 1u, 0u}) (void)follower.used(part);
   EXPECT_THAT(follower.used(0), IsEmpty());
 }

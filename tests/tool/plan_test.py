@@ -138,6 +138,42 @@ class WhatIsFollowed(Planning):
         self.assertEqual((self.folder / "explained.plan").read_bytes(), self.plan_file.read_bytes())
 
 
+class WhatHasPhases(Planning):
+    """A program that repeats one thing, and another one then."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if cls.why_not:
+            return
+        cls.profile, cls.plan_file = cls.folder / "stages.profile", cls.folder / "stages.plan"
+        cls.record(cls.profile, "stages")
+        cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
+
+    def test_each_is_planned(self):
+        self.assertEqual(self.planned.returncode, 0, self.planned.stderr)
+        self.assertIn("has 2 phases, one after the other", self.planned.stdout)
+        phases = self.planned.stdout.split("\nPhase ")[1:]
+        self.assertEqual(len(phases), 2, self.planned.stdout)
+        self.assertIn("forwards, once", phases[0])
+        self.assertIn("backwards, once", phases[0])
+        self.assertIn("backwards, once", phases[1])
+        self.assertNotIn("forwards, once", phases[1])
+
+    def test_larger_runs_follow_all_of_them_in_whatever_order_they_come(self):
+        for mode in ("stages", "turned"):
+            with self.subTest(mode=mode):
+                words = (LARGE_MIB, ROUNDS, mode)
+                printed, report, said = self.run_planned(self.plan_file, *words, memory="64M")
+                self.assertEqual(printed, plain(*words))
+                self.assertEqual(said, "")
+                touches = report["touches_expected"] + report["touches_unexpected"]
+                print(f"{mode}: {report['touches_expected']} of {touches} touches expected", file=sys.stderr)
+                self.assertGreater(touches, 100)
+                self.assertGreater(report["touches_expected"], 0.6 * touches)
+
+
+
 class WhatIsRefused(Planning):
     # It was overwritten by the plan, and the recording was lost.
     def test_a_profile_is_not_overwritten_by_its_plan(self):

@@ -4,6 +4,8 @@
 // allocated at a line of its own, and prints what it has computed.
 //
 //   sweeps   fills both, and then in each round goes forwards through the first and backwards through the second
+//   stages   as sweeps, and then as many rounds backwards through the first alone
+//   turned   the same, the second part first
 //   random   uses as many pages of the first, one of them drawn after the other
 //   fork     sweeps, in the parent and in a child, each with its own copy of what was filled before
 //   little   sweeps over a few pages
@@ -66,9 +68,23 @@ static uint64_t sweeps(int rounds, uint64_t sum) {
   return sum;
 }
 
+static uint64_t back_sweeps(int rounds, uint64_t sum) {
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = g_pages; i-- > 0;) sum = use(&g_first[i], sum);
+  }
+  return sum;
+}
+
 static uint64_t draws(int rounds, uint64_t sum) {
   for (size_t i = 0; i < g_pages * (size_t)rounds; ++i) sum = use(&g_first[sum % g_pages], sum);
   return sum;
+}
+
+static uint64_t work(const char* mode, int rounds, uint64_t sum) {
+  if (strcmp(mode, "random") == 0) return draws(rounds, sum);
+  if (strcmp(mode, "stages") == 0) return back_sweeps(rounds, sweeps(rounds, sum));
+  if (strcmp(mode, "turned") == 0) return sweeps(rounds, back_sweeps(rounds, sum));
+  return sweeps(rounds, sum);
 }
 
 int main(int count, char** arguments) {
@@ -80,7 +96,7 @@ int main(int count, char** arguments) {
   pid_t child = -1;
   prepare();
   if (strcmp(mode, "fork") == 0) child = fork();
-  const uint64_t sum = strcmp(mode, "random") == 0 ? draws(rounds, 1) : sweeps(rounds, child == 0 ? 7 : 1);
+  const uint64_t sum = work(mode, rounds, child == 0 ? 7 : 1);
   if (child > 0) waitpid(child, &status, 0);
   printf("%s %016lx\n", child == 0 ? "child" : "program", (unsigned long)sum);
   return status != 0;
