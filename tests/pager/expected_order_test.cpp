@@ -7,26 +7,10 @@
 #include <random>
 #include <set>
 
-namespace farheap::pager {
+#include "followed_order.hpp"
+
+namespace farheap::pager::testing {
 namespace {
-
-constexpr std::uint32_t kBlock = PageOrder::kBlockPages;
-
-class Memory final : public Budget {
- public:
-  std::uint64_t page_limit(std::uint64_t, std::uint64_t) override { return pages; }
-  std::uint64_t pages = 128 * kBlock;
-};
-
-// Sweeps over so many blocks, page by page.
-std::shared_ptr<const PageOrder> sweeps(unsigned count, std::uint32_t blocks, PageOrder::Moment gap = 16) {
-  auto order = std::make_shared<PageOrder>(gap);
-  for (unsigned i = 0; i < count; ++i) {
-    for (PageNumber page = 0; page < PageNumber{blocks} * kBlock; ++page) order->add_use(page);
-  }
-  order->finish();
-  return order;
-}
 
 TEST(PageOrderTest, UsesWithLittleInBetweenAreOneVisit) {
   PageOrder order(4);
@@ -41,21 +25,6 @@ TEST(PageOrderTest, UsesWithLittleInBetweenAreOneVisit) {
   EXPECT_EQ(order.visits()[2].first_page, 3u);
   EXPECT_EQ(order.by_end(0), 0u);
   EXPECT_EQ(order.by_end(2), 2u);
-}
-
-// Blocks 0 to `once` - 1 in turn, and then again and again those from `first` on, of which each takes 64 moments.
-std::shared_ptr<const PageOrder> round_of(std::uint32_t once, std::uint32_t first, std::uint32_t blocks,
-                                          PageOrder::Moment gap = 16) {
-  auto order = std::make_shared<PageOrder>(gap);
-  PageOrder::Moment now = 0;
-  const auto add = [&](std::uint32_t block) {
-    order->add_visit({.block = block, .first = now, .last = now + kBlock - 1});
-    now += kBlock;
-  };
-  for (std::uint32_t block = 0; block < once; ++block) add(block);
-  for (std::uint32_t block = 0; block < blocks; ++block) add(first + block);
-  order->finish(once, PageOrder::Moment{blocks} * kBlock);
-  return order;
 }
 
 TEST(PageOrderTest, VisitsOfARoundGoOnForEver) {
@@ -116,47 +85,6 @@ TEST(PageOrderTest, WithoutARoundVisitsEnd) {
   EXPECT_TRUE(order->has(5));
   EXPECT_FALSE(order->has(6));
 }
-
-class ExpectedOrderTest : public ::testing::Test {
- protected:
-  void follow(std::shared_ptr<const PageOrder> order) {
-    order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false, room_.limit()), table_,
-                                             policy_, room_);
-  }
-  void show(std::uint32_t block, bool fresh = false) {
-    const PageRun run{PageNumber{block} * kBlock, kBlock};
-    const BlockId id = table_.new_block(run.first, run.count);
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      table_.set_state(run.first + i, PageState::kPresent);
-      table_.tag(run.first + i) = id;
-    }
-    policy_.entered(id, false, false);
-    room_.came(run.count);
-    order_->came(run, fresh);
-  }
-  void store(std::uint32_t block) {
-    for (PageNumber page = PageNumber{block} * kBlock; page < PageNumber{block + 1} * kBlock; ++page) {
-      table_.set_state(page, PageState::kStored);
-    }
-  }
-  bool touch_block(std::uint32_t block) { return order_->touched(PageNumber{block} * kBlock); }
-  // Its block of the order; leaves.
-  PageOrder::Number victim() {
-    const BlockId id = order_->take_victim();
-    if (id == 0) return PageOrder::kNone;
-    const auto block = PageOrder::block_of(table_.block(id).first);
-    store(block);
-    table_.free_block(id);
-    room_.went(kBlock);
-    return block;
-  }
-
-  Memory memory_;
-  PageTable table_ = PageTable::make(1 << 16).value();
-  Policy policy_{PolicyKind::kPeriod, table_};
-  Room room_{memory_};
-  std::unique_ptr<ExpectedOrder> order_;
-};
 
 TEST_F(ExpectedOrderTest, SaysNothingBeforeTheProgramIsSeenInIt) {
   follow(sweeps(2, 200));
@@ -276,106 +204,6 @@ TEST_F(ExpectedOrderTest, AVisitWithinAnotherOneEndsWithIt) {
   show(0);
   for (const std::uint32_t block : {20, 21, 22}) touch_block(block);
   EXPECT_EQ(victim(), 0u);
-}
-
-TEST_F(ExpectedOrderTest, IsGivenUpWhereWhatWasReadAheadIsNotUsed) {
-  follow(sweeps(2, 200));
-  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
-  for (int i = 0; i < 20; ++i) {
-    order_->note_marker(false);
-    order_->note_marker(true);
-    order_->note_marker(true);
-    order_->note_marker(true);
-  }
-  EXPECT_TRUE(order_->is_followed()) << "a quarter is not used: that may be";
-  for (int i = 0; i < 50; ++i) order_->note_marker(false);
-  EXPECT_TRUE(order_->is_given_up());
-  for (const std::uint32_t block : {13, 14, 15, 16}) EXPECT_FALSE(touch_block(block));
-  EXPECT_FALSE(order_->is_followed());
-  EXPECT_EQ(order_->next().run.count, 0u);
-}
-
-TEST_F(ExpectedOrderTest, WhereTouchesComeInNoOrderItIsNotFollowed) {
-  follow(sweeps(2, 2000));
-  for (const std::uint32_t block : {10, 11, 12}) touch_block(block);
-  ASSERT_TRUE(order_->is_followed());
-  unsigned followed = 0;
-  for (std::uint32_t i = 0; i < 20'000; ++i) {
-    touch_block(i * 977 % 2000);
-    followed += order_->is_followed() ? 1 : 0;
-  }
-  EXPECT_LT(followed, 1000u);
-}
-
-// What the order says to be in use has left again and again: by who makes room for what else it says.
-TEST_F(ExpectedOrderTest, IsGivenUpWhereWhatIsInUseHasLeft) {
-  constexpr std::uint32_t kInUse = 50, kFirst = 100, kSwept = 2000;
-  auto order = std::make_shared<PageOrder>(16);
-  for (std::uint32_t block = 0; block < kInUse; ++block) order->add_visit({.block = block, .last = kSwept * kBlock});
-  for (std::uint32_t i = 0; i < kSwept; ++i) {
-    order->add_visit({.block = kFirst + i, .first = i * kBlock, .last = i * kBlock + 63});
-  }
-  order->finish();
-  follow(order);
-  for (const std::uint32_t i : {1500, 1501, 1502}) touch_block(kFirst + i);
-  ASSERT_TRUE(order_->is_followed());
-  for (std::uint32_t i = 0; i < 100; ++i) touch_block(i % kInUse);
-  EXPECT_FALSE(order_->is_given_up()) << "now and then that may be";
-  for (std::uint32_t i = 0; i < 400; ++i) touch_block(i % kInUse);
-  EXPECT_TRUE(order_->is_given_up());
-}
-
-// Sweeps over 200 blocks with room for 128: of each some 72 have to be read.
-TEST_F(ExpectedOrderTest, SaysWhatItLetsExpectToBeReadAndWhatWas) {
-  follow(round_of(0, 0, 200));
-  EXPECT_TRUE(order_->is_weighed());
-  for (const std::uint32_t block : {0, 1, 2}) touch_block(block);
-  (void)order_->take_reads();
-  for (int round = 0; round < 4; ++round) {
-    for (std::uint32_t block = 3; block < 203; ++block) touch_block(block % 200);
-  }
-  order_->reads(7 * kBlock, 5);
-  const auto reads = order_->take_reads();
-  EXPECT_EQ(reads.happened, 5u);
-  EXPECT_NEAR(static_cast<double>(reads.expected), 4 * 73 * kBlock, 10 * kBlock);
-  EXPECT_EQ(order_->take_reads().happened, 0u) << "it was told";
-}
-
-TEST_F(ExpectedOrderTest, IsGivenUpWhereMuchMoreIsReadThanItLetsExpect) {
-  for (const unsigned share : {100, 200}) {  // of 200 blocks, in each round
-    follow(round_of(0, 0, 200));
-    for (int round = 0; round < 20; ++round) {
-      for (std::uint32_t block = 0; block < 200; ++block) {
-        touch_block(block);
-        if (block < share) order_->reads(PageNumber{block} * kBlock, kBlock);
-        order_->reads(40'000, kBlock);  // it is in no order
-      }
-    }
-    EXPECT_EQ(order_->is_given_up(), share == 200) << share;
-    EXPECT_EQ(order_->has_read_too_much(), share == 200) << share;
-  }
-}
-
-// The budget is small at the begin of a run, and may change later.
-TEST_F(ExpectedOrderTest, WithOtherMemoryNothingIsSaidUntilItIsWeighedAgain) {
-  follow(round_of(0, 0, 200));
-  memory_.pages = 32 * kBlock;
-  room_.refresh();
-  EXPECT_FALSE(order_->is_weighed());
-  (void)order_->take_reads();
-  for (int round = 0; round < 20; ++round) {
-    for (std::uint32_t block = 0; block < 200; ++block) {
-      touch_block(block);
-      order_->reads(PageNumber{block} * kBlock, kBlock);
-    }
-  }
-  EXPECT_TRUE(order_->is_followed());
-  EXPECT_EQ(order_->take_reads().expected, 0u);
-  OrderReads reads(*order_->order(), memory_.pages);
-  order_->weigh(reads);
-  EXPECT_TRUE(order_->is_weighed());
-  for (std::uint32_t block = 0; block < 200; ++block) touch_block(block);
-  EXPECT_GT(order_->take_reads().expected, 150 * kBlock);
 }
 
 TEST_F(ExpectedOrderTest, AMarkerIsHeldUntilTheProgramIsPast) {
@@ -599,4 +427,4 @@ TEST_F(ExpectedOrderTest, AnOrderWithoutVisitsSaysNothing) {
 }
 
 }  // namespace
-}  // namespace farheap::pager
+}  // namespace farheap::pager::testing

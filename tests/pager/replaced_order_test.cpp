@@ -90,5 +90,54 @@ TEST_F(ReplacedOrderTest, SweepsInTheirOrderAreExpected) {
   EXPECT_EQ(counters_.touches_expected + counters_.touches_unexpected, counted);
 }
 
+// Half of the memory is taken away while the program is followed: it is followed in what there is.
+TEST_F(ReplacedOrderTest, WithHalfOfTheBudgetTheOrderIsStillFollowed) {
+  auto sweeps = std::make_shared<PageOrder>(64);
+  for (std::uint32_t i = 0; i < kPages / 64; ++i) {
+    sweeps->add_visit({.block = i, .first = PageOrder::Moment{i} * 64, .last = PageOrder::Moment{i} * 64 + 63});
+  }
+  sweeps->finish(0, kPages);
+  sweep(true);
+  pager_->expect(sweeps);
+  for (int i = 0; i < 3; ++i) sweep(i == 1);
+  budget_.pages = kMemory / 2;
+  sweep(false);
+  pager_->weigh_order();
+  for (int i = 0; i < 6; ++i) {
+    sweep(i == 1);
+    EXPECT_LE(pager_->resident_pages(), kMemory / 2 + PageOrder::kBlockPages);
+  }
+  EXPECT_EQ(pager_->order_state(), OrderState::kKept);
+  EXPECT_GT(counters_.touches_expected, 20 * counters_.touches_unexpected);
+}
+
+// What comes after an order that is left is one of another part of the program: it is not taken to be in its round, and
+// followed though the one before was given up.
+TEST_F(ReplacedOrderTest, AnOrderOfAnotherPartIsFollowedAfterOneThatWasGivenUp) {
+  const auto backwards = [](std::uint32_t first, std::uint32_t blocks) {
+    auto made = std::make_shared<PageOrder>(64);
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+      const PageOrder::Moment begin = PageOrder::Moment{i} * 64;
+      made->add_visit({.block = first + blocks - 1 - i, .first = begin, .last = begin + 63, .first_page = 63});
+    }
+    made->finish(0, PageOrder::Moment{blocks} * 64);
+    return made;
+  };
+  EXPECT_EQ(pager_->order_state(), OrderState::kNone);
+  pager_->expect(backwards(0, kPages / 64));
+  std::mt19937 random(3);
+  for (int i = 0; i < 200'000 && pager_->order_state() != OrderState::kGivenUp; ++i) use(random() % kPages, true);
+  ASSERT_EQ(pager_->order_state(), OrderState::kGivenUp);
+  pager_->expect(backwards(0, kPages / 64));
+  EXPECT_EQ(pager_->order_state(), OrderState::kGivenUp) << "the same order, with other objects";
+  pager_->expect(backwards(0, kPages / 64), OrderFrom::kNextPhase);
+  EXPECT_EQ(pager_->order_state(), OrderState::kKept);
+  const std::uint64_t expected = counters_.touches_expected, unexpected = counters_.touches_unexpected;
+  for (int i = 0; i < 4; ++i) {
+    for (PageNumber page = kPages; page-- > 0;) use(page, false);
+  }
+  EXPECT_GT(counters_.touches_expected - expected, 10 * (counters_.touches_unexpected - unexpected));
+}
+
 }  // namespace
 }  // namespace farheap::pager::testing
