@@ -15,6 +15,7 @@ constexpr std::uint64_t kLate = 8;         // a part of the lead: visits may go 
 constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one touch tells to have been passed
 constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
 constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
+constexpr unsigned kJump = 128;            // ... for one jump behind another: against the order each block is one
 constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
 constexpr std::uint64_t kFar = 4;          // leads, that nobody passes unseen
 constexpr double kMostReads = 2;           // times what could be expected
@@ -157,8 +158,10 @@ void ExpectedOrder::note_marker(bool used) {
   if (unused_ >= kMostUnused) give_up();
 }
 
-void ExpectedOrder::judge(bool good) {
-  doubt_ = good ? doubt_ - std::min(doubt_, kGood) : doubt_ + kBad;
+void ExpectedOrder::judge(bool good) { good ? void(doubt_ -= std::min(doubt_, kGood)) : doubt(kBad); }
+
+void ExpectedOrder::doubt(unsigned by) {
+  doubt_ += by;
   if (doubt_ >= kMostDoubt) give_up();
 }
 
@@ -198,8 +201,12 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
     read_ahead_ = 0;
     followed_since_ = expected;
   }
-  followed_ = was_followed_ = true;
+  const bool was_followed = std::exchange(followed_, true);
+  was_followed_ = true;
   const bool is_far = expected - std::min(expected, now_) > kFar * lead();
+  if (is_far && was_followed && now_ - std::min(now_, jumped_to_) <= lead()) doubt(kJump);
+  if (is_given_up_) return;
+  if (is_far) jumped_to_ = expected;
   go_to(expected);
   // A program passes a little unseen. It skips what is more: that was not to be read.
   is_far ? void(expected_until_ = expected_reads_.until(*order_, ended_)) : note_expected_reads();

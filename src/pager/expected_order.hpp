@@ -147,6 +147,7 @@ class ExpectedOrder {
   // `is_known`: the page is in the order. Others may be used at any time beside it.
   void note_strange(Moment expected, bool is_known);
   void judge(bool good);
+  void doubt(unsigned by);
   void give_up();
   // The pages would push out others that are needed before them.
   [[nodiscard]] bool is_in_vain(Moment needed) const;
@@ -171,6 +172,7 @@ class ExpectedOrder {
   PageOrder::Number ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false, was_followed_ = false;
+  Moment jumped_to_ = 0;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
   std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;

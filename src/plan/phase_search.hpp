@@ -19,14 +19,14 @@ namespace farheap::plan {
 
 class PhaseSearch {
  public:
-  explicit PhaseSearch(std::size_t phases) : given_up_(phases, false) {}
+  explicit PhaseSearch(std::size_t phases) : given_up_(phases) {}
 
   [[nodiscard]] std::size_t now() const { return now_; }
   // How it stands with the order of now(), asked again and again. True: now() is another phase from here on.
   [[nodiscard]] bool is_left(pager::OrderState state) {
     using pager::OrderState;
     if (state == OrderState::kNone || state == OrderState::kKept) return false;
-    if (state == OrderState::kGivenUp) given_up_[now_] = true;
+    if (state == OrderState::kGivenUp) ++given_up_[now_];
     if (state != OrderState::kNeverKept) tried_ = rest_ = 0;
     if (rest_ > 0) {
       --rest_;
@@ -37,18 +37,20 @@ class PhaseSearch {
     if (tried_ % given_up_.size() == 0) rest_ = std::uint64_t{1} << std::min(rounds, kMostRestLog2);
     return true;
   }
-  // To the next one that was not given up. False: there is no other.
+  // To the next one that may be of use. False: there is no other.
   bool go_on() {
     std::size_t next = now_;
     do {
       next = (next + 1) % given_up_.size();
-    } while (next != now_ && given_up_[next]);
+    } while (next != now_ && given_up_[next] >= kMostGivenUp);
     return std::exchange(now_, next) != next;
   }
 
  private:
   static constexpr std::size_t kMostRestLog2 = 7;  // questions
-  std::vector<bool> given_up_;                     // by phase: its order costs more than it saves
+  // Where a program goes on to something else, the order that it leaves costs more than it saves for a while.
+  static constexpr unsigned kMostGivenUp = 2;
+  std::vector<unsigned> given_up_;  // by phase: so often
   std::size_t now_ = 0;
   std::size_t tried_ = 0;   // phases, since the program kept to one
   std::uint64_t rest_ = 0;  // questions until the next one is tried

@@ -110,6 +110,31 @@ TEST_F(ExpectedOrderTest, WithOtherMemoryNothingIsSaidUntilItIsWeighedAgain) {
   EXPECT_GT(order_->take_reads().expected, 150 * kBlock);
 }
 
+// Three touches agree that the program is elsewhere. Against the order, that is so of each block: each was one round
+// ahead, and 43 pages had to be read in vain before it was noticed.
+TEST_F(ExpectedOrderTest, IsGivenUpWhereTheProgramGoesAgainstIt) {
+  follow(round_of(0, 0, 1000));
+  for (const std::uint32_t block : {500, 501, 502}) touch_block(block);
+  ASSERT_TRUE(order_->is_followed());
+  std::uint32_t block = 499;
+  for (; block > 400 && !order_->is_given_up(); --block) {
+    for (int touch = 0; touch < 3; ++touch) touch_block(block);
+  }
+  EXPECT_TRUE(order_->is_given_up());
+  EXPECT_GT(block, 425u);
+}
+
+// As where a block lies between two arrays that are swept in turn (lbm).
+TEST_F(ExpectedOrderTest, AJumpNowAndThenIsNoReasonToGiveItUp) {
+  follow(round_of(0, 0, 1000));
+  for (int round = 0; round < 50; ++round) {
+    for (std::uint32_t block = 0; block < 400; ++block) touch_block(block);
+    for (int touch = 0; touch < 3; ++touch) touch_block(800);
+    for (std::uint32_t block = 801; block < 1000; ++block) touch_block(block);
+  }
+  EXPECT_TRUE(order_->is_followed());
+}
+
 TEST_F(ExpectedOrderTest, ItsStateIsKeptUntilTouchesSayOtherwise) {
   follow(sweeps(3, 200));
   EXPECT_EQ(order_->state(), OrderState::kKept);

@@ -21,16 +21,19 @@ TEST(PhaseSearch, GoesOnOnlyWhereAnOrderIsLeft) {
   EXPECT_EQ(search.now(), 0u);
 }
 
-TEST(PhaseSearch, APhaseThatWasGivenUpIsNotTriedAgain) {
+TEST(PhaseSearch, APhaseThatWasGivenUpAgainAndAgainIsNotTriedAnyMore) {
   PhaseSearch search(3);
+  EXPECT_TRUE(search.is_left(OrderState::kGivenUp)) << "where it is left, that may be";
+  EXPECT_TRUE(search.is_left(OrderState::kLeft));
+  EXPECT_TRUE(search.is_left(OrderState::kLeft));
+  EXPECT_EQ(search.now(), 0u);
   EXPECT_TRUE(search.is_left(OrderState::kGivenUp));
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(search.is_left(OrderState::kLeft));
     EXPECT_NE(search.now(), 0u);
   }
-  EXPECT_TRUE(search.is_left(OrderState::kGivenUp));
-  EXPECT_FALSE(search.is_left(OrderState::kLeft)) << "it is the last one";
-  EXPECT_FALSE(search.is_left(OrderState::kGivenUp));
+  for (int i = 0; i < 5; ++i) (void)search.is_left(OrderState::kGivenUp);
+  EXPECT_FALSE(search.is_left(OrderState::kLeft)) << "the only other one was given up, too";
 }
 
 TEST(PhaseSearch, TheOnlyOneStays) {
