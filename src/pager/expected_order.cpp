@@ -300,7 +300,10 @@ BlockId ExpectedOrder::take_victim() {
     const InView in_view = blocks_in_view(block);
     if (in_view.id != 0) {
       found = in_view.id;
-      to_spread_ -= std::min<std::uint64_t>(to_spread_, table_.block(found).pages);
+      // The rest of it leaves with it (a marker was a block of its own).
+      const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
+      table_.for_each_run(first, first + PageOrder::kBlockPages, PageState::kPresent, 0,
+                          [&](PageRun run) { to_spread_ -= std::min<std::uint64_t>(to_spread_, run.count); });
       policy_.remove(found);
       if (moment != PageOrder::kNever) ahead_ = std::min(ahead_, places_[block].visit);
       break;
