@@ -73,23 +73,23 @@ typedef struct farheap_step {
 #define FARHEAP_ONCE ((size_t)-1)
 
 /* From now on [address, address + bytes) of each step will be used, one step after the other, by all threads taken
- * together; from step `round` on again and again. Say it when the first step is about to begin. Advice only: whatever is
- * said, the contents stay right. The steps are copied, and may be changed afterwards.
+ * together; from step `round` on again and again. Say it when the first step is about to begin. Advice only: whatever
+ * is said, the contents stay right. The steps are copied, and may be changed afterwards.
  *
  * It is of the heap in which the first step begins; steps that begin elsewhere are left out, and so is what lies beyond
  * that heap. It replaces the order that was said of that heap before. A step of no bytes says only which heap is meant:
- * alone it ends that heap's order. No steps end the orders of all heaps. Under `farheap run` an order may be said before
- * pages leave memory: it holds from then on.
+ * alone it ends that heap's order. No steps end the orders of all heaps. Under `farheap run` an order may be said
+ * before pages leave memory: it holds from then on.
  *
- * While it holds it goes before the plan of `farheap run --plan`, which is followed again afterwards: when it was ended,
- * when a program that has been through it goes on with something else, or when it was given up. That happens to an
- * order that the program does not keep to; the next that is said is followed again. KEEP goes before any order. A
+ * While it holds it goes before the plan of `farheap run --plan`, which is followed again afterwards: when it was
+ * ended, when a program that has been through it goes on with something else, or when it was given up. That happens to
+ * an order that the program does not keep to; the next that is said is followed again. KEEP goes before any order. A
  * forked child has none until it says one.
  *
  * Takes about a microsecond for each 256 KiB of the order; waits for no reads and writes. Not for signal handlers.
  * Returns 0 if it was taken, 1 if the first step begins in no heap and there is no runtime (or, without steps, if there
- * is neither), -1 if it is no order: steps without an address of them, a way that is none, a round that begins behind the
- * last step, or more than 2^22 pieces of 256 KiB. */
+ * is neither), -1 if it is no order: steps without an address of them, a way that is none, a round that begins behind
+ * the last step, or more than 2^22 pieces of 256 KiB. */
 int farheap_expect_order(const farheap_step* steps, size_t count, size_t round) FARHEAP_HINT_CALL;
 
 /* 1 if this process runs on Farheap and pages leave its memory, 0 if not (yet). */

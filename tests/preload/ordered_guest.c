@@ -9,8 +9,8 @@
  *   once      ... before each round, of that round alone
  *   others    it says another order than its own
  *   ended     ... and takes that back before it begins
- *   hints     tiles are kept, done with, streamed, needed and left alone as chance says, by a second thread, all the time
- *   forked    it says the order, and a child of it uses all as it likes, and says one of its own
+ *   hints     tiles are kept, done with, streamed, needed and left alone as chance says, by a second thread, all the
+ * time forked    it says the order, and a child of it uses all as it likes, and says one of its own
  *
  * It is linked without libfarheap: without `farheap run` there is nobody to tell.
  */
