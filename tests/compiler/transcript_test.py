@@ -53,7 +53,7 @@ class Program:
 
     name = source = ""
     small = large = ()
-    site = counted_site = ""  # what allocates the largest of it when recorded, and what it accesses most when counted
+    site = counted_site = ""  # what allocates its largest memory, and what is among the most accessed
     hot = ()  # functions that are among its contexts
     planned = False
     why_no_plan = ""  # part of what `farheap plan` says
@@ -227,10 +227,11 @@ class Transcript:
         for one in tree["accesses"]:
             name = tree["sites"][one["site"] - 1]["site"]
             by_site[name] = by_site.get(name, 0) + one["reads"] + one["writes"]
-        most = max(by_site, key=by_site.get)
-        check(re.search(self.program.counted_site, most), "most accesses are told of another site", most)
+        most = sorted(by_site, key=by_site.get, reverse=True)[:3]
+        check(any(re.search(self.program.counted_site, name) for name in most),
+              f"{self.program.counted_site} is not among what is accessed most", str(most))
         self.say(f"{len(tree['tree']) - 1} contexts, {every} accesses, {100 * known // every} % of them to "
-                 f"{len(tree['sites'])} known sites, most to {most}")
+                 f"{len(tree['sites'])} known sites, most to {', '.join(most)}")
         self.page("counted", "report", profile.name)
         # The same input again: as many accesses, but for what the C library does.
         shutil.copy(profile, self.here / "counted-before.profile")
@@ -379,7 +380,8 @@ class Transcript:
         self.check_same("large", output)
         warned = [line for line in warnings if line.startswith("farheap:")]
         check(not warned, "the run warns", "\n".join(warned))
-        check(report["peak_bytes"] <= 1.05 * budget, f"it took {report['peak_bytes']} bytes of {budget}")
+        allowed = budget + max(budget // 50, 8 * MIB)  # as tests/programs/run_program.py allows
+        check(report["peak_bytes"] <= allowed, f"it took {report['peak_bytes']} bytes of {budget}")
         check(report["bytes_written"] > 0, f"nothing left memory, at {level} %")
         if plan:
             check(report["touches_expected"] + report["touches_unexpected"] > 0, "no touch was foreseen", last)
