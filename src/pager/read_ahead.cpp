@@ -51,6 +51,13 @@ std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Ta
   from_ = from;
   ++orders_;
   if (from == OrderFrom::kProgram) {
+    // Of a heap that was opened nothing is known before: its pages would not come until they are touched.
+    for (const PageOrder::Visit& visit : order_->order()->visits()) {
+      const PageNumber first = PageNumber{visit.block} * PageOrder::kBlockPages;
+      if (first + PageOrder::kBlockPages <= table_.capacity_pages()) {
+        earlier_.learn_run(first, first + PageOrder::kBlockPages);
+      }
+    }
     order_->begin_here();
     announce_order();
   } else if (in_round_ && !order_->is_in_round()) {
