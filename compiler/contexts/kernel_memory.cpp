@@ -14,7 +14,7 @@ void* take_from_kernel(std::size_t bytes) {
 
 void give_to_kernel(void* memory, std::size_t bytes) { munmap(memory, bytes); }
 
-// What is locked (mlockall()) the kernel does not drop this way.
+// The kernel does not drop locked memory (mlockall()) this way.
 void empty_pages(void* at, std::size_t bytes) {
   if (madvise(at, bytes, MADV_DONTNEED) == 0) return;
   auto* const words = static_cast<volatile std::size_t*>(at);

@@ -48,7 +48,7 @@ bool read_words(Range range, std::span<std::uintptr_t> room, LiveWords::Take& to
 
 }  // namespace
 
-// What calls keep in registers is in this frame then, or in one above it.
+// Registers that calls keep are in this frame then, or in one above it.
 bool OwnStacks::read(Take& to) {
   __builtin_unwind_init();
   const bool is_read = read_from(__builtin_frame_address(0), to);
