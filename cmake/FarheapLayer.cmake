@@ -9,12 +9,12 @@ function(farheap_add_layer name)
   target_link_libraries(farheap_${name} PUBLIC ${LAYER_LINK})
 endfunction()
 
-# farheap_add_test(NAME [PLAIN] SOURCES a.cpp ... ONE_THREAD b.cpp ... LINK target ...): one GoogleTest program, its cases
+# farheap_add_test(NAME [PLAIN] [SEPARATE] SOURCES a.cpp ... ONE_THREAD b.cpp ... LINK target ...): one GoogleTest program, its cases
 # known to ctest. What is tested behind ONE_THREAD has one thread: nothing for the thread sanitizer, which leaves it out.
 # Where units are not tested (FARHEAP_TEST_UNITS) only those programs are made that are PLAIN: no build with a sanitizer
-# has them, or some of their cases.
+# has them, or some of their cases. SEPARATE: its files have names in common, so each is compiled alone.
 function(farheap_add_test name)
-  cmake_parse_arguments(TEST "PLAIN" "" "SOURCES;ONE_THREAD;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "PLAIN;SEPARATE" "" "SOURCES;ONE_THREAD;LINK" ${ARGN})
   set(tested ON)
   if(FARHEAP_SANITIZE MATCHES "thread")
     if(NOT TEST_SOURCES)
@@ -27,6 +27,9 @@ function(farheap_add_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES} ${TEST_ONE_THREAD})
   target_link_libraries(${name} PRIVATE ${TEST_LINK} GTest::gtest_main GTest::gmock)
+  if(TEST_SEPARATE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
   if(tested)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
   else()

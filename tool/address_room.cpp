@@ -12,7 +12,7 @@ namespace farheap::tool {
 
 using base::format_size;
 
-static constexpr char kWhat[] = "cannot reserve the addresses of a heap";
+static constexpr char kCannotReserve[] = "cannot reserve the addresses of a heap";
 
 std::uint64_t addresses_needed(std::string_view store_uri) {
   if (const auto parts = store::split_uri(store_uri)) {
@@ -27,7 +27,7 @@ std::uint64_t addresses_needed(std::string_view store_uri) {
 Status check_address_limit(const os::MachineLimits& limits, std::uint64_t needed) {
   if (!limits.address_space_bytes || *limits.address_space_bytes >= needed) return {};
   const bool may_raise = !limits.address_space_hard_bytes || *limits.address_space_hard_bytes >= needed;
-  return fail(ErrorCode::kNoSpace, kWhat, "RLIMIT_AS (`ulimit -v`)",
+  return fail(ErrorCode::kNoSpace, kCannotReserve, "RLIMIT_AS (`ulimit -v`)",
               fmt::format("it allows {}, and a process of a run reserves {} (addresses, not memory)",
                           format_size(*limits.address_space_bytes), format_size(needed)),
               may_raise ? "ulimit -S -v unlimited"
@@ -38,7 +38,7 @@ Status check_address_limit(const os::MachineLimits& limits, std::uint64_t needed
 Status check_overcommit_mode(const os::MachineLimits& limits, bool grants_reservation) {
   if (grants_reservation || limits.overcommit != os::OvercommitMode::kNever) return {};
   return fail(
-      ErrorCode::kNoSpace, kWhat, "vm.overcommit_memory = 2",
+      ErrorCode::kNoSpace, kCannotReserve, "vm.overcommit_memory = 2",
       fmt::format("in this mode the kernel counts reserved addresses as memory, and a process of a run reserves {}",
                   format_size(segment::kAddressesOfAProcess)),
       "sudo sysctl vm.overcommit_memory=0");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/units.hpp"
 #include "context_figures.hpp"
 #include "terminal.hpp"
@@ -19,9 +20,8 @@ namespace {
 using profile::Contexts;
 using profile::CountedContext;
 
-constexpr std::size_t kContextsShown = 40, kSitesShown = 12, kTextWidth = 72;
+constexpr std::size_t kContextsShown = 40, kSitesShown = 12;
 constexpr double kLeastShare = 0.001;  // of the program's time or accesses: below that a context is not shown
-constexpr double kNsPerSecond = 1e9;
 
 std::string ms_text(std::uint64_t ns) {
   const double ms = static_cast<double>(ns) / 1e6;
@@ -88,7 +88,7 @@ nlohmann::ordered_json context_json(const Contexts& contexts, std::uint32_t cont
     json["kind"] = "program";
   }
   json["entries"] = one.entries;
-  json["own_seconds"] = static_cast<double>(one.own_ns) / kNsPerSecond;
+  json["own_seconds"] = static_cast<double>(one.own_ns) / base::kNsPerSecond;
   json["reads"] = one.reads;
   json["writes"] = one.writes;
   if (one.folded != 0) {

@@ -21,9 +21,7 @@ using nlohmann::ordered_json;
 using profile::Contexts;
 using profile::CountedContext;
 
-constexpr double kNsPerSecond = 1e9;
-
-double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) / kNsPerSecond; }
+double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) / base::kNsPerSecond; }
 
 // Texts that are said by their numbers, because many rows have the same.
 class Names {

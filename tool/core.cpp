@@ -29,7 +29,7 @@
 namespace farheap::tool {
 namespace {
 
-constexpr char kWhat[] = "cannot make the core whole";
+constexpr char kCannotMakeWhole[] = "cannot make the core whole";
 
 // For a program that follows whatever link it finds under a name: nobody else can make one in here.
 class OwnFolder {
@@ -138,7 +138,7 @@ std::string name_of_store(const std::string& uri) {
 // The user's own word, and in the folder of the run that of the core for which of the stores there.
 Result<std::string> store_of_user(const CoreNotes& notes, const CoreArguments& arguments) {
   if (arguments.store.empty()) {
-    return fail(ErrorCode::kPermission, kWhat, live_or_core(arguments),
+    return fail(ErrorCode::kPermission, kCannotMakeWhole, live_or_core(arguments),
                 fmt::format("it names the store '{}', and what a core says is not believed", shown(notes.store)),
                 fmt::format("if that is where its program ran, say so: --store '{}'", shown(notes.store)));
   }
@@ -161,7 +161,7 @@ Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const Cor
   if (!uri) return fail(uri.error());
   std::error_code ignored;
   if (!std::filesystem::exists(uri->place, ignored)) {
-    return fail(ErrorCode::kNotFound, kWhat, uri->place, "the store of its program is not there",
+    return fail(ErrorCode::kNotFound, kCannotMakeWhole, uri->place, "the store of its program is not there",
                 "it stays only when `farheap run --set whole_core=on` sees its program ended by a signal");
   }
   StoreOptions how;
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Store>> open_kept_store(const CoreNotes& notes, const Cor
   return open_store(*store, how);
 }
 
-Status broken_off() { return fail(ErrorCode::kUnavailable, kWhat, "", "it was broken off before the end"); }
+Status broken_off() { return fail(ErrorCode::kUnavailable, kCannotMakeWhole, "", "it was broken off before the end"); }
 
 Status read_on(Store& store, std::span<Get> batch) {
   return Interruption::noted() != 0 ? broken_off() : store.get(batch);

@@ -22,7 +22,7 @@
 namespace farheap::tool {
 namespace {
 
-constexpr char kWhat[] = "cannot export";
+constexpr char kCannotExport[] = "cannot export";
 
 // "-": standard output.
 class Output {
@@ -30,7 +30,7 @@ class Output {
   static Result<Output> open(const std::string& path) {
     if (path == "-") return Output();
     Output output;
-    const auto target = os::follow_links(path, kWhat);
+    const auto target = os::follow_links(path, kCannotExport);
     if (!target) return fail(target.error());
     output.path_ = *target;
     std::error_code unknown;
@@ -39,13 +39,13 @@ class Output {
     const bool replaces =
         stat(path.c_str(), &status) == 0 ? S_ISREG(status.st_mode) : !std::filesystem::is_symlink(path, unknown);
     if (replaces && std::filesystem::exists(output.path_, unknown)) {
-      const auto own = os::open_own_file(output.path_, 0, kWhat);  // what is somebody else's is not replaced
+      const auto own = os::open_own_file(output.path_, 0, kCannotExport);  // what is somebody else's is not replaced
       if (!own) return fail(own.error());
       close(own->file);
     }
     if (replaces) output.part_ = output.path_ + ".part";
-    const auto opened =
-        replaces ? os::replace_file(output.part_, 0600, kWhat) : os::open_output_file(path, 0600, kWhat);
+    const auto opened = replaces ? os::replace_file(output.part_, 0600, kCannotExport)
+                                 : os::open_output_file(path, 0600, kCannotExport);
     if (!opened) return fail(opened.error());
     output.file_ = *opened;
     return output;
@@ -60,7 +60,7 @@ class Output {
   }
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) {
-    if (Interruption::noted() != 0) return fail(ErrorCode::kUnavailable, kWhat, path_, "it was broken off");
+    if (Interruption::noted() != 0) return fail(ErrorCode::kUnavailable, kCannotExport, path_, "it was broken off");
     if (path_.empty()) {
       put({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       return {};
@@ -79,7 +79,8 @@ class Output {
     const bool durable = part_.empty() || fsync(file_) == 0;
     const bool closed = close(std::exchange(file_, -1)) == 0;
     if (durable && closed && part_.empty()) return {};
-    if (durable && closed && rename(part_.c_str(), path_.c_str()) == 0) return os::make_names_durable(path_, kWhat);
+    if (durable && closed && rename(part_.c_str(), path_.c_str()) == 0)
+      return os::make_names_durable(path_, kCannotExport);
     const Error error = why_not(errno);
     if (!part_.empty()) (void)unlink(part_.c_str());
     return fail(error);
@@ -88,7 +89,7 @@ class Output {
  private:
   Output() = default;
   [[nodiscard]] Error why_not(int errno_value) const {
-    Error error = errno_error(errno_value, kWhat, path_);
+    Error error = errno_error(errno_value, kCannotExport, path_);
     if (base::is_full_disk(error)) {
       const std::filesystem::path absolute = std::filesystem::absolute(path_);
       error.remedy = base::make_room("export again", shell_word(absolute.parent_path().string()));
@@ -112,7 +113,7 @@ Status check_output(const HeapArguments& arguments) {
   if (arguments.out == "-" || stat(arguments.out.c_str(), &out) != 0) return {};
   for (const std::string& file : files) {
     if (stat(file.c_str(), &own) != 0 || own.st_dev != out.st_dev || own.st_ino != out.st_ino) continue;
-    return fail(ErrorCode::kInvalidArgument, kWhat, arguments.out, "it is a file of the heap itself",
+    return fail(ErrorCode::kInvalidArgument, kCannotExport, arguments.out, "it is a file of the heap itself",
                 "name another file, or - for standard output");
   }
   return {};

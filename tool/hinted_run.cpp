@@ -28,7 +28,7 @@ namespace {
 
 using plan::HintKind;
 
-constexpr char kWhat[] = "cannot run with kernel hints";
+constexpr char kCannotHint[] = "cannot run with kernel hints";
 
 std::optional<HintKind> kind_of(std::string_view text) {
   if (text == "kernel" || text == "kernel:mlock") return HintKind::kLock;
@@ -39,7 +39,7 @@ std::optional<HintKind> kind_of(std::string_view text) {
 Status check_swap() {
   const auto areas = os::read_small_file("/proc/swaps");
   if (areas && areas->find("\n/") != std::string::npos) return {};
-  return fail(ErrorCode::kUnavailable, kWhat, "/proc/swaps", "this machine has no swap",
+  return fail(ErrorCode::kUnavailable, kCannotHint, "/proc/swaps", "this machine has no swap",
               "switch some on: mkswap FILE && swapon FILE");
 }
 
@@ -56,7 +56,7 @@ bool may_lock_all() {
 Status check_may_lock(std::uint64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= bytes || may_lock_all()) return {};
-  return fail(ErrorCode::kPermission, kWhat, fmt::format("{} to lock", base::format_size(bytes)),
+  return fail(ErrorCode::kPermission, kCannotHint, fmt::format("{} to lock", base::format_size(bytes)),
               fmt::format("RLIMIT_MEMLOCK allows {}", base::format_size(limit.rlim_cur)),
               fmt::format("ulimit -l {} (in KiB; an administrator may have to), or --hints=kernel:madvise",
                           (bytes + base::kKiB - 1) / base::kKiB));
@@ -85,7 +85,7 @@ Result<plan::HintPlan> read_hints(const std::string& path) {
     return hints;
   }
   if (const Status fits = check_plan(path); !fits) return fail(fits.error());
-  const auto bytes = whole_file(path, kWhat, "`farheap record` makes a profile");
+  const auto bytes = whole_file(path, kCannotHint, "`farheap record` makes a profile");
   if (!bytes) return fail(bytes.error());
   auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(plan.error());
@@ -95,7 +95,7 @@ Result<plan::HintPlan> read_hints(const std::string& path) {
 Result<plan::HintPlan> load_hints(const std::string& path) {
   auto hints = read_hints(path);
   if (!hints || !hints->phase().objects.empty()) return hints;
-  return fail(ErrorCode::kUnavailable, kWhat, path, "it tells of no large object (256 KiB or more) that was used",
+  return fail(ErrorCode::kUnavailable, kCannotHint, path, "it tells of no large object (256 KiB or more) that was used",
               "run it without hints");
 }
 
@@ -175,11 +175,11 @@ Status check_hints(const RunArguments& arguments) {
                 "--hints=kernel:mlock or --hints=kernel:madvise; kernel alone is the former");
   }
   if (arguments.plain || !arguments.trace.empty() || !arguments.profile.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, arguments.hints, "Farheap is not in such a run",
+    return fail(ErrorCode::kInvalidArgument, kCannotHint, arguments.hints, "Farheap is not in such a run",
                 "leave out --plain and --trace");
   }
   if (arguments.hints_share < 1 || arguments.hints_share > 95) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, fmt::format("--hints-share {}", arguments.hints_share), "",
+    return fail(ErrorCode::kInvalidArgument, kCannotHint, fmt::format("--hints-share {}", arguments.hints_share), "",
                 "1 to 95: without any memory to page in the kernel would kill the program");
   }
   return {};
@@ -187,7 +187,7 @@ Status check_hints(const RunArguments& arguments) {
 
 int run_hinted(const std::string& path, const RunArguments& arguments, base::Options& options) {
   if (options.plan.empty()) {
-    return wrong_usage(Error{ErrorCode::kInvalidArgument, kWhat, arguments.hints, "no plan is named",
+    return wrong_usage(Error{ErrorCode::kInvalidArgument, kCannotHint, arguments.hints, "no plan is named",
                              "--plan PROFILE, which `farheap record` writes"});
   }
   if (options.memory == 0) options.memory = os::automatic_budget();

@@ -18,7 +18,7 @@
 namespace farheap::tool {
 namespace {
 
-constexpr char kWhat[] = "cannot keep the store for cores";
+constexpr char kCannotKeep[] = "cannot keep the store for cores";
 constexpr int kShellSignals = 128;  // a shell's own status, when what it ran was ended by a signal
 
 }  // namespace
@@ -28,11 +28,11 @@ Result<KeptStore> KeptStore::make(base::Options& options) {
   if (!uri) return fail(uri.error());
   std::error_code ignored;
   if (uri->place.empty() || !std::filesystem::is_directory(uri->place, ignored)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, options.store, "its place is no folder",
+    return fail(ErrorCode::kInvalidArgument, kCannotKeep, options.store, "its place is no folder",
                 "name one, as --store file:/var/tmp");
   }
   std::string folder = uri->place + "/farheap-core-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, uri->place));
+  if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kCannotKeep, uri->place));
   (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
   options.store = store::place_inside(options.store, folder.substr(folder.rfind('/') + 1));
   return KeptStore(std::move(folder), options.store);

@@ -29,7 +29,7 @@ namespace {
 
 using base::kPageBytes;
 
-constexpr char kWhat[] = "cannot make a core";
+constexpr char kCannotMakeCore[] = "cannot make a core";
 constexpr char kRemedy[] = "be the user of the process, or root; `sysctl kernel.yama.ptrace_scope` may forbid it, too";
 constexpr std::chrono::milliseconds kAtMost = std::chrono::minutes(1);
 constexpr auto kOneTry = std::chrono::seconds(1);
@@ -118,9 +118,10 @@ bool becomes(Condition condition, std::chrono::milliseconds at_most = kAtMost) {
 
 Result<CoreNotes> find_live_notes(pid_t process) {
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
-  if (!maps) return fail(ErrorCode::kNotFound, kWhat, subject(process), "there is none of this number", "see `ps`");
+  if (!maps)
+    return fail(ErrorCode::kNotFound, kCannotMakeCore, subject(process), "there is none of this number", "see `ps`");
   const Memory memory(process);
-  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  if (!memory.is_open()) return fail(errno_error(errno, kCannotMakeCore, subject(process), kRemedy));
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -142,17 +143,17 @@ Result<StoppedProcess> StoppedProcess::stop(pid_t process, const std::string& pl
     return becomes([&] { return all_threads_stopped(process); }, kOneTry) && !holds_locks_in(process, files);
   };
   for (const auto end = base::Clock::now() + kAtMost; base::Clock::now() < end;) {
-    if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+    if (kill(process, SIGSTOP) != 0) return fail(errno_error(errno, kCannotMakeCore, subject(process), kRemedy));
     StoppedProcess stopped(was_stopped ? 0 : process);
     if (is_at_rest()) return stopped;
     if (was_stopped) {
-      return fail(ErrorCode::kUnavailable, kWhat, subject(process), "it was stopped while it wrote to its store",
-                  fmt::format("let it go on: kill -CONT {}", process));
+      return fail(ErrorCode::kUnavailable, kCannotMakeCore, subject(process),
+                  "it was stopped while it wrote to its store", fmt::format("let it go on: kill -CONT {}", process));
     }
     stopped.let_go();
     base::sleep_for(kMoment);
   }
-  return fail(ErrorCode::kUnavailable, kWhat, subject(process),
+  return fail(ErrorCode::kUnavailable, kCannotMakeCore, subject(process),
               "whenever it was stopped it wrote to its store, or a system call of it waited for a page", "try again");
 }
 
@@ -163,24 +164,24 @@ void StoppedProcess::let_go() {
 Status dump_by_gdb(pid_t process, const std::string& out) {
   const pid_t gdb = fork();
   if (gdb == 0) be_gdb(process, out);
-  if (gdb < 0) return fail(errno_error(errno, kWhat, "gdb"));
+  if (gdb < 0) return fail(errno_error(errno, kCannotMakeCore, "gdb"));
   int status = 0;
   if (!becomes([&] { return waitpid(gdb, &status, WNOHANG) != 0; })) {
     kill(gdb, SIGKILL);
     waitpid(gdb, nullptr, 0);
-    return fail(ErrorCode::kUnavailable, kWhat, subject(process), "gdb does not get hold of all its threads",
+    return fail(ErrorCode::kUnavailable, kCannotMakeCore, subject(process), "gdb does not get hold of all its threads",
                 "try again: one of them was in a system call that waits for a page");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-    return fail(ErrorCode::kUnavailable, kWhat, "gdb", "it is not installed", "apt install gdb");
+    return fail(ErrorCode::kUnavailable, kCannotMakeCore, "gdb", "it is not installed", "apt install gdb");
   }
   if (access(out.c_str(), F_OK) == 0) return {};
-  return fail(ErrorCode::kPermission, kWhat, subject(process), "gdb cannot attach to it", kRemedy);
+  return fail(ErrorCode::kPermission, kCannotMakeCore, subject(process), "gdb cannot attach to it", kRemedy);
 }
 
 Status copy_from_memory(pid_t process, const CoreNotes& notes, CoreFile& core) {
   const Memory memory(process);
-  if (!memory.is_open()) return fail(errno_error(errno, kWhat, subject(process), kRemedy));
+  if (!memory.is_open()) return fail(errno_error(errno, kCannotMakeCore, subject(process), kRemedy));
   std::vector<std::byte> page(kPageBytes);
   Status copied;
   const auto copy = [&](std::uint64_t from, std::uint64_t bytes) {

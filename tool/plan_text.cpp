@@ -18,7 +18,6 @@ namespace {
 
 using base::format_size;
 
-constexpr std::size_t kTextWidth = 72;
 constexpr double kAllTheTime = 6;  // uses of a part in a round
 constexpr double kInOneWay = 0.8;  // so many neighbours are used in the order of addresses: it is gone through
 constexpr double kTells = 0.02;

@@ -19,9 +19,8 @@ namespace {
 
 using base::format_size;
 
-constexpr std::size_t kLinesShown = 12, kSitesShown = 12;
+constexpr std::size_t kLinesShown = 12, kTopSites = 12;
 constexpr double kMostOfIt = 0.8;
-constexpr std::size_t kTextWidth = 72;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string seconds_text(double seconds) { return fmt::format("{:.2f} s", seconds); }
@@ -37,7 +36,7 @@ std::size_t common_frames(const std::vector<std::string>& one, const std::vector
 std::string called_from(const std::vector<std::string>& stack, const std::vector<SiteFigures>& sites) {
   if (stack.size() < 2) return {};
   std::size_t deepest = 1;
-  for (std::size_t i = 0; i < std::min(sites.size(), kSitesShown); ++i) {
+  for (std::size_t i = 0; i < std::min(sites.size(), kTopSites); ++i) {
     if (sites[i].stack == stack) continue;
     deepest = std::max(deepest, std::min(common_frames(stack, sites[i].stack), stack.size() - 1));
   }
@@ -74,7 +73,7 @@ std::string sites_table(const ProfileFigures& figures) {
   std::vector<std::vector<std::string>> rows{
       {"peak", "at the end", "objects", "waited", "allocated at", "called from"}};
   for (const SiteFigures& site : figures.sites) {
-    if (rows.size() > kSitesShown) break;
+    if (rows.size() > kTopSites) break;
     rows.push_back({format_size(site.peak_bytes), format_size(site.live_bytes), fmt::format("{:.0f}", site.objects),
                     seconds_text(site.waits.seconds), shortened(printable(site.site), kTextWidth),
                     called_from(site.stack, figures.sites)});
@@ -105,7 +104,7 @@ std::string phases_table(const PhaseFigures& figures) {
   shares.emplace_back("of all uses");
   std::vector<std::vector<std::string>> rows{numbers, visits, shares};
   for (std::size_t site = 0; site < figures.sites.size(); ++site) {
-    if (site >= kSitesShown && site + 1 < figures.sites.size()) continue;
+    if (site >= kTopSites && site + 1 < figures.sites.size()) continue;
     std::vector<std::string> row;
     row.reserve(figures.phases.size() + 1);
     for (const PhaseFigures::Phase& phase : figures.phases) {

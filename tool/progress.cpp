@@ -13,7 +13,7 @@ namespace farheap::tool {
 namespace {
 
 constexpr std::chrono::milliseconds kFirst(300);  // what is done by then needs no line
-constexpr std::chrono::milliseconds kBetween(100);
+constexpr std::chrono::milliseconds kBetweenLines(100);
 constexpr std::string_view kEraseLine = "\r\033[K";
 
 }  // namespace
@@ -35,7 +35,7 @@ void Progress::show(std::uint64_t done, std::uint64_t total) {
   if (!is_seen_) return;
   const auto now = Clock::now();
   if (now < next_) return;
-  next_ = now + kBetween;
+  next_ = now + kBetweenLines;
   put_error(std::string(kEraseLine) + progress_text(what_, done, total));
 }
 

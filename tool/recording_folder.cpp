@@ -35,7 +35,7 @@ constexpr char kEnded[] = "ended.profile";
 constexpr char kTraceInside[] = "/trace";
 constexpr char kRecording[] = ".recording";
 constexpr std::size_t kMostWaiting = 32;  // recordings of processes that ended
-constexpr std::chrono::milliseconds kBetweenLooks{500};
+constexpr std::chrono::milliseconds kBetweenLooksForEnd{500};
 
 std::string parts_of(const std::string& profile_path) {
   std::error_code unknown;
@@ -159,7 +159,8 @@ struct RecordingFolder::Collector {
 
   void look_after() {
     base::LockGuard lock(mutex);
-    while (!stopping.wait_for(mutex, kBetweenLooks, [this]() FARHEAP_REQUIRES(mutex) { return stopped; })) collect();
+    while (!stopping.wait_for(mutex, kBetweenLooksForEnd, [this]() FARHEAP_REQUIRES(mutex) { return stopped; }))
+      collect();
   }
 
   // What is collected is emptied, not removed: its name stays taken, whoever gets the number of its process.

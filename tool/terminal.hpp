@@ -49,6 +49,8 @@ int wrong_usage(const Error& error);
 // Control characters would move the cursor.
 [[nodiscard]] std::string printable(std::string_view text);
 
+inline constexpr std::size_t kTextWidth = 72;  // of texts in tables
+
 // What is longer than `most` bytes keeps its beginning and its end, with "..." between.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
 

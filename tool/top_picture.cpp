@@ -16,7 +16,7 @@ namespace {
 using base::format_size;
 using base::Heat;
 
-constexpr std::size_t kRangesShown = 5;
+constexpr std::size_t kTopRanges = 5;
 constexpr std::size_t kProcessesShown = 20;
 constexpr double kNanoseconds = 1e-9;
 
@@ -84,7 +84,7 @@ std::string process_table(const RunPicture& run, const Rates& rates) {
 std::string range_table(const RunPicture& run, const Rates& rates) {
   std::vector<std::vector<std::string>> rows{
       {"  HOTTEST RANGES", "IN THE HEAP AT", "FAULTS/s", "STORE/s", "IN/s", "OUT/s", "STALLED", "PROCESS"}};
-  for (const auto& range : hottest(run.now.ranges, kRangesShown)) {
+  for (const auto& range : hottest(run.now.ranges, kTopRanges)) {
     std::vector<std::string> row{"  " + range_text(run.now.heap_address, range), format_size(range.offset)};
     for (auto& text : rates_of(range.counts, rates)) row.push_back(std::move(text));
     row.push_back(fmt::format("{}", range.pid));

@@ -2,17 +2,17 @@
 //
 // Contexts that took the least time become part of what is above them, so that there is room for others.
 //
-// What stays exact: reads, writes and entries of all contexts together, and the time as far as it is exact. What was
-// folded into a node stands beside the node's own figures (Folded). Accesses by site move to the node above; where that
+// Reads, writes and entries of all contexts together stay exact, and so does the time as far as it was. A node has the
+// figures of what was folded into it beside its own (Folded). Accesses by site move to the node above; where that
 // tells kMostRows sites apart already, they lose their site.
 // A context that comes again after it was folded begins anew; its figures are then in two nodes.
 //
-// Which: a context is as hot as its share of the time since the tree was made, or of that since contexts were folded
+// A context is as hot as its share of the time since the tree was made, or of that since contexts were folded
 // last, whichever is more; all below it included. So what was hot for long stays, and what has just become hot does.
-// What frames of the thread use stays in any case: every address on its stack that lies in a block keeps that block,
-// and those above it. Stacks that the thread is not on (coroutines) are not looked at. A context whose frame sleeps
-// there may be folded, and what the frame counts later is then another context's, or nobody's; Cells sees to it that it
-// is never anything else.
+// Contexts that frames of the thread use stay in any case: every address on its stack that lies in a block keeps that
+// block, and those above it. Stacks that the thread is not on (coroutines) are not looked at. A context whose frame
+// sleeps there may be folded, and what the frame counts later is then another context's, or nobody's; Cells sees to it
+// that it is never anything else.
 //
 // Thread-safety: for the thread of the tree; requires the tree's lock, no readers, and that no signal handler comes.
 #pragma once

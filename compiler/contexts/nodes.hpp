@@ -36,8 +36,8 @@ struct Place {
 };
 static_assert(sizeof(Place) == 48);
 
-// What was counted in contexts that are folded into a node. Only who folds writes it: a signal handler may do so while
-// the code that it interrupts adds to the node's own figures.
+// The counts of contexts that are folded into a node. Folding alone writes them, perhaps in a signal handler, while the
+// code that it interrupts adds to the node's own figures.
 struct Folded {
   std::uint64_t contexts, entries, reads, writes, ticks;
 };

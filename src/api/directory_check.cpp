@@ -10,10 +10,10 @@
 namespace farheap::api {
 namespace {
 
-constexpr std::size_t kLongestText = 1 << 20;  // of a type or a description
+constexpr std::size_t kLongestName = 1 << 20;  // of a type or a description
 
 template <class T>
-bool holds(const heap::KeptRange& kept, const T* at) {
+bool holds_one(const heap::KeptRange& kept, const T* at) {
   return reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0 && kept.holds(at, sizeof(T));
 }
 
@@ -57,7 +57,7 @@ bool DirectoryCheck::record(const ObjectRecord& one) {
     }
     ++named_;
   }
-  if (!is_text(one.type, kLongestText)) return wrong("a type does not lie in the heap");
+  if (!is_text(one.type, kLongestName)) return wrong("a type does not lie in the heap");
   if (one.description != nullptr && !is_text(one.description, std::size_t{1} << 40)) {
     return wrong("a description does not lie in the heap");
   }
@@ -72,7 +72,7 @@ bool DirectoryCheck::record(const ObjectRecord& one) {
 bool DirectoryCheck::records() {
   const ObjectRecord* older = nullptr;
   for (const ObjectRecord* one = directory_.oldest_; one != nullptr; one = one->newer) {
-    if (!holds(kept_, one) || one->older != older || !records_.insert(one).second) {
+    if (!holds_one(kept_, one) || one->older != older || !records_.insert(one).second) {
       return wrong("the list by age is broken behind {} records", records_.size());
     }
     if (!record(*one)) return false;

@@ -17,7 +17,7 @@
 namespace farheap {
 namespace {
 
-constexpr char kWhat[] = "cannot open the far heap";
+constexpr char kCannotOpenFar[] = "cannot open the far heap";
 constexpr char kCounter[] = "far heap: allocated bytes";
 constexpr std::size_t kAlignment = 16;
 
@@ -26,8 +26,9 @@ using share::FarMemory;
 Result<os::Mapping> reserve(const FarHeapOptions& options, std::string_view uri) {
   const std::uint64_t bytes = base::round_up(options.capacity, base::kHugePageBytes);
   if (options.capacity == 0 || bytes > segment::kSlotBytes) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, fmt::format("capacity = {}", base::format_size(options.capacity)),
-                "that is none, or too much", fmt::format("up to {}", base::format_size(segment::kSlotBytes)));
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFar,
+                fmt::format("capacity = {}", base::format_size(options.capacity)), "that is none, or too much",
+                fmt::format("up to {}", base::format_size(segment::kSlotBytes)));
   }
   // All processes of one shared heap have it at the same place; others go where there is room.
   const bool is_shared = options.books == FarHeapOptions::Books::kShared;
@@ -35,7 +36,7 @@ Result<os::Mapping> reserve(const FarHeapOptions& options, std::string_view uri)
     auto range = os::Mapping::reserve_at(segment::slot_address(slot), bytes, os::Access::kNone);
     if (range || is_shared || slot == 0 || range.error().code != ErrorCode::kConflict) return range;
   }
-  return fail(ErrorCode::kNoSpace, kWhat, std::string(uri), "there are no addresses left");
+  return fail(ErrorCode::kNoSpace, kCannotOpenFar, std::string(uri), "there are no addresses left");
 }
 
 std::size_t offset_in(const void* at, const void* object) {
@@ -51,7 +52,8 @@ Status check_for_many(Store& store) {
   constexpr Capability kNeeded[] = {Capability::kVersions, Capability::kCounters, Capability::kLinearisable,
                                     Capability::kManyProcesses};
   if (std::ranges::all_of(kNeeded, [&](Capability one) { return has(store.capabilities(), one); })) return {};
-  return fail(ErrorCode::kUnavailable, kWhat, store.describe(), "this store is not for several processes that count",
+  return fail(ErrorCode::kUnavailable, kCannotOpenFar, store.describe(),
+              "this store is not for several processes that count",
               "name another engine: `farheap store kinds` lists them");
 }
 
@@ -138,7 +140,7 @@ Result<FarHeap> FarHeap::open(std::string_view uri, const FarHeapOptions& option
   if (!range) return fail(std::move(range.error()));
   auto state = std::make_unique<State>(std::move(*store), std::move(*range), options);
   if (state->local && !state->local->usable()) {
-    return fail(ErrorCode::kNoSpace, kWhat, std::string(uri), "no memory for its books");
+    return fail(ErrorCode::kNoSpace, kCannotOpenFar, std::string(uri), "no memory for its books");
   }
   return FarHeap(std::move(state));
 }

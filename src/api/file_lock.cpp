@@ -31,7 +31,7 @@
 namespace farheap::api {
 namespace {
 
-constexpr char kWhat[] = "cannot open the heap";
+constexpr char kCannotLock[] = "cannot open the heap";
 constexpr std::uint64_t kWriterByte = std::uint64_t{1} << 40;
 constexpr std::uint64_t kOpenByte = kWriterByte + 1;
 constexpr std::uint64_t kLeases = std::uint64_t{1} << 41;
@@ -123,7 +123,7 @@ Result<bool> FileLock::lock(std::uint64_t byte, short how) {
   struct flock range = on_bytes(byte, 1, how);
   while (fcntl(file_, F_OFD_SETLK, &range) != 0) {
     if (errno == EAGAIN || errno == EACCES) return false;
-    if (errno != EINTR) return fail(errno_error(errno, kWhat, path_, "a lock is kept there"));
+    if (errno != EINTR) return fail(errno_error(errno, kCannotLock, path_, "a lock is kept there"));
   }
   return true;
 }
@@ -155,10 +155,11 @@ Result<int> make_for_owner(const HeapPlace& place, const std::string& path) {
   struct stat heap{};
   const bool is_there = stat(place.file.c_str(), &heap) == 0;
   if (is_there && heap.st_uid != geteuid() && geteuid() != 0) {
-    return fail(ErrorCode::kPermission, kWhat, path, "the heap has no lock file yet, and only its owner can make it",
+    return fail(ErrorCode::kPermission, kCannotLock, path,
+                "the heap has no lock file yet, and only its owner can make it",
                 fmt::format("`farheap heap ls` by user {} makes it", heap.st_uid));
   }
-  auto made = os::open_own_file(path, mode_of(place), kWhat);
+  auto made = os::open_own_file(path, mode_of(place), kCannotLock);
   if (!made) return fail(because(std::move(made.error()), path));
   if (made->is_new) write_text(made->file, std::string(kMagic));
   if (made->is_new && is_there && fchown(made->file, heap.st_uid, heap.st_gid) != 0) errno = 0;  // it is ours already
@@ -169,18 +170,18 @@ Result<int> make_for_owner(const HeapPlace& place, const std::string& path) {
 Result<int> open_to_read(const HeapPlace& place, const std::string& path) {
   struct stat there{};
   if (lstat(path.c_str(), &there) != 0 && errno == ENOENT) return make_for_owner(place, path);
-  auto opened = os::open_file_to_read(path, kWhat);
+  auto opened = os::open_file_to_read(path, kCannotLock);
   if (!opened) return fail(because(std::move(opened.error()), path));
   return opened;
 }
 
 Result<int> open_to_write(const HeapPlace& place, const std::string& path) {
-  auto opened = os::open_own_file(path, mode_of(place), kWhat);
+  auto opened = os::open_own_file(path, mode_of(place), kCannotLock);
   if (!opened) return fail(because(std::move(opened.error()), path));
   if (opened->is_new) write_text(opened->file, std::string(kMagic));
   if (is_lock_text(text_of(opened->file))) return opened->file;
   close(opened->file);
-  return fail(ErrorCode::kInvalidArgument, kWhat, path, "it is not a lock file of Farheap, and stays as it is",
+  return fail(ErrorCode::kInvalidArgument, kCannotLock, path, "it is not a lock file of Farheap, and stays as it is",
               "move it elsewhere, or give the heap another name");
 }
 
@@ -198,7 +199,7 @@ Result<std::unique_ptr<FileLock>> FileLock::try_to_take(const HeapPlace& place, 
       if (!*writes) {
         const std::string name = holder_in(*file);
         holder = process_in(name);
-        return fail(Error{ErrorCode::kConflict, kWhat, place.uri,
+        return fail(Error{ErrorCode::kConflict, kCannotLock, place.uri,
                           "it is open for writing by " + (name.empty() ? "another process" : name),
                           "close it there first"});
       }
@@ -209,7 +210,7 @@ Result<std::unique_ptr<FileLock>> FileLock::try_to_take(const HeapPlace& place, 
       const bool alone = what == For::kAlone;
       holder = process_in(holder_in(*file));
       return fail(
-          Error{ErrorCode::kConflict, kWhat, place.uri,
+          Error{ErrorCode::kConflict, kCannotLock, place.uri,
                 alone ? "it is open for reading in another process" : "it is being created or removed",
                 fmt::format("{}; `fuser {}` names the process", alone ? "close it there first" : "wait", path)});
     }
@@ -229,7 +230,7 @@ Status FileLock::take(std::uint64_t commit) {
   if (reads_ == commit) return {};
   auto taken = lock(kLeases + commit, F_RDLCK);
   if (!taken) return fail(std::move(taken.error()));
-  if (!*taken) return fail(ErrorCode::kConflict, kWhat, path_, "its bytes are locked by somebody else");
+  if (!*taken) return fail(ErrorCode::kConflict, kCannotLock, path_, "its bytes are locked by somebody else");
   if (const auto before = std::exchange(reads_, commit); before != kNobody) {
     if (auto left = lock(kLeases + before, F_UNLCK); !left) return fail(std::move(left.error()));
   }

@@ -23,7 +23,7 @@ using segment::Snapshot;
 using segment::Superblock;
 using segment::Versions;
 
-constexpr char kWhat[] = "cannot copy the heap";
+constexpr char kCannotCopy[] = "cannot copy the heap";
 
 std::array<std::byte, 16> new_id() {
   const std::uint64_t words[2] = {base::random_number(), base::random_number()};
@@ -94,7 +94,7 @@ Result<Wanted> choose(Versions& versions, const HeapPlace& from, bool newest_onl
   }
   const auto found = std::ranges::find_if(*snapshots, [&](const Snapshot& one) { return from.snapshot == one.name; });
   if (found == snapshots->end()) {
-    return fail(ErrorCode::kNotFound, kWhat, from.uri + "@" + from.snapshot, "it has no snapshot of that name",
+    return fail(ErrorCode::kNotFound, kCannotCopy, from.uri + "@" + from.snapshot, "it has no snapshot of that name",
                 "farheap heap ls lists them");
   }
   wanted.newest = {found->map, found->pages, found->commit, found->time_ns, new_id()};
@@ -110,7 +110,7 @@ Status copy_versions(const HeapPlace& from, const NewPlace& to, const CopyOption
   auto versions = Versions::open_to_read(**source, **lock);
   if (!versions) return fail(std::move(versions.error()));
   if ((*versions)->last_commit().is_unfinished()) {
-    return fail(ErrorCode::kNotFound, kWhat, from.uri, "who began to create it did not end that");
+    return fail(ErrorCode::kNotFound, kCannotCopy, from.uri, "who began to create it did not end that");
   }
   auto wanted = choose(**versions, from, options.newest_only);
   if (!wanted) return fail(std::move(wanted.error()));
@@ -147,10 +147,10 @@ Status Heap::copy(std::string_view from, std::string_view to, const CopyOptions&
   auto source = HeapPlace::parse(from);
   if (!source) return fail(std::move(source.error()));
   if (Status is = source->check_is_heap(HeapPlace::Use::kRead); !is) return is;
-  auto target = api::NewPlace::claim(to, kWhat);
+  auto target = api::NewPlace::claim(to, kCannotCopy);
   if (!target) return fail(std::move(target.error()));
   if (Status done = fill(*source, *target, options); !done) {
-    return fail(target->told(std::move(done.error()), kWhat, "copy it again"));
+    return fail(target->told(std::move(done.error()), kCannotCopy, "copy it again"));
   }
   target->keep();
   return {};

@@ -27,7 +27,7 @@
 namespace farheap::api {
 namespace {
 
-constexpr char kWhat[] = "cannot open the heap";
+constexpr char kCannotOpen[] = "cannot open the heap";
 constexpr std::string_view kInFiles[] = {"file", "lmdb", "rocksdb"};
 constexpr std::string_view kTable = ".versions";
 constexpr std::string_view kTwoStores = "pages=";
@@ -66,7 +66,7 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
   const bool is_in_files = std::ranges::count(kInFiles, engine) != 0;
   if (!is_in_files && std::ranges::count(kOnServers, engine) == 0) {
     return fail(
-        ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri),
+        ErrorCode::kInvalidArgument, kCannotOpen, base::without_secrets(uri),
         engine.empty() ? "this is no URI of a store" : fmt::format("no heap can live in {}:", engine),
         "write file:FILE, lmdb:FILE or redis://HOST/0/NAME, with decorators before it: checksum+file:/data/graph");
   }
@@ -77,7 +77,7 @@ Result<HeapPlace> HeapPlace::parse(std::string_view uri) {
     place.snapshot = uri.substr(at + 1);
     uri = uri.substr(0, at);
     if (place.snapshot.empty()) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri) + "@",
+      return fail(ErrorCode::kInvalidArgument, kCannotOpen, base::without_secrets(uri) + "@",
                   "the name of the snapshot is missing", "write URI@SNAPSHOT, or the URI alone for the newest version");
     }
   }
@@ -91,16 +91,16 @@ Status HeapPlace::find_files(std::string_view engine) {
   std::string named = uri.substr(uri.find(':') + 1);
   named = base::unescape_path(named.substr(0, named.find('?')));
   if (named.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), "the name of the file is missing",
+    return fail(ErrorCode::kInvalidArgument, kCannotOpen, base::without_secrets(uri), "the name of the file is missing",
                 "write it as file:/data/graph");
   }
-  auto followed = os::follow_links(named, kWhat);
+  auto followed = os::follow_links(named, kCannotOpen);
   if (!followed) return fail(std::move(followed.error()));
   const bool is_link = *followed != named;
   file = std::move(*followed);
   if (engine != "rocksdb" && is_folder(file)) {
     const std::string inside = file + "/" + (engine == "file" ? store::kNameInFolder : store::kLmdbNameInFolder);
-    followed = os::follow_links(inside, kWhat);
+    followed = os::follow_links(inside, kCannotOpen);
     if (!followed) return fail(std::move(followed.error()));
     if (is_link || *followed != inside) uri = uri_with(*followed);
     file = std::move(*followed);
@@ -125,9 +125,9 @@ Status HeapPlace::check_is_there() const {
   if (!there) return fail(std::move(there.error()));
   if (*there) return {};
   if (is_file_store() && !is_half_removed()) {
-    if (Status lost = store::check_for_lost_file(file, kWhat); !lost) return lost;
+    if (Status lost = store::check_for_lost_file(file, kCannotOpen); !lost) return lost;
   }
-  return fail(ErrorCode::kNotFound, kWhat, base::without_secrets(uri),
+  return fail(ErrorCode::kNotFound, kCannotOpen, base::without_secrets(uri),
               is_on_server() ? "there is nothing of that name" : file + " does not exist",
               is_on_server() ? "a program makes one when it creates its heap; `farheap store ls` lists what is there"
                              : "a program makes one when it creates its heap; `farheap store ls` with the URI of a "
@@ -145,7 +145,7 @@ Status HeapPlace::why_no_store() const {
   const std::string shown = base::without_secrets(uri);
   const std::string table = file + std::string(kTable);
   if (is_empty_file()) {
-    return fail(ErrorCode::kNotFound, kWhat, shown, file + " is empty: there is no heap in it",
+    return fail(ErrorCode::kNotFound, kCannotOpen, shown, file + " is empty: there is no heap in it",
                 "a program makes one there when it creates its heap");
   }
   if (uri.starts_with("file:")) {
@@ -154,7 +154,7 @@ Status HeapPlace::why_no_store() const {
     const auto found = segment::read_superblock(**bare);
     if (found && !found->content.is_unfinished()) {
       const auto table_state = exists(table) ? " does not tell of its blocks" : ", the table of its blocks, is missing";
-      return fail(ErrorCode::kCorrupt, kWhat, shown,
+      return fail(ErrorCode::kCorrupt, kCannotOpen, shown,
                   fmt::format("{}{}; the heap itself is in {}, with its last commit ({})", table, table_state, file,
                               found->content.commit),
                   fmt::format("bring the table back from where the file came from, or have it made anew: `farheap heap "
@@ -163,7 +163,7 @@ Status HeapPlace::why_no_store() const {
     }
   }
   const bool lacks_table = !others.empty() && others.front() == table && !exists(table);
-  return fail(ErrorCode::kInvalidArgument, kWhat, shown,
+  return fail(ErrorCode::kInvalidArgument, kCannotOpen, shown,
               lacks_table ? fmt::format("{} has no {} beside it: it is no heap, or was copied without it", file, table)
                           : file + " is there, and is no heap",
               "name a heap; `farheap store ls` with a folder's URI lists what is in it");
@@ -173,7 +173,7 @@ Status HeapPlace::check_is_heap(Use use) const {
   if (Status there = check_is_there(); !there) return there;
   if (is_on_server()) return {};
   if (use == Use::kWrite && !is_folder(file)) {
-    const auto own = os::open_own_file(file, 0, kWhat);
+    const auto own = os::open_own_file(file, 0, kCannotOpen);
     if (!own) return fail(own.error());
     close(own->file);
   }

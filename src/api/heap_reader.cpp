@@ -9,7 +9,7 @@ using base::kPageBytes;
 
 namespace {
 
-constexpr char kWhat[] = "cannot read the heap";
+constexpr char kCannotRead[] = "cannot read the heap";
 
 }  // namespace
 
@@ -37,10 +37,10 @@ Result<HeapReader> HeapReader::open(std::unique_ptr<Store> store, std::unique_pt
   constexpr std::uint64_t kMostPages = std::uint64_t{1} << 36;  // 256 TiB: an address has 47 bits
   if (newest.capacity_pages > kMostPages || newest.base_address % kPageBytes != 0 ||
       newest.base_address > UINT64_MAX - newest.capacity_pages * kPageBytes) {
-    return fail(ErrorCode::kCorrupt, kWhat, reader.store_->describe(), "its addresses make no sense");
+    return fail(ErrorCode::kCorrupt, kCannotRead, reader.store_->describe(), "its addresses make no sense");
   }
   if (newest.pages == 0 && newest.snapshot_count == 0) {
-    return fail(ErrorCode::kNotFound, kWhat, reader.store_->describe(), "who began to create it did not end that",
+    return fail(ErrorCode::kNotFound, kCannotRead, reader.store_->describe(), "who began to create it did not end that",
                 "create it again, or remove its files");
   }
   return reader;
@@ -63,7 +63,8 @@ Result<StoredVersion> HeapReader::with_base(StoredVersion version) {
   if (!address) return fail(address.error());
   if (*address == 0) return version;
   if (*address % kPageBytes != 0 || *address > UINT64_MAX - capacity_bytes()) {
-    return fail(ErrorCode::kCorrupt, kWhat, store_->describe(), "its first page has an address that makes no sense");
+    return fail(ErrorCode::kCorrupt, kCannotRead, store_->describe(),
+                "its first page has an address that makes no sense");
   }
   version.base = *address;
   return version;
@@ -91,7 +92,7 @@ Result<StoredVersion> HeapReader::version(std::string_view name) {
     if (one.info.name == name) return with_base(std::move(one));
     if (!one.info.name.empty()) names += (names.empty() ? "" : ", ") + one.info.name;
   }
-  return fail(ErrorCode::kNotFound, kWhat, store_->describe() + "@" + std::string(name),
+  return fail(ErrorCode::kNotFound, kCannotRead, store_->describe() + "@" + std::string(name),
               "it has no snapshot of that name", names.empty() ? "it has none at all" : "its snapshots are " + names);
 }
 

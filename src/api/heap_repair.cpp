@@ -27,16 +27,16 @@ using api::NewPlace;
 using segment::Superblock;
 using segment::VersionName;
 
-constexpr char kWhat[] = "cannot repair the heap";
+constexpr char kCannotRepair[] = "cannot repair the heap";
 
 // What is made of another user's heap would be taken for this user's. A second name is no obstacle: a repair that was
 // killed leaves one.
 Status check_is_own(const HeapPlace& place) {
   std::error_code ignored;
   if (place.is_on_server() || std::filesystem::is_directory(place.file, ignored)) return {};
-  const auto file = os::open_file_to_read(place.file, kWhat);
+  const auto file = os::open_file_to_read(place.file, kCannotRepair);
   if (!file) return fail(file.error());
-  Status own = os::check_trusted_file(*file, place.file, kWhat);
+  Status own = os::check_trusted_file(*file, place.file, kCannotRepair);
   close(*file);
   return own;
 }
@@ -69,7 +69,7 @@ Status remove_earlier_attempt(const HeapPlace& to, const Superblock& like) {
   if (!there) return fail(std::move(there.error()));
   // Its file has the heap's name already: the table, of which there is no need, was left behind.
   if (!*there && to.is_file_store() && unlink(to.others.front().c_str()) != 0 && errno != ENOENT) {
-    return fail(errno_error(errno, kWhat, to.others.front()));
+    return fail(errno_error(errno, kCannotRepair, to.others.front()));
   }
   if (!*there) return {};
   auto lock = HeapLock::take(to, HeapLock::For::kAlone);
@@ -91,7 +91,7 @@ std::string free_name(const std::string& file) {
   return name;
 }
 
-Status failed_on(const std::string& path) { return fail(errno_error(errno, kWhat, path)); }
+Status failed_on(const std::string& path) { return fail(errno_error(errno, kCannotRepair, path)); }
 
 // `suffix` tells the files of a store apart: "", ".versions".
 Status keep_old(const std::string& file, const std::string& as, const std::string& suffix,
@@ -118,7 +118,7 @@ Status take_its_place(const HeapPlace& from, const HeapPlace& to, std::vector<st
     if (has_table && rename(from.others[i].c_str(), to.others[i].c_str()) != 0) return failed_on(from.others[i]);
     if (!has_table) unlink(from.others[i].c_str());  // lmdb makes its lock file anew
   }
-  return os::make_names_durable(to.file, kWhat);
+  return os::make_names_durable(to.file, kCannotRepair);
 }
 
 // One whose allocator's books are wrong is not whole either. Empty: all are.
@@ -159,7 +159,7 @@ class Repair {
  private:
   // False: a version turned out not to be whole, and has to be left out.
   Result<bool> try_once(Store& source, const std::string& uri) {
-    auto to = NewPlace::claim(uri, kWhat);
+    auto to = NewPlace::claim(uri, kCannotRepair);
     if (!to) return fail(std::move(to.error()));
     std::vector<std::string> lost = lost_;
     std::vector<VersionName> kept;
@@ -219,7 +219,7 @@ Result<RepairReport> Heap::repair(std::string_view uri, const HeapProgress& prog
   auto place = HeapPlace::parse(uri);
   if (!place) return fail(std::move(place.error()));
   if (!place->snapshot.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, std::string(uri), "this names a snapshot of it",
+    return fail(ErrorCode::kInvalidArgument, kCannotRepair, std::string(uri), "this names a snapshot of it",
                 "name the heap itself");
   }
   if (Status there = place->check_is_there(); !there) return fail(std::move(there.error()));
@@ -229,7 +229,7 @@ Result<RepairReport> Heap::repair(std::string_view uri, const HeapProgress& prog
   auto lock = HeapLock::take(*place, HeapLock::For::kAlone);
   if (!lock) return fail(std::move(lock.error()));
   if (!sound && place->is_on_server()) {
-    return fail(ErrorCode::kUnavailable, kWhat, sound.error().subject,
+    return fail(ErrorCode::kUnavailable, kCannotRepair, sound.error().subject,
                 sound.error().why + "; what is on a server is not replaced",
                 "`farheap heap copy URI@SNAPSHOT TO` brings a snapshot that is whole to another place");
   }

@@ -31,7 +31,7 @@ std::atomic<Node*>& list_of(const void* map) {
   return lists[(std::bit_cast<std::uintptr_t>(map) * 0x9e37'79b9'7f4a'7c15u >> 40) % kLists];
 }
 
-Node* find(const std::atomic<Node*>& list, const void* map) {
+Node* find_node(const std::atomic<Node*>& list, const void* map) {
   Node* node = list.load(std::memory_order_acquire);
   while (node != nullptr && node->map.load(std::memory_order_acquire) != map) node = node->next;
   return node;
@@ -41,10 +41,10 @@ Node* find(const std::atomic<Node*>& list, const void* map) {
 
 MapLocks& map_locks(const void* map) {
   std::atomic<Node*>& list = list_of(map);
-  if (Node* const node = find(list, map)) return node->locks;
+  if (Node* const node = find_node(list, map)) return node->locks;
   const base::LockGuard lock(changes);
-  if (Node* const node = find(list, map)) return node->locks;
-  Node* node = find(list, nullptr);
+  if (Node* const node = find_node(list, map)) return node->locks;
+  Node* node = find_node(list, nullptr);
   if (node == nullptr) {
     node = new Node{map, list.load(std::memory_order_relaxed), {}};
     list.store(node, std::memory_order_release);
@@ -56,7 +56,7 @@ MapLocks& map_locks(const void* map) {
 
 void drop_map_locks(const void* map) noexcept {
   const base::LockGuard lock(changes);
-  if (Node* const node = find(list_of(map), map)) node->map.store(nullptr, std::memory_order_release);
+  if (Node* const node = find_node(list_of(map), map)) node->map.store(nullptr, std::memory_order_release);
 }
 
 }  // namespace farheap::detail

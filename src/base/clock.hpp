@@ -11,6 +11,8 @@
 
 namespace farheap::base {
 
+inline constexpr double kNsPerSecond = 1e9;
+
 // A clock as those of <chrono>. now() is no system call where the kernel maps its clock into processes (the vDSO).
 struct Clock {
   using duration = std::chrono::nanoseconds;

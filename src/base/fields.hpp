@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace farheap::base {
 
@@ -33,6 +34,16 @@ class FieldReader {
   [[nodiscard]] bool is_empty() const { return left_.empty(); }
   [[nodiscard]] bool is_whole() const { return whole_ && left_.empty(); }  // all was there, and nothing is over
   [[nodiscard]] bool is_good() const { return whole_; }
+
+  // A count, and so many elements. Each takes eight bytes at least: a count that is larger than what is left, or than
+  // `most`, is none.
+  template <class Element, class Take>
+  [[nodiscard]] bool list(std::vector<Element>& into, Take take_one, std::uint64_t most = ~std::uint64_t{0}) {
+    const std::uint64_t count = number();
+    if (count > most || count > left() / sizeof(std::uint64_t)) return false;
+    for (std::uint64_t i = 0; i < count && is_good(); ++i) into.push_back(take_one());
+    return is_good();
+  }
 
  private:
   std::string_view left_;

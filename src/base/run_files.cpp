@@ -18,19 +18,16 @@
 
 #include "base/run_page.hpp"
 #include "base/sealed_file.hpp"
+#include "base/system_call.hpp"
 
 namespace farheap::base {
 namespace {
 
-constexpr char kWhat[] = "cannot open the run page";
+constexpr char kCannotOpenRunPage[] = "cannot open the run page";
 constexpr char kOneVersion[] = "use the runtime and the tool of one version";
 constexpr char kOtherFormat[] = "it has another format";
 constexpr std::size_t kConfigurationAt = sizeof(RunOwn), kSharedAt = sizeof(RunOwn) + sizeof(RunConfiguration);
 static_assert(sizeof(RunPage) == kSharedAt + sizeof(RunShared));
-
-void close_now(int file) {
-  if (file >= 0) syscall(SYS_close, file);
-}
 
 // The system call: inside a program that runs on Farheap, mmap() is Farheap's own. nullptr if it failed.
 void* map(void* at, std::size_t bytes, int access, int flags, int file) {
@@ -148,7 +145,7 @@ Result<RunFiles> make_run_files(std::uint64_t budget_bytes, std::string_view com
 
 Result<RunPage*> map_run_page(const RunFiles& files) {
   if (const char* const why = distrust_of_files(files)) {
-    return fail(ErrorCode::kCorrupt, kWhat, "memfd", why, kOneVersion);
+    return fail(ErrorCode::kCorrupt, kCannotOpenRunPage, "memfd", why, kOneVersion);
   }
   RunPage* const page = map_files(files);
   if (page == nullptr) return fail(errno_error(errno, "cannot map the run page", "memfd"));
@@ -182,8 +179,8 @@ Result<RunPage*> open_run_page(const RunPlace& place) {
   const char* why = nullptr;
   RunPage* const page = find(place, why);
   if (page != nullptr) return page;
-  if (why != nullptr) return fail(ErrorCode::kCorrupt, kWhat, place.text(), why, kOneVersion);
-  return fail(errno_error(errno, kWhat, place.text()));
+  if (why != nullptr) return fail(ErrorCode::kCorrupt, kCannotOpenRunPage, place.text(), why, kOneVersion);
+  return fail(errno_error(errno, kCannotOpenRunPage, place.text()));
 }
 
 RunPage* find_run_page(const char* text) {

@@ -11,12 +11,13 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/system_call.hpp"
 #include "base/units.hpp"
 
 namespace farheap::base {
 namespace {
 
-constexpr char kWhat[] = "cannot make a file in memory";
+constexpr char kCannotSeal[] = "cannot make a file in memory";
 
 int seals_of(Sealed sealed) {
   const int length = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -25,7 +26,6 @@ int seals_of(Sealed sealed) {
 
 // The system calls: inside a program that runs on Farheap, these functions may be Farheap's own or the program's.
 long control(int file, int what, long argument) { return syscall(SYS_fcntl, file, what, argument); }
-void close_now(int file) { syscall(SYS_close, file); }
 
 // High, where programs do not look.
 int moved_up(int file, int number_from) {
@@ -40,20 +40,20 @@ int moved_up(int file, int number_from) {
 Status check_file_size_limit(const char* name, std::size_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes) return {};
-  return fail(ErrorCode::kUnavailable, kWhat, name,
+  return fail(ErrorCode::kUnavailable, kCannotSeal, name,
               "`ulimit -f` allows files of " + format_size(limit.rlim_cur) + ", and it takes " + format_size(bytes),
               "raise the limit");
 }
 
 Status fill(int file, const char* name, const void* content, std::size_t bytes, Sealed sealed) {
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0 || fchmod(file, S_IRUSR | S_IWUSR) != 0) {
-    return fail(errno_error(errno, kWhat, name));
+    return fail(errno_error(errno, kCannotSeal, name));
   }
   if (content != nullptr && pwrite(file, content, bytes, 0) != static_cast<ssize_t>(bytes)) {
-    return fail(errno_error(errno, kWhat, name));
+    return fail(errno_error(errno, kCannotSeal, name));
   }
   if (control(file, F_ADD_SEALS, seals_of(sealed)) == 0) return {};
-  return fail(errno_error(errno, kWhat, name));
+  return fail(errno_error(errno, kCannotSeal, name));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Status fill(int file, const char* name, const void* content, std::size_t bytes, 
 Result<int> make_sealed_file(const char* name, const void* content, std::size_t bytes, Sealed sealed, int number_from) {
   if (Status allowed = check_file_size_limit(name, bytes); !allowed) return fail(std::move(allowed.error()));
   const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file < 0) return fail(errno_error(errno, kWhat, name));
+  if (file < 0) return fail(errno_error(errno, kCannotSeal, name));
   if (Status filled = fill(file, name, content, bytes, sealed); !filled) {
     close_now(file);
     return fail(std::move(filled.error()));

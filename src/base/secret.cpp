@@ -15,7 +15,7 @@
 
 namespace farheap::base {
 
-static constexpr char kWhat[] = "cannot keep a password";
+static constexpr char kCannotKeepSecret[] = "cannot keep a password";
 static constexpr std::size_t kMostBytes = 64 * kKiB;
 
 // Pages of their own: what the kernel is told holds for whole pages. The system calls, because inside a program that
@@ -48,7 +48,7 @@ Result<Secret> Secret::make(std::string_view text) {
   Secret secret;
   if (text.empty()) return secret;
   const auto bytes = std::make_shared<Bytes>(text.size());
-  if (bytes->data() == nullptr) return fail(errno_error(errno, kWhat, "memory"));
+  if (bytes->data() == nullptr) return fail(errno_error(errno, kCannotKeepSecret, "memory"));
   memcpy(bytes->data(), text.data(), text.size());
   secret.bytes_ = bytes;
   return secret;
@@ -72,7 +72,8 @@ void wipe(std::string& text) {
 
 Result<int> make_secret_file(const Secret& secret, int number_from) {
   const auto text = secret.view();
-  if (text.size() > kMostBytes) return fail(ErrorCode::kInvalidArgument, kWhat, "the store's URI", "it is too long");
+  if (text.size() > kMostBytes)
+    return fail(ErrorCode::kInvalidArgument, kCannotKeepSecret, "the store's URI", "it is too long");
   return make_sealed_file("farheap-secret", text.data(), text.size(), Sealed::kContent, number_from);
 }
 

@@ -47,4 +47,9 @@ long system_call(long number, Words... words) noexcept {
   return -1;
 }
 
+// -1 is no descriptor, and stays so.
+inline void close_now(int file) noexcept {
+  if (file >= 0) system_call(SYS_close, file);
+}
+
 }  // namespace farheap::base

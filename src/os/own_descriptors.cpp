@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <new>
 
+#include "base/system_call.hpp"
 #include "os/fork_mark.hpp"
 
 namespace farheap::os {
@@ -25,9 +26,6 @@ thread_local int t_for_us_alone = 0;
 std::atomic<int> g_end{0};
 std::atomic<int> g_first{kMost};
 
-// The system call: inside a program that runs on Farheap, close() is Farheap's own.
-void close_now(int file) { syscall(SYS_close, file); }
-
 ForkMark& mark() {
   // Never destroyed: a child may be forked while the program ends.
   alignas(ForkMark) static std::byte room[sizeof(ForkMark)];
@@ -40,10 +38,10 @@ ForkMark& mark() {
 int keep_descriptor(int file) {
   int high = fcntl(file, F_DUPFD_CLOEXEC, kFirst);
   if (high < 0 || high >= kMost) {
-    if (high >= 0) close_now(high);
+    if (high >= 0) base::close_now(high);
     high = file;
   } else {
-    close_now(file);
+    base::close_now(file);
   }
   adopt_descriptor(high);
   if (t_for_us_alone != 0) keep_from_children(high);
@@ -84,20 +82,20 @@ unsigned fork_generation() {
   int nothing = -1;
   for (int file = 0; file < kMost; ++file) {
     if (!g_alone[file].exchange(false)) continue;
-    close_now(file);  // first: there may be no other number left
+    base::close_now(file);  // first: there may be no other number left
     if (nothing < 0) nothing = static_cast<int>(syscall(SYS_memfd_create, "farheap-nothing", MFD_CLOEXEC));
     // As above: Farheap's own dup3() spares the numbers that are its own.
     if (nothing >= 0 && nothing != file) syscall(SYS_dup3, nothing, file, O_CLOEXEC);
   }
   // One that took the number of the first is its place holder, and stays.
-  if (nothing >= 0 && !is_own_descriptor(nothing)) close_now(nothing);
+  if (nothing >= 0 && !is_own_descriptor(nothing)) base::close_now(nothing);
   return g_generation.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void release_descriptor(int file) {
   if (file < 0) return;
   disown_descriptor(file);
-  close_now(file);
+  base::close_now(file);
 }
 
 bool is_own_descriptor(int file) { return file >= 0 && file < kMost && g_own[file].load(std::memory_order_relaxed); }

@@ -19,22 +19,22 @@ namespace {
 
 // A descriptor of pagemap shows the process that opened it, also to its children. Both in one word, so that a fork
 // between two stores cannot tear them.
-struct Opened {
+struct OpenedMap {
   std::int32_t file;
   std::int32_t process;
 };
-std::atomic<Opened> g_opened{Opened{-1, 0}};
+std::atomic<OpenedMap> g_opened{OpenedMap{-1, 0}};
 
 int page_map_of(std::int32_t process) {
-  Opened opened = g_opened.load(std::memory_order_acquire);
+  OpenedMap opened = g_opened.load(std::memory_order_acquire);
   if (opened.process == process) return opened.file;
   // The parent's goes first: it may be in the place of the last descriptor to be had.
-  if (opened.file >= 0 && g_opened.compare_exchange_strong(opened, Opened{-1, 0})) release_descriptor(opened.file);
+  if (opened.file >= 0 && g_opened.compare_exchange_strong(opened, OpenedMap{-1, 0})) release_descriptor(opened.file);
   const int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
-  const Opened mine{keep_descriptor(file), process};
+  const OpenedMap mine{keep_descriptor(file), process};
   keep_from_children(mine.file);
-  opened = Opened{-1, 0};
+  opened = OpenedMap{-1, 0};
   if (g_opened.compare_exchange_strong(opened, mine)) return mine.file;
   release_descriptor(mine.file);  // another thread was faster
   return opened.process == process ? opened.file : -1;

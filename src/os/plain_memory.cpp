@@ -20,7 +20,7 @@ struct Line {
 };
 
 // "start-end rw-p offset device inode    name": the words are separated by one space, the name by several.
-Line parse(std::string_view text) {
+Line parse_line(std::string_view text) {
   Line line;
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -56,7 +56,7 @@ PlainMemory plain_memory(const void* at, std::size_t bytes) {
     filled += static_cast<std::size_t>(got);
     std::string_view text(buffer, filled);
     for (std::size_t line_end; more && (line_end = text.find('\n')) != std::string_view::npos;) {
-      const Line line = parse(text.substr(0, line_end));
+      const Line line = parse_line(text.substr(0, line_end));
       text.remove_prefix(line_end + 1);
       if (line.end <= next) continue;
       more = next < end && line.start <= next && line.kind != PlainMemory::kNo &&

@@ -35,7 +35,7 @@ struct Stat {
 
 // What stands before the last ')' may hold anything. A first thread that has ended leaves a process in state Z, which
 // runs on with its other threads.
-Stat parse(std::string_view text) {
+Stat parse_stat(std::string_view text) {
   constexpr int kState = 3, kThreads = 20, kStart = 22;
   Stat stat;
   std::size_t at = text.rfind(')');
@@ -69,7 +69,7 @@ std::optional<Stat> stat_of(std::uint64_t pid) {
   if (!is_proc_ours()) return std::nullopt;
   const auto text = read_small_file(fmt::format("/proc/{}/stat", pid));
   if (!text) return std::nullopt;
-  return parse(*text);
+  return parse_stat(*text);
 }
 
 std::uint64_t boot_hash() {

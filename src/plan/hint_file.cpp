@@ -19,7 +19,7 @@ namespace farheap::plan {
 
 namespace {
 
-constexpr char kWhat[] = "cannot give hints";
+constexpr char kCannotHint[] = "cannot give hints";
 
 std::string content_of(const HintPlan& hints, HintKind kind, std::uint64_t room_bytes) {
   const std::string plan = encode(hints.plan);
@@ -37,7 +37,7 @@ std::string content_of(const HintPlan& hints, HintKind kind, std::uint64_t room_
 }
 
 Error damaged(std::string why) {
-  return {ErrorCode::kCorrupt, kWhat, kHintsVariable, std::move(why), "`farheap run --hints` sets it"};
+  return {ErrorCode::kCorrupt, kCannotHint, kHintsVariable, std::move(why), "`farheap run --hints` sets it"};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<HintFile> HintFile::map(int file, std::size_t bytes) {
   if (at == MAP_FAILED) {
     const int why = errno;
     close(file);
-    return fail(ErrorCode::kNoSpace, kWhat, kHintsVariable, std::strerror(why), "");
+    return fail(ErrorCode::kNoSpace, kCannotHint, kHintsVariable, std::strerror(why), "");
   }
   return HintFile(file, static_cast<HintPage*>(at), bytes);
 }

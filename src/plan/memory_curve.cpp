@@ -14,7 +14,7 @@ namespace farheap::plan {
 
 namespace {
 
-constexpr std::uint64_t kLeastPages = 8, kLeastUses = 16;  // of the sample: less tells nothing
+constexpr std::uint64_t kLeastPages = 8, kLeastUsesOfCurve = 16;  // of the sample: less tells nothing
 
 std::vector<profile::PageTraceEntry> entries_of(const profile::Touches& touches) {
   std::vector<profile::PageTraceEntry> entries;
@@ -53,7 +53,7 @@ MemoryCurve memory_curve(const profile::Touches& touches, unsigned points) {
   curve.sampled = sizes.most;
   curve.uses = uses.uses.size();
   curve.pages_for_one = std::exp2(touches.one_in_log2);
-  if (sizes.most < kLeastPages || uses.uses.size() < kLeastUses) return curve;
+  if (sizes.most < kLeastPages || uses.uses.size() < kLeastUsesOfCurve) return curve;
   if (touches.pages != 0) curve.pages_for_one = static_cast<double>(touches.pages) / static_cast<double>(sizes.all);
   const auto bytes_of = [&](double sampled) {
     return static_cast<std::uint64_t>(std::llround(sampled * curve.pages_for_one)) * base::kPageBytes;

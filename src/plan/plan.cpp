@@ -16,7 +16,7 @@ namespace {
 using base::FieldReader;
 using base::FieldWriter;
 
-constexpr char kWhat[] = "cannot read the plan";
+constexpr char kCannotRead[] = "cannot read the plan";
 
 constexpr char kHowToMakeOne[] = "`farheap plan PROFILE -o FILE` makes one";
 
@@ -174,21 +174,21 @@ std::string encode(const Plan& plan) {
 }
 
 Result<std::string> plan_bytes(const std::string& path) {
-  return os::read_regular_file(path, kMostPlanBytes, kWhat, kHowToMakeOne);
+  return os::read_regular_file(path, kMostPlanBytes, kCannotRead, kHowToMakeOne);
 }
 
 Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   if (!bytes.starts_with(kPlanMagic)) {
-    return fail(ErrorCode::kCorrupt, kWhat, name, "it is none", kHowToMakeOne);
+    return fail(ErrorCode::kCorrupt, kCannotRead, name, "it is none", kHowToMakeOne);
   }
   FieldReader in(bytes.substr(kPlanMagic.size()));
   const std::uint64_t format = in.number();
   if (format > kPlanFormat) {
-    return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the newer format {}", format),
+    return fail(ErrorCode::kUnavailable, kCannotRead, name, fmt::format("it has the newer format {}", format),
                 "use a newer farheap");
   }
   if (format < kPlanFormat && in.is_good()) {
-    return fail(ErrorCode::kUnavailable, kWhat, name, fmt::format("it has the older format {}", format),
+    return fail(ErrorCode::kUnavailable, kCannotRead, name, fmt::format("it has the older format {}", format),
                 "make it again of its profile");
   }
   const std::uint64_t checksum = in.number();
@@ -196,7 +196,7 @@ Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   Plan plan;
   if (format != kPlanFormat || bytes.size() > kMostPlanBytes || !in.is_whole() ||
       checksum != XXH3_64bits(body.data(), body.size()) || !take_body(body, plan)) {
-    return fail(ErrorCode::kCorrupt, kWhat, name, "it is damaged, or not whole", "make it again");
+    return fail(ErrorCode::kCorrupt, kCannotRead, name, "it is damaged, or not whole", "make it again");
   }
   return plan;
 }

@@ -21,7 +21,7 @@ namespace farheap::plan {
 
 namespace {
 
-constexpr char kWhat[] = "cannot make a plan";
+constexpr char kCannotPlan[] = "cannot make a plan";
 constexpr std::uint64_t kLeastUses = 64;      // fewer tell nothing
 constexpr std::uint32_t kLeastForeseen = 75;  // of 100: below it a program gets no plan
 constexpr std::uint32_t kLeastOfObject = 50;  // ... and an object is left out of it
@@ -35,7 +35,7 @@ constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so p
 constexpr std::uint32_t kLeastOfPhase = 8;  // a part of all uses: what is shorter is no phase of its own
 constexpr double kOtherRound = 0.1;         // rounds whose lengths, or orders, differ by more are not the same
 constexpr std::size_t kComparedParts = 8;   // of each object
-constexpr double kAlike = 0.75;             // so many of these are used alike in rounds that are the same
+constexpr double kAlikeRounds = 0.75;       // so many of these are used alike in rounds that are the same
 
 // A plan without phases, and what is known of the process's objects before their uses are.
 struct NumberedObjects {
@@ -187,7 +187,7 @@ Result<SeenUses> seen_uses(const NumberedObjects& numbered, const profile::Proce
     ++now;
   }
   if (now < kLeastUses) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, name, fmt::format("only {} uses of its pages were seen", now),
+    return fail(ErrorCode::kInvalidArgument, kCannotPlan, name, fmt::format("only {} uses of its pages were seen", now),
                 "record a run that takes a second or more, and uses some ten megabytes");
   }
   found.uses = now;
@@ -229,7 +229,7 @@ Result<PlannedPhase> phase_of(const SeenUses& seen, const profile::Touches& touc
   phase.foreseen = static_cast<std::uint32_t>(std::lround(to_tell > 0 ? 100 * told / to_tell : 0));
   if (phase.foreseen < kLeastForeseen) {
     return fail(
-        ErrorCode::kUnavailable, kWhat, name,
+        ErrorCode::kUnavailable, kCannotPlan, name,
         fmt::format("of {}'s uses of memory only {} % could have been foreseen ({} % of them were of objects of {} or "
                     "more, which a plan speaks of), and a plan is worth its while from {} % on",
                     program, phase.foreseen, std::uint64_t{100} * seen.planned.size() / seen.uses,
@@ -297,7 +297,7 @@ bool is_same_round(const PlannedPhase& one, const PlannedPhase& other) {
       });
     }
   }
-  return alike >= kAlike * compared;
+  return alike >= kAlikeRounds * compared;
 }
 
 // Of a run that repeats one thing after another; none, if it is not known to.
@@ -331,7 +331,7 @@ namespace {
 Error no_order(const profile::Profile& profile, const std::string& name) {
   const bool counts =
       std::ranges::any_of(profile.processes, [](const auto& one) { return !one.contexts.contexts.empty(); });
-  return {ErrorCode::kInvalidArgument, kWhat, name, "it does not tell in which order pages were used",
+  return {ErrorCode::kInvalidArgument, kCannotPlan, name, "it does not tell in which order pages were used",
           counts ? "a program that counts its contexts does not look at it: record it with `farheap record -- PROGRAM`"
                  : "record a run that uses some ten megabytes or more"};
 }
@@ -339,7 +339,7 @@ Error no_order(const profile::Profile& profile, const std::string& name) {
 // A file's reader refuses such figures; whoever made the profile otherwise hears of them here.
 Status check_order(const profile::Touches& touches, const char* section, const std::string& name) {
   if (touches.is_sound()) return {};
-  return fail(ErrorCode::kCorrupt, kWhat, name,
+  return fail(ErrorCode::kCorrupt, kCannotPlan, name,
               fmt::format("its section {} says what no sampler does: one page in 2^{}, a window of {}, {} pages, {} "
                           "words",
                           section, touches.one_in_log2, touches.window, touches.pages, touches.words.size()),
@@ -348,14 +348,14 @@ Status check_order(const profile::Touches& touches, const char* section, const s
 
 Status check_process(const profile::ProcessProfile& process, const std::string& name) {
   if (process.is_attached) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, name,
+    return fail(ErrorCode::kInvalidArgument, kCannotPlan, name,
                 "it was recorded in the middle of a run: what was allocated before is not known",
                 "record the program from its start, as `farheap record -- PROGRAM`");
   }
   if (Status sound = check_order(process.touches, "5 (the order of its pages)", name); !sound) return sound;
   if (Status sound = check_order(process.detailed, "8 (the beginning in detail)", name); !sound) return sound;
   if (std::ranges::all_of(process.objects, &profile::LargeObject::is_sound)) return {};
-  return fail(ErrorCode::kCorrupt, kWhat, name, "its section 7 has large objects that cannot have been",
+  return fail(ErrorCode::kCorrupt, kCannotPlan, name, "its section 7 has large objects that cannot have been",
               "record it again");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kUsesBack = 8;       // a page is used at most so often in a round that is found
 constexpr std::size_t kCandidates = 16;    // lengths that are looked at closely
-constexpr double kAlike = 0.6;             // so many of a round's uses come again in the next one
+constexpr double kComesAgain = 0.6;        // so many of a round's uses come again in the next one
 constexpr double kAsGood = 0.95;           // a shorter round is the one, if it is so nearly as good as the best
 constexpr std::uint32_t kPieces = 4;       // of a round: in each of them the uses have to come again
 constexpr std::uint32_t kLeastRounds = 3;  // fewer could be chance
@@ -84,7 +84,7 @@ Zone zone_of(std::span<const TimedUse> uses, const std::vector<bool>& again, std
     }
   };
   for (std::uint32_t i = 0; i < all.size(); ++i) {
-    if (good[i] >= kAlike * all[i]) {
+    if (good[i] >= kComesAgain * all[i]) {
       repeated += good[i];
       continue;
     }

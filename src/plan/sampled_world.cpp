@@ -16,7 +16,7 @@ namespace {
 using base::kPageBytes;
 
 constexpr std::size_t kMostTouches = std::size_t{1} << 21;  // of one replay: less than a second
-constexpr std::size_t kLately = 4, kSoon = 32;              // uses
+constexpr std::size_t kLatelyUses = 4, kSoonUses = 32;      // uses
 constexpr double kMostGap = 4;  // as many pages behind a page of the sample as each speaks for, at the most
 
 bool are_neighbours(std::uint32_t one, std::uint32_t other) { return one + 1 == other || other + 1 == one; }
@@ -126,7 +126,7 @@ std::vector<bool> SampledWorld::used_in_passing(const std::vector<ReplayedTouch>
     const std::uint32_t page = touches[i].page;
     const auto now = touches.begin() + static_cast<std::ptrdiff_t>(i);
     ++all[page];
-    passing[page] += std::any_of(now - static_cast<std::ptrdiff_t>(std::min(i, kLately)), now,
+    passing[page] += std::any_of(now - static_cast<std::ptrdiff_t>(std::min(i, kLatelyUses)), now,
                                  [&](const ReplayedTouch& one) { return are_neighbours(one.page, page); })
                          ? 1
                          : 0;
@@ -143,7 +143,7 @@ std::vector<ReplayedTouch> SampledWorld::touches() const {
   };
   const auto passing_at = [&](std::size_t use) -> Passing {
     const std::uint32_t page = touches_[use].page;
-    for (std::size_t i = use + 1; i < std::min(use + 1 + kSoon, touches_.size()); ++i) {
+    for (std::size_t i = use + 1; i < std::min(use + 1 + kSoonUses, touches_.size()); ++i) {
       if (are_neighbours(page, touches_[i].page)) return {static_cast<double>(i - use), touches_[i].page < page};
     }
     return {};

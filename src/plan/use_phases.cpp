@@ -16,9 +16,9 @@ namespace {
 
 using Counts = std::vector<std::uint64_t>;  // uses, by site; the last of the rest
 
-constexpr std::size_t kLeastUses = 64;
+constexpr std::size_t kLeastUsesOfPhases = 64;
 constexpr std::size_t kWindows = 256, kLeastInWindow = 16;  // the order is looked at in so many pieces
-constexpr double kAlike = 0.6;                              // of the uses of two phases that are one
+constexpr double kAlikePhases = 0.6;                        // of the uses of two phases that are one
 
 struct Used {
   std::vector<profile::SiteId> sites;
@@ -84,7 +84,7 @@ std::vector<Counts> joined(std::vector<Counts> pieces) {
   for (std::size_t i = 0; i + 1 < pieces.size(); ++i) next.push_back(alike(pieces[i], pieces[i + 1]));
   while (!next.empty()) {
     const auto most = std::ranges::max_element(next);
-    if (*most < kAlike) break;
+    if (*most < kAlikePhases) break;
     const auto at = static_cast<std::size_t>(most - next.begin());
     add(pieces[at], pieces[at + 1]);
     pieces.erase(pieces.begin() + (most - next.begin()) + 1);
@@ -115,7 +115,7 @@ std::vector<std::size_t> one_of(std::vector<Counts> phases, std::size_t most) {
         if (a < b && how[a][b] > how[into][from]) into = a, from = b;
       }
     }
-    if (how[into][from] < kAlike && left.size() <= most) break;
+    if (how[into][from] < kAlikePhases && left.size() <= most) break;
     add(phases[into], phases[from]);
     std::erase(left, from);
     std::ranges::replace(of, from, into);
@@ -128,7 +128,7 @@ std::vector<std::size_t> one_of(std::vector<Counts> phases, std::size_t most) {
 
 UsePhases use_phases(const profile::ProcessProfile& process, std::size_t most) {
   const Used used = used_sites(process);
-  if (used.order.size() < kLeastUses || used.sites.empty()) return {};
+  if (used.order.size() < kLeastUsesOfPhases || used.sites.empty()) return {};
   const std::vector<Counts> pieces = joined(windows_of(used));
   const std::vector<std::size_t> of = one_of(pieces, most);
   UsePhases found;

@@ -27,9 +27,6 @@ constexpr timeval kPatience{10, 0};
 // A recorder sends its request at once.
 constexpr timeval kPatienceOfProcess{1, 0};
 
-// The system calls: a program may have functions of its own with the names of the C library's.
-void close_now(int file) { base::system_call(SYS_close, file); }
-
 struct Address {
   explicit Address(std::int32_t process) {
     place.sun_family = AF_UNIX;
@@ -89,7 +86,7 @@ Result<int> listen_for_recorders(std::int32_t process) {
   }
   Error error = errno_error(errno, kWhat, fmt::format("process {}", process));
   if (errno == EADDRINUSE) error.code = ErrorCode::kConflict;
-  close_now(*made);
+  base::close_now(*made);
   return fail(std::move(error));
 }
 
@@ -131,7 +128,7 @@ Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
   auto made = new_socket(kWhat);
   if (!made) return made;
   const auto give_up = [&](ErrorCode code, std::string why, std::string remedy) {
-    close_now(*made);
+    base::close_now(*made);
     return fail(code, kWhat, subject, std::move(why), std::move(remedy));
   };
   const Address address(process);
@@ -152,7 +149,7 @@ Result<int> ask_to_record(std::int32_t process, const std::string& folder) {
 void end_request(int connection) {
   base::system_call(SYS_shutdown, connection, SHUT_WR);
   (void)receive(connection, kPatience);
-  close_now(connection);
+  base::close_now(connection);
 }
 
 bool has_hung_up(int connection) {

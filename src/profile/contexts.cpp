@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/clock.hpp"
 #include "base/fields.hpp"
 
 namespace farheap::profile {
@@ -12,8 +13,6 @@ namespace {
 
 using base::FieldReader;
 using base::FieldWriter;
-
-constexpr double kNsPerSecond = 1e9;
 
 template <class... Numbers>
 void put(FieldWriter& out, Numbers... numbers) {
@@ -25,17 +24,8 @@ void take(FieldReader& in, Numbers&... numbers) {
   ((numbers = static_cast<Numbers>(in.number())), ...);
 }
 
-// Each element takes eight bytes at least: a count that is larger than what is left is none.
-template <class Element, class Take>
-bool take_list(FieldReader& in, std::vector<Element>& into, Take take_one) {
-  const std::uint64_t count = in.number();
-  if (count > in.left() / sizeof(std::uint64_t)) return false;
-  for (std::uint64_t i = 0; i < count && in.is_good(); ++i) into.push_back(take_one());
-  return in.is_good();
-}
-
 // Whether contexts are in preorder, and all numbers name something.
-bool is_sound(const Contexts& one, std::size_t files) {
+bool are_sound(const Contexts& one, std::size_t files) {
   const auto contexts = static_cast<std::uint32_t>(one.contexts.size());
   if (contexts == 0 || one.sites.empty()) return false;  // there is a root, and the site that is unused
   for (std::uint32_t i = 0; i < contexts; ++i) {
@@ -65,7 +55,7 @@ ContextTree tree_of(const Contexts& contexts) {
     counts[one.context].push_back({one.site, one.reads + one.writes});
   const auto context = [&](std::uint32_t index) {
     const CountedContext& one = contexts.contexts[index];
-    return Context{contexts.parent(index), one.entries, static_cast<double>(one.own_ns) / kNsPerSecond,
+    return Context{contexts.parent(index), one.entries, static_cast<double>(one.own_ns) / base::kNsPerSecond,
                    AccessCounts(std::move(counts[index]))};
   };
   if (contexts.contexts.empty()) return ContextTree();
@@ -233,7 +223,7 @@ bool take_folded(std::string_view bytes, Contexts& into) {
   };
   FieldReader in(bytes);
   std::vector<Row> rows;
-  const bool is_read = take_list(in, rows, [&] {
+  const bool is_read = in.list(rows, [&] {
     Row one{};
     take(in, one.context, one.folded, one.entries);
     return one;
@@ -252,33 +242,26 @@ bool take_contexts(std::string_view bytes, std::size_t files, Contexts& into) {
   FieldReader in(bytes);
   Contexts result;
   result.folded = in.number();
-  const bool is_read = take_list(in, result.places,
-                                 [&] {
-                                   ContextPlace place;
-                                   place.function = in.text();
-                                   place.source = in.text();
-                                   take(in, place.line, place.is_loop);
-                                   return place;
-                                 }) &&
-                       take_list(in, result.contexts,
-                                 [&] {
-                                   CountedContext one;
-                                   take(in, one.local_id, one.place, one.entries, one.own_ns, one.reads, one.writes);
-                                   return one;
-                                 }) &&
-                       take_list(in, result.sites,
-                                 [&] {
-                                   CountedSite one;
-                                   take(in, one.context, one.file, one.offset, one.objects, one.allocated_bytes,
-                                        one.live_bytes, one.peak_bytes);
-                                   return one;
-                                 }) &&
-                       take_list(in, result.accesses, [&] {
-                         ContextAccesses one;
-                         take(in, one.context, one.site, one.reads, one.writes);
-                         return one;
-                       });
-  if (!is_read || !in.is_whole() || !is_sound(result, files)) return false;
+  const bool is_read = in.list(result.places, [&] {
+    ContextPlace place;
+    place.function = in.text();
+    place.source = in.text();
+    take(in, place.line, place.is_loop);
+    return place;
+  }) && in.list(result.contexts, [&] {
+    CountedContext one;
+    take(in, one.local_id, one.place, one.entries, one.own_ns, one.reads, one.writes);
+    return one;
+  }) && in.list(result.sites, [&] {
+    CountedSite one;
+    take(in, one.context, one.file, one.offset, one.objects, one.allocated_bytes, one.live_bytes, one.peak_bytes);
+    return one;
+  }) && in.list(result.accesses, [&] {
+    ContextAccesses one;
+    take(in, one.context, one.site, one.reads, one.writes);
+    return one;
+  });
+  if (!is_read || !in.is_whole() || !are_sound(result, files)) return false;
   into = std::move(result);
   return true;
 }

@@ -58,13 +58,9 @@ CodePlace take_place(FieldReader& in) {
   return place;
 }
 
-// Each element takes eight bytes at least: a count that is larger than what is left is none.
 template <class Element, class Take>
 bool take_list(FieldReader& in, std::vector<Element>& into, Take take) {
-  const std::uint64_t count = in.number();
-  if (count > kMostListed || count > in.left() / sizeof(std::uint64_t)) return false;
-  for (std::uint64_t i = 0; i < count && in.is_good(); ++i) into.push_back(take());
-  return in.is_good();
+  return in.list(into, take, kMostListed);
 }
 
 std::string encode_touches(const Touches& one) {

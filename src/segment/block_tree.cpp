@@ -13,13 +13,9 @@
 namespace farheap::segment {
 namespace {
 
-constexpr unsigned kFanOutShift = 8;
-constexpr std::uint64_t kFanOut = BlockTree::kFanOut;
-static_assert(kFanOut == 1 << kFanOutShift);
-
 // Which entry of a block at `level` leads to the leaf.
 unsigned entry_for(std::uint64_t leaf, std::uint64_t level) {
-  return static_cast<unsigned>(leaf >> (kFanOutShift * (level - 1)) & (kFanOut - 1));
+  return static_cast<unsigned>(leaf >> (BlockTree::kFanOutShift * (level - 1)) & (BlockTree::kFanOut - 1));
 }
 
 }  // namespace
@@ -75,7 +71,7 @@ Result<BlockWords*> BlockTree::change(std::uint64_t leaf) {
 
 // What was the whole tree becomes the first entry of a block above it.
 void BlockTree::grow_to(std::uint64_t leaf) {
-  while (leaf >> (kFanOutShift * levels_) != 0) {
+  while (leaf >> (BlockTree::kFanOutShift * levels_) != 0) {
     assert(levels_ < kMostLevels);
     ++levels_;
     if (!top_) continue;
@@ -83,7 +79,7 @@ void BlockTree::grow_to(std::uint64_t leaf) {
     above->changed = true;
     above->words[0] = top_->at.word();
     above->words[1] = root_.checksum;
-    above->children.resize(kFanOut);
+    above->children.resize(BlockTree::kFanOut);
     above->children[0] = std::move(top_);
     top_ = std::move(above);
   }
@@ -91,14 +87,14 @@ void BlockTree::grow_to(std::uint64_t leaf) {
 
 // The node of the leaf; nullptr if there is none and none is to be made.
 Result<BlockTree::Node*> BlockTree::descend(std::uint64_t leaf, bool to_change) {
-  if (leaf >> (kFanOutShift * levels_) != 0 && !to_change) return nullptr;
+  if (leaf >> (BlockTree::kFanOutShift * levels_) != 0 && !to_change) return nullptr;
   if (!top_) {
     if (root_.at.is_nowhere() && !to_change) return nullptr;
     auto top = std::make_unique<Node>();
     if (!root_.at.is_nowhere()) {
       if (Status status = load(*top, root_.at, root_.checksum); !status) return fail(std::move(status.error()));
     }
-    if (levels_ != 0) top->children.resize(kFanOut);
+    if (levels_ != 0) top->children.resize(BlockTree::kFanOut);
     top_ = std::move(top);
   }
   grow_to(leaf);
@@ -121,7 +117,7 @@ Result<BlockTree::Node*> BlockTree::child(Node& node, std::uint64_t level, unsig
       Status status = load(*made, node.entry(index), node.checksum(index));
       if (!status) return fail(std::move(status.error()));
     }
-    if (level > 1) made->children.resize(kFanOut);
+    if (level > 1) made->children.resize(BlockTree::kFanOut);
     below = std::move(made);
   }
   if (to_change) below->changed = true;
@@ -197,9 +193,9 @@ Status BlockTree::visit_below(SlotRef at, std::uint64_t checksum, std::uint64_t 
   auto node = std::make_unique<Node>();
   if (Status status = load(*node, at, checksum); !status) return status;
   if (!visit({at, level, number, level == 0 ? &node->words : nullptr}) || level == 0) return {};
-  for (unsigned i = 0; i < kFanOut; ++i) {
+  for (unsigned i = 0; i < BlockTree::kFanOut; ++i) {
     if (node->entry(i).is_nowhere()) continue;
-    const std::uint64_t first = number + (std::uint64_t{i} << (kFanOutShift * (level - 1)));
+    const std::uint64_t first = number + (std::uint64_t{i} << (BlockTree::kFanOutShift * (level - 1)));
     if (Status status = visit_below(node->entry(i), node->checksum(i), level - 1, first, visit); !status) return status;
   }
   return {};

@@ -48,7 +48,8 @@ class BlockTree {
                                          BlockWords& into);
   [[nodiscard]] static std::uint64_t checksum_of(const BlockWords& words);
   // A block above the leaves points to so many.
-  static constexpr std::uint64_t kFanOut = 256;
+  static constexpr unsigned kFanOutShift = 8;
+  static constexpr std::uint64_t kFanOut = 1 << kFanOutShift;
 
   // `name` is for messages: "the map". The store outlives the tree.
   BlockTree(Store& store, const char* name, Root root);

@@ -8,10 +8,6 @@
 namespace farheap::segment {
 namespace {
 
-constexpr unsigned kFanOutShift = 8;
-constexpr std::uint64_t kFanOut = BlockTree::kFanOut;
-static_assert(kFanOut == 1 << kFanOutShift);
-
 // A place in a tree that has a block, or none. Where trees are of different heights, the lower one is thought to hang
 // from further blocks above its top.
 struct Place {
@@ -21,7 +17,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-struct alignas(base::kPageBytes) Block {
+struct alignas(base::kPageBytes) BlockContent {
   BlockWords words{};
 };
 
@@ -32,13 +28,13 @@ class Side {
 
   // nullptr: nothing is there, or it lies deeper. Blocks may be shared between places of a damaged tree, so they are
   // counted: otherwise a few of them could keep a reader busy for ever.
-  [[nodiscard]] Result<std::unique_ptr<Block>> load(const Place& place, std::uint64_t level) {
+  [[nodiscard]] Result<std::unique_ptr<BlockContent>> load(const Place& place, std::uint64_t level) {
     if (place.at.is_nowhere() || place.level != level) return nullptr;
     if (++blocks_ > map_.end_slot) {
       return fail(ErrorCode::kCorrupt, "cannot compare versions", map_.store->describe(),
                   "a map has more blocks than the store", "`farheap heap check` tells what is damaged");
     }
-    auto block = std::make_unique<Block>();
+    auto block = std::make_unique<BlockContent>();
     Status status = BlockTree::read_block(*map_.store, "the map of a version", place.at, place.checksum, block->words);
     if (!status) return fail(std::move(status.error()));
     return block;
@@ -49,7 +45,7 @@ class Side {
   std::uint64_t blocks_ = 0;
 };
 
-Place below(const Place& place, const Block* block, std::uint64_t level, std::uint64_t index) {
+Place below(const Place& place, const BlockContent* block, std::uint64_t level, std::uint64_t index) {
   if (block != nullptr) return {SlotRef(block->words[2 * index]), block->words[2 * index + 1], level - 1};
   return index == 0 && place.level < level ? place : Place{};
 }
@@ -73,15 +69,15 @@ class Walk {
     auto block_b = b_.load(b, level);
     if (!block_b) return fail(std::move(block_b.error()));
     if (level == 0) return leaves(block_a->get(), block_b->get(), leaf);
-    for (std::uint64_t i = 0; i < kFanOut; ++i) {
-      const std::uint64_t number = leaf + (i << (kFanOutShift * (level - 1)));
+    for (std::uint64_t i = 0; i < BlockTree::kFanOut; ++i) {
+      const std::uint64_t number = leaf + (i << (BlockTree::kFanOutShift * (level - 1)));
       const Place under_a = below(a, block_a->get(), level, i), under_b = below(b, block_b->get(), level, i);
       if (Status status = from(under_a, under_b, level - 1, number); !status) return status;
     }
     return {};
   }
 
-  [[nodiscard]] Status leaves(const Block* a, const Block* b, std::uint64_t leaf) {
+  [[nodiscard]] Status leaves(const BlockContent* a, const BlockContent* b, std::uint64_t leaf) {
     std::vector<PageDifference> found;
     constexpr std::uint64_t kPages = std::tuple_size_v<BlockWords>;
     for (std::uint64_t i = 0; i < kPages; ++i) {

@@ -14,7 +14,7 @@
 namespace farheap::share {
 namespace {
 
-constexpr char kWhat[] = "cannot open the heap";
+constexpr char kCannotOpen[] = "cannot open the heap";
 
 std::uint64_t block_of(std::uint64_t reader) { return kFirstLease + 1 + reader; }
 
@@ -26,7 +26,8 @@ SegmentLeases::SegmentLeases(std::unique_ptr<Store> store, std::string name)
 Result<std::unique_ptr<SegmentLeases>> SegmentLeases::take(std::unique_ptr<Store> store, LeaseUse use, std::string name,
                                                            Beats beats) {
   if (!has(store->capabilities(), Capability::kVersions) || !has(store->capabilities(), Capability::kLinearisable)) {
-    return fail(ErrorCode::kUnavailable, kWhat, name, "its store has no compare-and-swap that all clients see alike",
+    return fail(ErrorCode::kUnavailable, kCannotOpen, name,
+                "its store has no compare-and-swap that all clients see alike",
                 "name another engine: `farheap store kinds` lists them");
   }
   std::unique_ptr<SegmentLeases> leases(new SegmentLeases(std::move(store), std::move(name)));
@@ -46,7 +47,7 @@ Status SegmentLeases::take_writers(LeaseUse use) {
     if (!held) return fail(std::move(held.error()));
     if (*held) {
       const std::string& holder = mine_->record().name;
-      return fail(ErrorCode::kConflict, kWhat, name_,
+      return fail(ErrorCode::kConflict, kCannotOpen, name_,
                   "it is open for writing by " + (holder.empty() ? "another process" : holder), "close it there first");
     }
     auto taken = mine_->take(use);
@@ -71,7 +72,7 @@ Status SegmentLeases::check_nobody_reads() {
       if (!reader.is_taken()) continue;
       is_any = true;
       if (reader.version != first[i] || os::presence_of(reader.record.process) == os::Presence::kHere) {
-        return fail(ErrorCode::kConflict, kWhat, name_, "it is open for reading by " + reader.record.name,
+        return fail(ErrorCode::kConflict, kCannotOpen, name_, "it is open for reading by " + reader.record.name,
                     "close it there first");
       }
     }
@@ -96,7 +97,7 @@ Status SegmentLeases::take_readers() {
     if (*taken) mine_ = std::move(lease);
   }
   if (mine_ == nullptr) {
-    return fail(ErrorCode::kUnavailable, kWhat, name_, fmt::format("{} processes read it already", kMostReaders),
+    return fail(ErrorCode::kUnavailable, kCannotOpen, name_, fmt::format("{} processes read it already", kMostReaders),
                 "close it in one of them");
   }
   StoreLease writers(*store_, kFirstLease);
@@ -106,7 +107,8 @@ Status SegmentLeases::take_readers() {
   auto held = writers.is_held();
   if (!held) return fail(std::move(held.error()));
   if (!*held || writers.record().use != LeaseUse::kAlone) return {};
-  return fail(ErrorCode::kConflict, kWhat, name_, "it is being created or removed by " + writers.record().name, "wait");
+  return fail(ErrorCode::kConflict, kCannotOpen, name_, "it is being created or removed by " + writers.record().name,
+              "wait");
 }
 
 Status SegmentLeases::let_readers_in() {

@@ -50,8 +50,6 @@ Status summarise(std::span<const Entry> batch, bool write, const Store& store, s
   return {};
 }
 
-std::size_t bytes_of(const Get& get) { return get.into.size(); }
-std::size_t bytes_of(const Put& put) { return put.from.size(); }
 // `known` is advice: without versions it is simply not used.
 bool needs_versions(const Get&) { return false; }
 bool needs_versions(const Put& put) { return put.expected.has_value(); }

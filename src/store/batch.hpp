@@ -12,6 +12,10 @@
 
 namespace farheap::store {
 
+// The bytes of one entry.
+[[nodiscard]] inline std::size_t bytes_of(const Get& get) { return get.into.size(); }
+[[nodiscard]] inline std::size_t bytes_of(const Put& put) { return put.from.size(); }
+
 // The error of one entry, as the Status of its batch.
 [[nodiscard]] Error outcome_error(Outcome outcome, bool write, const Store& store, std::uint64_t block,
                                   std::string why = {});

@@ -27,7 +27,7 @@ Result<std::vector<NamedCounter>> Store::counters() { return fail(cannot_tell(*t
 namespace store {
 namespace {
 
-constexpr char kWhat[] = "cannot copy the store";
+constexpr char kCannotCopy[] = "cannot copy the store";
 
 class Copier {
  public:
@@ -46,9 +46,9 @@ class Copier {
   Result<Copied> run() {
     if (auto usage = from_.usage()) total_ = usage->blocks * block_bytes_;
     buffer_ = std::make_unique<AlignedBuffer>(pieces_ * piece_blocks_ * block_bytes_);
-    if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kWhat, from_.describe(), "no memory");
+    if (!buffer_->is_there()) return fail(ErrorCode::kNoSpace, kCannotCopy, from_.describe(), "no memory");
     if (auto first = from_.runs_from(0); !first) return fail(std::move(first.error()));  // it cannot tell
-    auto done = put_mark(to_, Mark::kUnfinishedCopy, kWhat);
+    auto done = put_mark(to_, Mark::kUnfinishedCopy, kCannotCopy);
     if (done) done = range(kRoots, kFirstLease);
     if (done) done = counters();
     if (done) done = to_.sync();
@@ -106,7 +106,7 @@ class Copier {
     std::vector<Put> puts;
     for (const Get& get : gets) {
       if (get.outcome != Outcome::kOk) {
-        return fail(ErrorCode::kNotFound, kWhat, from_.describe(),
+        return fail(ErrorCode::kNotFound, kCannotCopy, from_.describe(),
                     fmt::format("block {} went away meanwhile", get.block), "copy it when nobody writes to it");
       }
       puts.push_back({.block = get.block, .from = get.into});
@@ -146,12 +146,13 @@ class Copier {
 
 Result<Copied> copy_contents(Store& from, Store& to, const CopyProgress& progress, const CopyStop& stop) {
   if (from.limits().block_bytes != to.limits().block_bytes) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, from.describe(),
+    return fail(ErrorCode::kInvalidArgument, kCannotCopy, from.describe(),
                 fmt::format("it has blocks of {} bytes, and {} of {}", from.limits().block_bytes, to.describe(),
                             to.limits().block_bytes));
   }
   if (auto there = to.usage(); there && there->blocks != 0) {
-    return fail(ErrorCode::kConflict, kWhat, to.describe(), "it is not empty", "name a store that is not there yet");
+    return fail(ErrorCode::kConflict, kCannotCopy, to.describe(), "it is not empty",
+                "name a store that is not there yet");
   }
   return Copier(from, to, progress, stop).run();
 }

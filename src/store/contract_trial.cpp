@@ -12,14 +12,12 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "store/batch.hpp"
 
 namespace farheap::store {
 namespace {
 
 constexpr std::size_t kMostFaults = 20;  // of one check: more say nothing new
-
-std::size_t bytes_of(const Get& entry) { return entry.into.size(); }
-std::size_t bytes_of(const Put& entry) { return entry.from.size(); }
 
 std::string read_all(int descriptor) {
   std::string text;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "store/decorator.hpp"
 
+#include "store/batch.hpp"
 #include "store/copied_by_fork.hpp"
 
 namespace farheap::store {
 namespace {
-
-std::size_t bytes_of(const Get& get) { return get.into.size(); }
-std::size_t bytes_of(const Put& put) { return put.from.size(); }
 
 template <class Entry, class Call>
 void in_pieces(const Limits& limits, std::span<Entry> batch, Call call) {

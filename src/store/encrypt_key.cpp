@@ -12,8 +12,8 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "no key for encrypt+";
-constexpr char kForm[] = "a key is 64 hexadecimal digits (openssl rand -hex 32), or 32 bytes";
+constexpr char kNoKey[] = "no key for encrypt+";
+constexpr char kKeyForm[] = "a key is 64 hexadecimal digits (openssl rand -hex 32), or 32 bytes";
 
 bool is_line_end(char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; }
 
@@ -29,9 +29,9 @@ void EncryptKey::Free::operator()(unsigned char* bytes) const { sodium_free(byte
 
 Result<EncryptKey> EncryptKey::make() {
   EncryptKey key;
-  if (sodium_init() < 0) return fail(ErrorCode::kUnavailable, kWhat, "libsodium", "it does not start");
+  if (sodium_init() < 0) return fail(ErrorCode::kUnavailable, kNoKey, "libsodium", "it does not start");
   key.bytes_.reset(static_cast<unsigned char*>(sodium_malloc(kBytes)));
-  if (!key.bytes_) return fail(errno_error(errno, kWhat, "guarded memory"));
+  if (!key.bytes_) return fail(errno_error(errno, kNoKey, "guarded memory"));
   return key;
 }
 
@@ -53,14 +53,14 @@ Result<EncryptKey> EncryptKey::parse(std::span<const char> text, std::string_vie
   const bool whole = text.size() == 2 * kBytes &&
                      sodium_hex2bin(key->bytes_.get(), kBytes, text.data(), text.size(), nullptr, &got, nullptr) == 0;
   if (whole && got == kBytes) return key;
-  return fail(ErrorCode::kInvalidArgument, kWhat, std::string(from), "what it holds is no key", kForm);
+  return fail(ErrorCode::kInvalidArgument, kNoKey, std::string(from), "what it holds is no key", kKeyForm);
 }
 
 Result<std::optional<EncryptKey>> EncryptKey::find(const std::string& file) {
   KeyText read;
   std::span<const char> text;
   if (!file.empty()) {
-    const auto bytes = read_private_file(file, read.text, {kWhat, "encrypt_key_file"});
+    const auto bytes = read_private_file(file, read.text, {kNoKey, "encrypt_key_file"});
     if (!bytes) return fail(bytes.error());
     text = {read.text, *bytes};
   } else if (const char* const variable = base::environment(kEncryptKeyVariable)) {

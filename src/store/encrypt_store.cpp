@@ -16,7 +16,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenEncrypted[] = "cannot open the store";
 constexpr char kId[] = "encrypt.id";
 constexpr char kCheck[] = "encrypt.check";
 
@@ -73,7 +73,7 @@ Result<std::int64_t> claim(Store& inner, const EncryptKey& key) {
     const auto usage = inner.usage();
     if (!usage) return fail(usage.error());
     if (usage->blocks != 0) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, "encrypt+" + inner.describe(),
+      return fail(ErrorCode::kInvalidArgument, kCannotOpenEncrypted, "encrypt+" + inner.describe(),
                   "it holds blocks that are not encrypted", "open it without encrypt+, or name a new one");
     }
     if (*id == 0) id = inner.add(kId, random_id());
@@ -84,7 +84,8 @@ Result<std::int64_t> claim(Store& inner, const EncryptKey& key) {
   if (*check == 0) check = inner.add(kCheck, *wanted);
   if (!check) return check;
   if (*check == *wanted) return id;
-  return fail(ErrorCode::kPermission, kWhat, "encrypt+" + inner.describe(), "its blocks were written with another key",
+  return fail(ErrorCode::kPermission, kCannotOpenEncrypted, "encrypt+" + inner.describe(),
+              "its blocks were written with another key",
               std::string("give that key, in the file encrypt_key_file or the variable ") + kEncryptKeyVariable);
 }
 
@@ -137,13 +138,13 @@ StoreResult open_encrypt(const OpenInner& open_inner, const Parameters&, const S
   const bool kept = options.lifetime == Lifetime::kKeep;
   const std::optional<EncryptKey> given = std::move(*key);
   if (kept && !given) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, "encrypt+", "a store that is to be kept needs a key",
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenEncrypted, "encrypt+", "a store that is to be kept needs a key",
                 std::string("name a file of 64 hexadecimal digits as encrypt_key_file, or set ") + kEncryptKeyVariable);
   }
   auto inner = open_inner(options);
   if (!inner) return inner;
   if (kept && !has((*inner)->capabilities(), Capability::kCounters)) {
-    return fail(ErrorCode::kUnavailable, kWhat, "encrypt+" + (*inner)->describe(),
+    return fail(ErrorCode::kUnavailable, kCannotOpenEncrypted, "encrypt+" + (*inner)->describe(),
                 "encrypt+ over a kept store needs counters", "put it over file: or lmdb:");
   }
   if (kept) return make_kept_encryption(std::move(*inner), *given);

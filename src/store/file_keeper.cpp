@@ -23,15 +23,11 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot remove the store";
+constexpr char kCannotRemove[] = "cannot remove the store";
 constexpr std::string_view kTable = ".versions";
 
 namespace fs = std::filesystem;
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 std::string leaving(const std::string& file) { return file + std::string(kTable) + ".removed"; }
 
@@ -73,29 +69,29 @@ Result<std::vector<StoreListing>> list(const std::string& place, const Parameter
 
 Status unlink_if_there(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return fail(errno_error(errno, kWhat, path, "its folder has to be writable"));
+  return fail(errno_error(errno, kCannotRemove, path, "its folder has to be writable"));
 }
 
 Status remove(const std::string& place, const Parameters&, const StoreOptions&) {
-  const auto named = kept_file_of(place, kWhat);
+  const auto named = kept_file_of(place, kCannotRemove);
   if (!named) return fail(named.error());
   const std::string& file = *named;
   const std::string table = file + std::string(kTable);
   const bool half_removed = exists(leaving(file));
-  if (!half_removed && !exists(file)) return fail(errno_error(ENOENT, kWhat, "file:" + file));
+  if (!half_removed && !exists(file)) return fail(errno_error(ENOENT, kCannotRemove, "file:" + file));
   if (exists(table)) {
     if (const auto found = SideTable::look(table); !found) return fail(found.error());
     if (rename(table.c_str(), leaving(file).c_str()) != 0) {
-      return fail(errno_error(errno, kWhat, table, "its folder has to be writable"));
+      return fail(errno_error(errno, kCannotRemove, table, "its folder has to be writable"));
     }
-    if (Status durable = os::make_names_durable(file, kWhat); !durable) return durable;
+    if (Status durable = os::make_names_durable(file, kCannotRemove); !durable) return durable;
   } else if (!half_removed) {
-    return fail(ErrorCode::kConflict, kWhat, "file:" + file,
+    return fail(ErrorCode::kConflict, kCannotRemove, "file:" + file,
                 fmt::format("it has no {}, so it is not a store of Farheap", table), "rm removes files of any kind");
   }
   if (auto gone = unlink_if_there(file); !gone) return gone;
   if (auto gone = unlink_if_there(leaving(file)); !gone) return gone;
-  return os::make_names_durable(file, kWhat);
+  return os::make_names_durable(file, kCannotRemove);
 }
 
 }  // namespace

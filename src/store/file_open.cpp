@@ -23,13 +23,8 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenFile[] = "cannot open the store";
 constexpr char kRemedy[] = "name a folder you may write, as file:DIR";
-
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -51,12 +46,12 @@ Result<Nameless> open_nameless(const std::string& folder) {
   int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) return with_reader(file);
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL) {
-    return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
+    return fail(errno_error(errno, kCannotOpenFile, "file:" + folder, kRemedy));
   }
   base::log(base::LogLevel::kInfo, "file:{}: no nameless files here: one is made and unlinked", folder);
   std::string name = folder + "/.farheap-XXXXXX";
   file = mkostemp(name.data(), O_CLOEXEC);
-  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + folder, kRemedy));
+  if (file < 0) return fail(errno_error(errno, kCannotOpenFile, "file:" + folder, kRemedy));
   unlink(name.c_str());
   return with_reader(file);
 }
@@ -65,11 +60,11 @@ Result<Nameless> open_nameless(const std::string& folder) {
 Result<Nameless> open_and_unlink(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0 && errno == EEXIST) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFile, "file:" + path,
                 "it exists, and a store that does not outlive its process would overwrite and unlink it",
                 fmt::format("name a folder, as file:{}", folder_of(path)));
   }
-  if (file < 0) return fail(errno_error(errno, kWhat, "file:" + path, kRemedy));
+  if (file < 0) return fail(errno_error(errno, kCannotOpenFile, "file:" + path, kRemedy));
   unlink(path.c_str());
   return with_reader(file);
 }
@@ -97,27 +92,27 @@ StoreResult open_scratch(const std::string& place, const StoreOptions& options) 
 }
 
 Result<os::NamedFile> open_to_read(const std::string& path) {
-  const auto opened = os::open_file_to_read(path, kWhat);
+  const auto opened = os::open_file_to_read(path, kCannotOpenFile);
   if (!opened) return fail(opened.error());
   return os::NamedFile{*opened, false};
 }
 
 StoreResult open_kept(const std::string& place, const StoreOptions& options, bool read_only) {
-  const auto file_name = kept_file_of(place, kWhat);
+  const auto file_name = kept_file_of(place, kCannotOpenFile);
   if (!file_name) return fail(file_name.error());
   const std::string& path = *file_name;
   const std::string table_path = path + ".versions";
   struct stat data{};
   struct stat side{};
   if (lstat(path.c_str(), &data) == 0 && data.st_size != 0 && lstat(table_path.c_str(), &side) != 0) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, "file:" + path,
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFile, "file:" + path,
                 fmt::format("it has no {}, so it is not a store", table_path), "name a file that is not there yet");
   }
-  if (Status lost = check_for_lost_file(path, kWhat); !lost) return fail(std::move(lost.error()));
+  if (Status lost = check_for_lost_file(path, kCannotOpenFile); !lost) return fail(std::move(lost.error()));
   // The table first: with it, a file of blocks is known to be ours.
   auto use = SideTable::Use::kWrite;
-  auto table_file = os::open_own_file(table_path, 0600, kWhat);
-  auto file = table_file ? os::open_own_file(path, 0600, kWhat) : fail(table_file.error());
+  auto table_file = os::open_own_file(table_path, 0600, kCannotOpenFile);
+  auto file = table_file ? os::open_own_file(path, 0600, kCannotOpenFile) : fail(table_file.error());
   const auto& refusal = table_file ? file : table_file;
   if (read_only && !refusal && refusal.error().code == ErrorCode::kPermission) {
     use = SideTable::Use::kRead;
@@ -137,7 +132,8 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options, boo
   auto device = FileDevice::take(file->file, "file:" + path, options);
   // As long as nothing is in it: whoever made the names may have been killed before they were durable.
   if (use == SideTable::Use::kWrite && (*table)->blocks_present().load() == 0) {
-    if (Status durable = os::make_names_durable(path, kWhat); !durable) return fail(std::move(durable.error()));
+    if (Status durable = os::make_names_durable(path, kCannotOpenFile); !durable)
+      return fail(std::move(durable.error()));
   }
   return make_kept_file_store(place, std::move(device), std::move(*table));
 }
@@ -147,7 +143,7 @@ StoreResult open_kept(const std::string& place, const StoreOptions& options, boo
 StoreResult open_file(const std::string& place, const Parameters& parameters, const StoreOptions& options) {
   const std::string subject = "file:" + place;
   if (place.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFile, subject, "the folder or file is missing",
                 "write it as file:DIR or file:FILE");
   }
   if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));

@@ -12,10 +12,14 @@
 
 namespace farheap::store {
 
+bool is_folder(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 Result<std::string> kept_file_of(const std::string& place, const char* what, const char* name_in_folder) {
   auto file = os::follow_links(place, what);
-  struct stat status{};
-  if (!file || stat(file->c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return file;
+  if (!file || !is_folder(*file)) return file;
   return os::follow_links(*file + "/" + name_in_folder, what);
 }
 

@@ -14,6 +14,8 @@ namespace farheap::store {
 inline constexpr char kNameInFolder[] = "farheap.store";
 inline constexpr char kLmdbNameInFolder[] = "farheap.mdb";
 
+[[nodiscard]] bool is_folder(const std::string& path);
+
 // kPermission for a symbolic link of a stranger (os::follow_links()).
 [[nodiscard]] Result<std::string> kept_file_of(const std::string& place, const char* what,
                                                const char* name_in_folder = kNameInFolder);

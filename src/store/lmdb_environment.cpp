@@ -18,7 +18,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenEnvironment[] = "cannot open the store";
 
 struct Open {
   MDB_env* env;
@@ -40,21 +40,21 @@ std::list<Open>& open_ones() FARHEAP_REQUIRES(open_lock) {
 // ours. Requires: this process does not have them open, for it would lose its locks on them.
 Result<struct stat> prepare_files(const std::string& path) FARHEAP_REQUIRES(open_lock) {
   constexpr std::uint32_t kLockMagic = 0xBEEFC0DE;
-  const auto data = os::open_own_file(path, 0600, kWhat);
+  const auto data = os::open_own_file(path, 0600, kCannotOpenEnvironment);
   if (!data) return fail(data.error());
   struct stat status{};
   const bool is_known = fstat(data->file, &status) == 0;
   close(data->file);
-  if (!is_known) return fail(errno_error(errno, kWhat, path));
+  if (!is_known) return fail(errno_error(errno, kCannotOpenEnvironment, path));
   const std::string lock_path = path + "-lock";
-  const auto lock = os::open_own_file(lock_path, 0600, kWhat);
+  const auto lock = os::open_own_file(lock_path, 0600, kCannotOpenEnvironment);
   if (!lock) return fail(lock.error());
   std::uint32_t magic = 0;
   const ssize_t bytes = pread(lock->file, &magic, sizeof magic, 0);
   close(lock->file);
   if (bytes == 0 || (bytes == sizeof magic && (magic == kLockMagic || magic == 0))) return status;
-  return fail(ErrorCode::kInvalidArgument, kWhat, lock_path, "it is not a lock file of LMDB, and stays as it is",
-              "move it elsewhere, or give the store another name");
+  return fail(ErrorCode::kInvalidArgument, kCannotOpenEnvironment, lock_path,
+              "it is not a lock file of LMDB, and stays as it is", "move it elsewhere, or give the store another name");
 }
 
 Result<MDB_env*> make(const std::string& path, unsigned flags, const std::string& subject) {
@@ -72,7 +72,7 @@ Result<MDB_env*> make(const std::string& path, unsigned flags, const std::string
     mdb_env_close(env);
     if (error != ENOMEM) break;
   }
-  auto wrong = lmdb_error(error, kWhat, subject);
+  auto wrong = lmdb_error(error, kCannotOpenEnvironment, subject);
   wrong.remedy = "choose a folder you may write, on a local disk";
   return fail(std::move(wrong));
 }
@@ -112,7 +112,7 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
     for (Open& one : open_ones()) {
       if (one.device != named.st_dev || one.file != named.st_ino || one.process != getpid()) continue;
       if (one.flags != flags) {
-        return fail(ErrorCode::kConflict, kWhat, subject,
+        return fail(ErrorCode::kConflict, kCannotOpenEnvironment, subject,
                     "this process has it open with another sync=", "say the same both times");
       }
       ++one.users;
@@ -127,7 +127,8 @@ Result<Environment> open_environment(const std::string& path, unsigned flags, co
   if (mdb_env_get_fd(*env, &file) != 0 || fstat(file, &named) != 0 || named.st_ino != prepared->st_ino ||
       named.st_dev != prepared->st_dev) {
     mdb_env_close(*env);
-    return fail(ErrorCode::kConflict, kWhat, subject, "somebody has put another file there meanwhile", "look who");
+    return fail(ErrorCode::kConflict, kCannotOpenEnvironment, subject, "somebody has put another file there meanwhile",
+                "look who");
   }
   open_ones().push_back({*env, named.st_dev, named.st_ino, flags, getpid(), 1, {}});
   return Environment(*env);

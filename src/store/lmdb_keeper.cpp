@@ -21,22 +21,18 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot look at the store";
+constexpr char kCannotLook[] = "cannot look at the store";
 
 namespace fs = std::filesystem;
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-Result<std::string> file_of(const std::string& place) { return kept_file_of(place, kWhat, kLmdbNameInFolder); }
+Result<std::string> file_of(const std::string& place) { return kept_file_of(place, kCannotLook, kLmdbNameInFolder); }
 
 // Of a first page of LMDB: other files are not given to it.
 bool looks_like_lmdb(const std::string& file) {
   constexpr std::size_t kMagicAt = 16;
   constexpr std::uint32_t kMagic = 0xBEEFC0DE;
   std::uint32_t magic = 0;
-  const auto opened = os::open_file_to_read(file, kWhat);
+  const auto opened = os::open_file_to_read(file, kCannotLook);
   if (!opened) return false;
   const bool whole = pread(*opened, &magic, sizeof magic, kMagicAt) == sizeof magic;
   close(*opened);
@@ -78,13 +74,15 @@ int read_block_bytes(const std::string& file, std::uint64_t& block_bytes) {
 
 // kNotFound: nothing there; kCorrupt: something else.
 Result<std::size_t> look(const std::string& file) {
-  const auto other = [&] { return fail(ErrorCode::kCorrupt, kWhat, "lmdb:" + file, "it is not a store of Farheap"); };
-  if (access(file.c_str(), R_OK) != 0) return fail(errno_error(errno, kWhat, "lmdb:" + file));
+  const auto other = [&] {
+    return fail(ErrorCode::kCorrupt, kCannotLook, "lmdb:" + file, "it is not a store of Farheap");
+  };
+  if (access(file.c_str(), R_OK) != 0) return fail(errno_error(errno, kCannotLook, "lmdb:" + file));
   if (!looks_like_lmdb(file)) return other();
   std::uint64_t block_bytes = 0;
   const int error = read_block_bytes(file, block_bytes);
   if (error == MDB_NOTFOUND || error == MDB_INVALID || error == MDB_INCOMPATIBLE) return other();
-  if (error != 0) return fail(lmdb_error(error, kWhat, "lmdb:" + file));
+  if (error != 0) return fail(lmdb_error(error, kCannotLook, "lmdb:" + file));
   return static_cast<std::size_t>(block_bytes);
 }
 

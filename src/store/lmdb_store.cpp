@@ -39,7 +39,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenLmdb[] = "cannot open the store";
 constexpr std::uint64_t kFormat = 1;
 
 // Aborted when it goes out of scope.
@@ -79,7 +79,7 @@ int write_number(MDB_txn* txn, MDB_dbi dbi, std::string_view name, std::uint64_t
   return mdb_put(txn, dbi, &key, &value, 0);
 }
 
-Outcome outcome_of(int error) {
+Outcome outcome_of_error(int error) {
   if (error == 0) return Outcome::kOk;
   if (error == MDB_MAP_FULL || error == ENOSPC || error == EDQUOT) return Outcome::kNoSpace;
   if (error == MDB_CORRUPTED || error == MDB_PAGE_NOTFOUND) return Outcome::kCorrupt;
@@ -120,16 +120,16 @@ class LmdbStore final : public Store {
       if (error == 0) error = write_number(txn.get(), meta_, "block_bytes", block_bytes);
     }
     if (error == 0 && format > kFormat) {
-      return fail(ErrorCode::kCorrupt, kWhat, describe(), fmt::format("it has format {}", format),
+      return fail(ErrorCode::kCorrupt, kCannotOpenLmdb, describe(), fmt::format("it has format {}", format),
                   "open it with the newer Farheap that made it");
     }
     if (error == 0 && block_bytes != limits_.block_bytes) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, describe(),
+      return fail(ErrorCode::kInvalidArgument, kCannotOpenLmdb, describe(),
                   fmt::format("it holds blocks of {} bytes, not of {}", block_bytes, limits_.block_bytes),
                   "open it with the block size it was made with");
     }
     if (error == 0) error = txn.commit();
-    if (error != 0) return fail(lmdb_error(error, kWhat, describe()));
+    if (error != 0) return fail(lmdb_error(error, kCannotOpenLmdb, describe()));
     return {};
   }
 
@@ -149,7 +149,7 @@ class LmdbStore final : public Store {
     LmdbReaders::Reading reading(readers_);
     const int error = reading.error();
     for (auto& entry : batch) {
-      entry.outcome = error == 0 ? get_one(reading.get(), entry) : outcome_of(error);
+      entry.outcome = error == 0 ? get_one(reading.get(), entry) : outcome_of_error(error);
       if (is_error(entry.outcome)) reading.distrust();
     }
     return summary(batch, *this, error == 0 ? "" : mdb_strerror(error));
@@ -157,12 +157,12 @@ class LmdbStore final : public Store {
 
   Outcome get_part(std::uint64_t block, std::size_t offset, std::span<std::byte> into) override {
     LmdbReaders::Reading reading(readers_);
-    if (reading.error() != 0) return outcome_of(reading.error());
+    if (reading.error() != 0) return outcome_of_error(reading.error());
     Group group;
     const int error = find(reading.get(), block / per_group_, group);
     if (error != 0) {
       reading.distrust();
-      return outcome_of(error);
+      return outcome_of_error(error);
     }
     const std::size_t index = block % per_group_;
     if (group.version(index) == 0) return Outcome::kAbsent;
@@ -182,7 +182,7 @@ class LmdbStore final : public Store {
     if (error == 0) error = count_present(txn.get(), more);
     if (error == 0) error = commit_and_explain(txn);
     if (error == 0) return {};
-    for (auto& entry : batch) entry.outcome = outcome_of(error), entry.version = 0;
+    for (auto& entry : batch) entry.outcome = outcome_of_error(error), entry.version = 0;
     return summary(batch, *this, mdb_strerror(error));
   }
 
@@ -354,7 +354,7 @@ class LmdbStore final : public Store {
       }
       return 0;
     });
-    return error == 0 || error == MDB_NOTFOUND ? outcome : outcome_of(error);
+    return error == 0 || error == MDB_NOTFOUND ? outcome : outcome_of_error(error);
   }
 
   int put_one(MDB_txn* txn, Put& entry, std::int64_t& more) {
@@ -455,11 +455,12 @@ class LmdbStore final : public Store {
 };
 
 Result<Environment> open_kept(const std::string& place, unsigned flags, const std::string& subject) {
-  const auto path = kept_file_of(place, kWhat, kLmdbNameInFolder);
+  const auto path = kept_file_of(place, kCannotOpenLmdb, kLmdbNameInFolder);
   if (!path) return fail(path.error());
   auto env = open_environment(*path, flags, subject);
   if (!env) return env;
-  if (Status durable = os::make_names_durable(*path, kWhat); !durable) return fail(std::move(durable.error()));
+  if (Status durable = os::make_names_durable(*path, kCannotOpenLmdb); !durable)
+    return fail(std::move(durable.error()));
   return env;
 }
 
@@ -467,7 +468,7 @@ Result<Environment> open_kept(const std::string& place, unsigned flags, const st
 Result<Environment> open_scratch(const std::string& place, const std::string& subject) {
   if (const Status there = check_scratch_folder(place, subject); !there) return fail(there.error());
   std::string folder = place + "/.farheap-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kWhat, subject));
+  if (mkdtemp(folder.data()) == nullptr) return fail(errno_error(errno, kCannotOpenLmdb, subject));
   (void)chmod(folder.c_str(), 0700);  // a umask may have taken bits away
   const std::string path = folder + "/blocks";
   auto env = open_environment(path, MDB_NOSYNC | MDB_NOMETASYNC, subject);
@@ -482,7 +483,7 @@ Result<Environment> open_scratch(const std::string& place, const std::string& su
 StoreResult open_lmdb(const std::string& place, const Parameters& parameters, const StoreOptions& options) {
   const std::string subject = "lmdb:" + place;
   if (place.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, subject, "the folder or file is missing",
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenLmdb, subject, "the folder or file is missing",
                 "write it as lmdb:DIR or lmdb:FILE");
   }
   if (auto ok = check_block_bytes(options.block_bytes, subject); !ok) return fail(std::move(ok.error()));

@@ -37,16 +37,16 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-bool is_number(std::string_view text) {
+bool is_decimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // "///PATH/SOCKET[/DATABASE[/NAME]]": where the socket's path ends is told by the number behind it.
 std::string on_socket(std::string_view path, std::string_view name) {
   auto parts = split(path);
-  if (parts.size() > 2 && is_number(parts[parts.size() - 2])) {
+  if (parts.size() > 2 && is_decimal(parts[parts.size() - 2])) {
     parts.back() = name;
-  } else if (parts.size() > 1 && is_number(parts.back())) {
+  } else if (parts.size() > 1 && is_decimal(parts.back())) {
     parts.emplace_back(name);
   } else {
     parts.insert(parts.end(), {"0", std::string(name)});

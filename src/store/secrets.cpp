@@ -13,7 +13,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "no password for the store";
+constexpr char kNoPassword[] = "no password for the store";
 constexpr std::string_view kStrokes = "//";
 constexpr std::size_t kLongestPassword = 4096;
 
@@ -51,7 +51,7 @@ std::string escaped(std::string_view text) {
 
 Result<base::Secret> read_password(const std::string& file) {
   char text[kLongestPassword + 2];
-  const auto bytes = read_private_file(file, text, {kWhat, "store_password_file"});
+  const auto bytes = read_private_file(file, text, {kNoPassword, "store_password_file"});
   if (!bytes) return fail(bytes.error());
   std::string_view line(text, *bytes);
   if (line.ends_with('\n')) line.remove_suffix(1);
@@ -60,7 +60,7 @@ Result<base::Secret> read_password(const std::string& file) {
   auto password = base::Secret::make(line);
   explicit_bzero(text, sizeof text);
   if (length != 0 && length <= kLongestPassword) return password;
-  return fail(ErrorCode::kInvalidArgument, kWhat, file,
+  return fail(ErrorCode::kInvalidArgument, kNoPassword, file,
               length == 0 ? "it is empty" : fmt::format("a password has at most {} bytes", kLongestPassword),
               "write the password into it, and nothing else");
 }
@@ -68,7 +68,7 @@ Result<base::Secret> read_password(const std::string& file) {
 Result<base::Secret> password_in_environment(const std::string& name) {
   const char* const value = base::environment(name.c_str());
   if (value != nullptr && *value != '\0') return base::Secret::make(value);
-  return fail(ErrorCode::kNotFound, kWhat, fmt::format("password_env={}", name), "this variable is not set",
+  return fail(ErrorCode::kNotFound, kNoPassword, fmt::format("password_env={}", name), "this variable is not set",
               fmt::format("export {}=..., or name a file with ?password_file=", name));
 }
 

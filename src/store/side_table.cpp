@@ -25,9 +25,9 @@ namespace farheap::store {
 namespace {
 
 constexpr char kMagic[8] = {'F', 'H', 'S', 'I', 'D', 'E', '\r', '\n'};
-constexpr std::uint32_t kFormat = 1;
-constexpr char kWhat[] = "cannot open the store's table";
-constexpr char kRemedy[] = "a heap's file is whole without it: `farheap heap check --repair`";
+constexpr std::uint32_t kTableFormat = 1;
+constexpr char kCannotOpenTable[] = "cannot open the store's table";
+constexpr char kTableRemedy[] = "a heap's file is whole without it: `farheap heap check --repair`";
 
 // Versions must not come again after a power loss took back the counter that they are drawn from.
 constexpr std::uint64_t kVersionsPerBoot = std::uint64_t{1} << 40;
@@ -89,42 +89,42 @@ SideTable::~SideTable() {
 Status SideTable::set_up(std::size_t block_bytes) {
   Guard guard(*this, 0, true);
   struct stat status{};
-  if (fstat(file_, &status) != 0) return fail(errno_error(errno, kWhat, name_));
+  if (fstat(file_, &status) != 0) return fail(errno_error(errno, kCannotOpenTable, name_));
   const bool fresh = !is_only_read() && is_unfinished(file_, static_cast<std::uint64_t>(status.st_size), kWordsAt);
   if (fresh && fallocate(file_, 0, 0, kWordsAt) != 0 && (errno != EOPNOTSUPP || ftruncate(file_, kWordsAt) != 0)) {
-    return fail(errno_error(errno, kWhat, name_));
+    return fail(errno_error(errno, kCannotOpenTable, name_));
   }
   if (!fresh && static_cast<std::size_t>(status.st_size) < kWordsAt) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short");
+    return fail(ErrorCode::kCorrupt, kCannotOpenTable, name_, "it is too short");
   }
   void* at = map(kWordsAt, 0);
-  if (at == MAP_FAILED) return fail(errno_error(errno, kWhat, name_));
+  if (at == MAP_FAILED) return fail(errno_error(errno, kCannotOpenTable, name_));
   header_ = static_cast<Header*>(at);
   counters_ = reinterpret_cast<Counter*>(static_cast<std::byte*>(at) + kHeaderBytes);
   if (fresh) {
-    header_->format = kFormat;
+    header_->format = kTableFormat;
     header_->block_bytes = static_cast<std::uint32_t>(block_bytes);
     header_->next_version.store(1);
     std::atomic_thread_fence(std::memory_order_release);  // a process may be killed at any instant
     std::memcpy(header_->magic, kMagic, sizeof kMagic);
   }
   if (std::memcmp(header_->magic, kMagic, sizeof kMagic) != 0) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is not a table of Farheap");
+    return fail(ErrorCode::kCorrupt, kCannotOpenTable, name_, "it is not a table of Farheap");
   }
-  if (header_->format > kFormat) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, fmt::format("it has format {}", header_->format),
+  if (header_->format > kTableFormat) {
+    return fail(ErrorCode::kCorrupt, kCannotOpenTable, name_, fmt::format("it has format {}", header_->format),
                 "open it with the newer Farheap that made it");
   }
   // Numbers that no table has: they would lead out of it, or into the marks of a word.
   const auto next_version = header_->next_version.load();
   if (header_->end_word.load() > kWords || next_version == 0 || next_version > kMostVersions) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, "its header makes no sense", kRemedy);
+    return fail(ErrorCode::kCorrupt, kCannotOpenTable, name_, "its header makes no sense", kTableRemedy);
   }
   if (static_cast<std::uint64_t>(status.st_size) < kWordsAt + header_->end_word.load() * sizeof(Word) && !fresh) {
-    return fail(ErrorCode::kCorrupt, kWhat, name_, "it is too short", kRemedy);
+    return fail(ErrorCode::kCorrupt, kCannotOpenTable, name_, "it is too short", kTableRemedy);
   }
   if (header_->block_bytes != block_bytes) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, name_,
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenTable, name_,
                 fmt::format("it holds blocks of {} bytes, not of {}", header_->block_bytes, block_bytes),
                 "open it with the block size it was made with");
   }

@@ -14,7 +14,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kForm[] = "write it as pages=URI,sync=URI, for example pages=redis://h1,sync=etcd://h2";
+constexpr char kSplitForm[] = "write it as pages=URI,sync=URI, for example pages=redis://h1,sync=etcd://h2";
 
 bool is_for_sync(std::uint64_t block) { return block < kRoots || block >= kFirstLease; }
 
@@ -22,8 +22,6 @@ bool is_for_sync(std::uint64_t block) { return block < kRoots || block >= kFirst
 std::uint64_t in_sync(std::uint64_t block) { return block < kRoots ? block : block - kFirstLease + kRoots; }
 std::uint64_t out_of_sync(std::uint64_t block) { return block < kRoots ? block : block - kRoots + kFirstLease; }
 
-std::size_t bytes_of(const Get& entry) { return entry.into.size(); }
-std::size_t bytes_of(const Put& entry) { return entry.from.size(); }
 Get part_of(const Get& entry, std::uint64_t skip, std::uint64_t count, std::size_t block_bytes) {
   auto part = entry;
   part.block += skip;
@@ -244,13 +242,13 @@ class SplitStore final : public Store {
 
 Status check_split(const SplitUri& uri) {
   const auto wrong = [&](std::string why) {
-    return fail(ErrorCode::kInvalidArgument, "not a store", uri.text(), std::move(why), kForm);
+    return fail(ErrorCode::kInvalidArgument, "not a store", uri.text(), std::move(why), kSplitForm);
   };
   // As it was written: nobody has said the other half.
   const auto half = [](const std::string& there, const std::string& uri_there, const std::string& missing) {
     return fail(ErrorCode::kInvalidArgument, "not a store", there + uri_there, missing + " is missing",
-                uri_there.empty() ? std::string(kForm)
-                                  : "for one store write " + uri_there + " alone; for two " + std::string(kForm));
+                uri_there.empty() ? std::string(kSplitForm)
+                                  : "for one store write " + uri_there + " alone; for two " + std::string(kSplitForm));
   };
   if (uri.pages.empty()) return half("sync=", uri.sync, "pages=");
   if (uri.sync.empty()) return half("pages=", uri.pages, "sync=");

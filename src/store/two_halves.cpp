@@ -13,7 +13,7 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenHalves[] = "cannot open the store";
 
 struct There {
   bool pages = false;
@@ -52,19 +52,20 @@ Result<std::uint64_t> pages_in(Store& pages, const SplitUri& parts) {
   const std::uint64_t beside_mark = held->blocks - std::min<std::uint64_t>(held->blocks, 1);
   if (mark_of(pages) == Mark::kPagesOfTwo) return beside_mark;
   AlignedBuffer buffer(pages.limits().block_bytes);
-  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, kWhat, pages.describe(), "no memory");
+  if (!buffer.is_there()) return fail(ErrorCode::kNoSpace, kCannotOpenHalves, pages.describe(), "no memory");
   Get root{.block = 0, .into = buffer.part(0, pages.limits().block_bytes)};
   if (Status got = pages.get({&root, 1}); !got) return fail(std::move(got.error()));
   if (root.outcome == Outcome::kAbsent) return held->blocks;    // made before there were marks, or just begun
   if (mark_of(pages) == Mark::kPagesOfTwo) return beside_mark;  // somebody else has put it there meanwhile
-  return fail(ErrorCode::kConflict, kWhat, SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(),
+  return fail(ErrorCode::kConflict, kCannotOpenHalves,
+              SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(),
               fmt::format("{} holds something of its own, and no pages of two stores", without_secrets(parts.pages)),
               "open it by itself, or name another place");
 }
 
 Status check_places(const SplitUri& parts) {
   if (parts.pages != parts.sync) return {};
-  return fail(ErrorCode::kInvalidArgument, kWhat,
+  return fail(ErrorCode::kInvalidArgument, kCannotOpenHalves,
               SplitUri{without_secrets(parts.pages), without_secrets(parts.sync)}.text(), "both are the same store",
               "name two, or that one by itself");
 }
@@ -73,11 +74,11 @@ Status check_places(const SplitUri& parts) {
 Status look_into(Store& pages, Store& sync, const SplitUri& parts) {
   if (auto held = pages_in(pages, parts); !held) return fail(std::move(held.error()));
   if (mark_of(sync) == Mark::kPagesOfTwo) {
-    return fail(ErrorCode::kConflict, kWhat, without_secrets(parts.sync), "it was made as the pages= of two",
-                "say which one is which as it was when they were made");
+    return fail(ErrorCode::kConflict, kCannotOpenHalves, without_secrets(parts.sync),
+                "it was made as the pages= of two", "say which one is which as it was when they were made");
   }
   if (mark_of(pages)) return {};
-  Status marked = put_mark(pages, Mark::kPagesOfTwo, kWhat);
+  Status marked = put_mark(pages, Mark::kPagesOfTwo, kCannotOpenHalves);
   return marked || mark_of(pages) == Mark::kPagesOfTwo ? Status{} : marked;  // somebody else may have been faster
 }
 

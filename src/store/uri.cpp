@@ -15,8 +15,8 @@
 namespace farheap::store {
 namespace {
 
-constexpr char kWhat[] = "not a store";
-constexpr char kForm[] = "[decorator+]...engine:place[?key=value&...]";
+constexpr char kNotStore[] = "not a store";
+constexpr char kUriForm[] = "[decorator+]...engine:place[?key=value&...]";
 
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -33,13 +33,13 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-struct Parser {
+struct UriParser {
   std::string_view uri;
   std::span<const Vocabulary> known;
   StoreUri result;
 
   auto wrong(std::string why, std::string remedy) const {
-    return fail(ErrorCode::kInvalidArgument, kWhat, base::without_secrets(uri), std::move(why), std::move(remedy));
+    return fail(ErrorCode::kInvalidArgument, kNotStore, base::without_secrets(uri), std::move(why), std::move(remedy));
   }
 
   std::vector<std::string_view> names(bool decorator) const {
@@ -51,7 +51,7 @@ struct Parser {
   }
 
   std::string choices() const {
-    std::string text = fmt::format("write it as {}, for example file:/mnt/nvme; engines:", kForm);
+    std::string text = fmt::format("write it as {}, for example file:/mnt/nvme; engines:", kUriForm);
     for (auto name : names(false)) text += fmt::format(" {}:", name);
     text += "; decorators:";
     for (auto name : names(true)) text += fmt::format(" {}+", name);
@@ -158,7 +158,7 @@ struct Parser {
     const std::string_view form = find(result.engine, false)->form;
     if (form.find(kStrokes) == form.npos) return {};
     if (!rest.starts_with(kStrokes)) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, result.engine + ":...",
+      return fail(ErrorCode::kInvalidArgument, kNotStore, result.engine + ":...",
                   fmt::format("'//' must stand behind '{}:'", result.engine), fmt::format("write it as {}", form));
     }
     if (!base::take_authority(rest.substr(kStrokes.size())).unclear) return {};
@@ -225,7 +225,7 @@ std::optional<SplitUri> split_uri(std::string_view uri) {
 }
 
 Result<StoreUri> parse_uri(std::string_view uri, std::span<const Vocabulary> known) {
-  return Parser{uri, known, {}}.parse();
+  return UriParser{uri, known, {}}.parse();
 }
 
 std::string place_inside(std::string_view uri, std::string_view name) {
@@ -252,7 +252,7 @@ const std::string* Parameters::find(std::string_view name) const {
 }
 
 tl::unexpected<Error> Parameters::wrong(std::string_view name, std::string why, std::string remedy) const {
-  return fail(ErrorCode::kInvalidArgument, kWhat, fmt::format("{}?{}={}", uri_.text(), name, word(name, "")),
+  return fail(ErrorCode::kInvalidArgument, kNotStore, fmt::format("{}?{}={}", uri_.text(), name, word(name, "")),
               std::move(why), std::move(remedy));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using base::Clock;
 
-constexpr char kWhat[] = "cannot run YCSB";
+constexpr char kCannotRunYcsb[] = "cannot run YCSB";
 constexpr std::size_t kFields = 10, kFieldBytes = kYcsbRecordBytes / kFields;
 constexpr double kTheta = 0.99;
 
@@ -76,7 +76,7 @@ class Run {
 
   Result<std::vector<YcsbWorkload>> all() {
     if (block_bytes_ < kYcsbRecordBytes || !buffer_.is_there()) {
-      return fail(ErrorCode::kInvalidArgument, kWhat, store_.describe(),
+      return fail(ErrorCode::kInvalidArgument, kCannotRunYcsb, store_.describe(),
                   fmt::format("a record of {} bytes does not fit a block of {}", kYcsbRecordBytes, block_bytes_));
     }
     auto done = workloads();
@@ -144,7 +144,8 @@ class Run {
   Status get(std::uint64_t key, Version* version = nullptr) {
     Get get{.block = options_.first_block + key, .into = record()};
     if (Status ok = store_.get({&get, 1}); !ok) return ok;
-    if (get.outcome != Outcome::kOk) return fail(ErrorCode::kCorrupt, kWhat, store_.describe(), "a record is gone");
+    if (get.outcome != Outcome::kOk)
+      return fail(ErrorCode::kCorrupt, kCannotRunYcsb, store_.describe(), "a record is gone");
     if (version != nullptr) *version = get.version;
     return {};
   }
@@ -199,7 +200,8 @@ class Run {
       std::memcpy(found.data(), record().data(), found.size());
       fill(key);
       if (std::memcmp(found.data(), record().data(), found.size()) == 0) continue;
-      return fail(ErrorCode::kCorrupt, kWhat, store_.describe(), fmt::format("record {} is not what it must be", key));
+      return fail(ErrorCode::kCorrupt, kCannotRunYcsb, store_.describe(),
+                  fmt::format("record {} is not what it must be", key));
     }
     return {};
   }

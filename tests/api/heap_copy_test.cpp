@@ -19,17 +19,17 @@
 namespace farheap::testing {
 namespace {
 
-constexpr std::size_t kNumbers = 1'000'000;
+constexpr std::size_t kCopied = 1'000'000;
 
 // Snapshots "one" and "two", and the newest state: all numbers are 1, 2 and 3.
 void make_three_versions(const std::string& uri) {
   Heap heap = must(Heap::create(uri, kSmall));
-  auto* const numbers = heap.construct<std::uint64_t>("numbers")[kNumbers](1U);
+  auto* const numbers = heap.construct<std::uint64_t>("numbers")[kCopied](1U);
   ASSERT_TRUE(heap.snapshot("one"));
-  std::fill(numbers, numbers + kNumbers, 2);
+  std::fill(numbers, numbers + kCopied, 2);
   heap.construct<int>("second")(2);
   ASSERT_TRUE(heap.snapshot("two"));
-  std::fill(numbers, numbers + kNumbers, 3);
+  std::fill(numbers, numbers + kCopied, 3);
   ASSERT_TRUE(heap.commit());
 }
 
@@ -37,7 +37,7 @@ void make_three_versions(const std::string& uri) {
 std::uint64_t number_in(const std::string& uri) {
   const Heap heap = must(Heap::open_read_only(uri, kSmall));
   const auto [first, length] = heap.find_array<std::uint64_t>("numbers");
-  const bool alike = length == kNumbers && std::all_of(first, first + length, [&](auto one) { return one == *first; });
+  const bool alike = length == kCopied && std::all_of(first, first + length, [&](auto one) { return one == *first; });
   return alike ? *first : 0;
 }
 
@@ -133,7 +133,7 @@ TEST_F(HeapCopyTest, ProgressRisesToTheEnd) {
   ASSERT_TRUE(Heap::copy(folder.uri(), folder.uri("copy"), {.share_bytes = false, .progress = progress}));
   EXPECT_GT(calls, 5U);
   EXPECT_EQ(last, all);
-  EXPECT_GT(all, 3 * kNumbers * sizeof(std::uint64_t));
+  EXPECT_GT(all, 3 * kCopied * sizeof(std::uint64_t));
 }
 
 TEST_F(HeapCopyTest, MistakesGetASentenceAndLeaveNothing) {
@@ -166,11 +166,11 @@ void expect_whole_copies(const std::string& uri, const HeapFolder& folder, int c
   std::atomic<bool> stop = false;
   {
     Heap heap = must(Heap::create(uri, kSmall));
-    auto* const numbers = heap.construct<std::uint64_t>("numbers")[kNumbers](1U);
+    auto* const numbers = heap.construct<std::uint64_t>("numbers")[kCopied](1U);
     ASSERT_TRUE(heap.commit());
     std::thread writer([&] {
       for (std::uint64_t number = 2; !stop; ++number) {
-        std::fill(numbers, numbers + kNumbers, number);
+        std::fill(numbers, numbers + kCopied, number);
         EXPECT_EQ(message(heap.commit()), "");
       }
     });

@@ -7,19 +7,10 @@
 #include <string>
 
 #include "heap_folder.hpp"
+#include "thrown_by.hpp"
 
 namespace farheap::testing {
 namespace {
-
-template <class Exception, class Call>
-std::string thrown_by(const Call& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 class HeapOverrunTest : public ::testing::Test {
  protected:

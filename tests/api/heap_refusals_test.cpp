@@ -10,20 +10,10 @@
 #include <string>
 
 #include "heap_folder.hpp"
+#include "thrown_by.hpp"
 
 namespace farheap::testing {
 namespace {
-
-template <class Exception, class Call>
-std::string thrown_by(const Call& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    const std::string what = error.what();
-    return dynamic_cast<const Exception*>(&error) != nullptr ? what : "another exception: " + what;
-  }
-  return "nothing was thrown";
-}
 
 // It threw 'Bad expected access'.
 TEST(HeapRefusalsTest, TheValueOfAnErrorThrowsItsMessage) {

@@ -128,7 +128,7 @@ TEST_F(KeptHeapVersionsTest, ManyProcessesRead) {
   EXPECT_TRUE(Heap::remove(folder.uri()));
 }
 
-constexpr std::size_t kNumbers = 4'000'000;  // 31 MiB: more than a reader may have in memory
+constexpr std::size_t kVersionNumbers = 4'000'000;  // 31 MiB: more than a reader may have in memory
 
 // True if the version that is there now has one number everywhere, which is not below `least`, and has it again after
 // everybody else has had time to commit. `between` is called after half of it was read.
@@ -140,14 +140,14 @@ bool reads_one_state(const std::string& uri, std::uint64_t least, Between betwee
     return false;
   }
   const auto [first, length] = heap->find_array<std::uint64_t>("numbers");
-  if (first == nullptr || length != kNumbers) return false;
+  if (first == nullptr || length != kVersionNumbers) return false;
   const std::uint64_t number = *first;
   const auto all_are = [&](std::size_t from, std::size_t to) {
     return std::all_of(first + from, first + to, [&](std::uint64_t one) { return one == number; });
   };
-  if (number < least || !all_are(0, kNumbers / 2)) return false;
+  if (number < least || !all_are(0, kVersionNumbers / 2)) return false;
   between();
-  return all_are(kNumbers / 2, kNumbers) && all_are(0, kNumbers / 2);
+  return all_are(kVersionNumbers / 2, kVersionNumbers) && all_are(0, kVersionNumbers / 2);
 }
 
 // The writer changes every page in every commit, opens the heap anew in between, and gives everything back that nobody
@@ -174,10 +174,10 @@ TEST_F(KeptHeapVersionsTest, AReaderKeepsItsVersionWhileTheWriterCommits) {
   };
   const auto commits = [&](int count) {
     Heap heap = must(Heap::open_or_create(folder.uri(), kSmall));
-    auto* const numbers = heap.find_or_construct<std::uint64_t>("numbers")[kNumbers](0U);
+    auto* const numbers = heap.find_or_construct<std::uint64_t>("numbers")[kVersionNumbers](0U);
     for (int i = 0; i < count; ++i) {
       ++number;
-      std::fill(numbers, numbers + kNumbers, number);
+      std::fill(numbers, numbers + kVersionNumbers, number);
       ASSERT_TRUE(heap.commit());
     }
   };
@@ -201,11 +201,11 @@ TEST_F(KeptHeapVersionsTest, AReaderKeepsItsVersionWhileTheWriterCommits) {
 TEST_F(KeptHeapVersionsTest, ManyReadersBesideAWriterSeeWholeCommits) {
   constexpr int kReaders = 3;
   {
-    must(Heap::create(folder.uri(), kSmall)).construct<std::uint64_t>("numbers")[kNumbers](1U);
+    must(Heap::create(folder.uri(), kSmall)).construct<std::uint64_t>("numbers")[kVersionNumbers](1U);
   }
   {
     Heap heap = must(Heap::open(folder.uri(), kSmall));
-    if (heap.find<std::uint64_t>("numbers") == nullptr) heap.construct<std::uint64_t>("numbers")[kNumbers](1U);
+    if (heap.find<std::uint64_t>("numbers") == nullptr) heap.construct<std::uint64_t>("numbers")[kVersionNumbers](1U);
     ASSERT_TRUE(heap.commit());
   }
   std::vector<pid_t> children;
@@ -223,7 +223,7 @@ TEST_F(KeptHeapVersionsTest, ManyReadersBesideAWriterSeeWholeCommits) {
   auto* const numbers = heap.find<std::uint64_t>("numbers");
   int ended = 0;
   for (std::uint64_t number = 2; ended < kReaders; ++number) {
-    std::fill(numbers, numbers + kNumbers, number);
+    std::fill(numbers, numbers + kVersionNumbers, number);
     ASSERT_TRUE(heap.commit());
     for (pid_t& child : children) {
       int status = 0;

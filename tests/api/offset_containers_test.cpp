@@ -28,14 +28,14 @@ class OffsetContainersTest : public ::testing::Test {
   HeapFolder folder;
 };
 
-using Containers =
+using OffsetContainerTypes =
     ::testing::Types<offset::vector<int>, offset::vector<bool>, offset::deque<int>, offset::list<int>,
                      offset::slist<int>, offset::string, offset::map<int, int>, offset::multimap<int, int>,
                      offset::set<int>, offset::multiset<int>, offset::flat_map<int, int>, offset::flat_set<int>,
                      offset::unordered_map<int, int>, offset::unordered_multimap<int, int>, offset::unordered_set<int>,
                      offset::unordered_multiset<int>, std::vector<int, offset_allocator<int>>,
                      std::deque<int, offset_allocator<int>>>;
-TYPED_TEST_SUITE(OffsetContainersTest, Containers);
+TYPED_TEST_SUITE(OffsetContainersTest, OffsetContainerTypes);
 
 TYPED_TEST(OffsetContainersTest, WorksAtAnotherAddressAndInTheNextRun) {
   std::unique_ptr<Heap> heap = std::make_unique<Heap>(must(Heap::create(this->folder.uri(), kSmall)));
@@ -76,11 +76,11 @@ void is_not_for_offsets() {
 }
 
 TEST(OffsetContainers, ThoseOfTheOthersThatKeepRawPointers) {
-  using Pair = std::pair<const int, int>;
+  using IntPair = std::pair<const int, int>;
   is_not_for_offsets<std::vector<bool, offset_allocator<bool>>>();
   is_not_for_offsets<std::forward_list<int, offset_allocator<int>>>();
-  is_not_for_offsets<std::unordered_map<int, int, std::hash<int>, std::equal_to<>, offset_allocator<Pair>>>();
-  is_not_for_offsets<boost::unordered_flat_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<Pair>>>();
+  is_not_for_offsets<std::unordered_map<int, int, std::hash<int>, std::equal_to<>, offset_allocator<IntPair>>>();
+  is_not_for_offsets<boost::unordered_flat_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<IntPair>>>();
 }
 
 TEST(OffsetContainers, TheHeapsOwnKindsWorkAtAnotherAddress) {
@@ -109,18 +109,18 @@ TEST(OffsetContainers, TheHeapsOwnKindsWorkAtAnotherAddress) {
 }
 
 TEST(OffsetContainers, OfContainersHandTheirAllocatorOn) {
-  using Words = offset::map<offset::string, offset::vector<offset::string>>;
+  using WordMap = offset::map<offset::string, offset::vector<offset::string>>;
   HeapFolder folder;
   auto heap = std::make_unique<Heap>(must(Heap::create(folder.uri(), kSmall)));
   const offset_allocator<std::byte> allocator(*heap);
-  auto* const words = heap->construct<Words>("words")(allocator);
+  auto* const words = heap->construct<WordMap>("words")(allocator);
   for (int i = 0; i < 100; ++i) {
     (*words)[offset::string("a key longer than a short string holds", allocator)].emplace_back(
         "and a long element in it");
   }
   const Copy copy(*heap, words);
   heap.reset();
-  const Words& moved = copy.at_its_place(words);
+  const WordMap& moved = copy.at_its_place(words);
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved.begin()->first, "a key longer than a short string holds");
   EXPECT_EQ(moved.begin()->second.at(99), "and a long element in it");

@@ -20,7 +20,7 @@ using Table = offset::unordered_map<int, int>;
 using Counts = concurrent_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<std::pair<const int, int>>>;
 using Store = string_key_store<int, offset_allocator<std::byte>>;
 
-constexpr int kKeys = 2000;
+constexpr int kKeysOfEach = 2000;
 
 std::string key_of(int i) { return "a key longer than a short string holds: " + std::to_string(i); }
 
@@ -31,7 +31,7 @@ void put(Heap& heap, int first) {
   auto& counts = *heap.find_or_construct<Counts>("counts")(allocator);
   auto& store = *heap.find_or_construct<Store>("store")(allocator);
   auto& document = *heap.find_or_construct<json::offset_value>("document")(allocator);
-  for (int i = first; i < first + kKeys; ++i) {
+  for (int i = first; i < first + kKeysOfEach; ++i) {
     words[offset::string(key_of(i).c_str(), allocator)].push_back(i);
     table[i] = i;
     counts.edit(i)->second = i;
@@ -48,7 +48,7 @@ int found(const Heap& heap, int first) {
   const Store& store = *heap.find<Store>("store");
   const json::offset_value& document = *heap.find<json::offset_value>("document");
   int count = 0;
-  for (int i = first; i < first + kKeys; ++i) {
+  for (int i = first; i < first + kKeysOfEach; ++i) {
     const auto word = words.find(key_of(i).c_str());
     const auto entry = table.find(i);
     const auto stored = store.find(key_of(i));
@@ -76,8 +76,8 @@ TEST(RelocatableContainersTest, ACopyOpensBesideItsOriginalAndBothGoOn) {
     Heap original = must(Heap::open(folder.uri("a"), options));
     Heap copy = must(Heap::open(folder.uri("b"), options));
     EXPECT_NE(original.find<Words>("words"), copy.find<Words>("words"));
-    EXPECT_EQ(found(original, 0), kKeys);
-    EXPECT_EQ(found(copy, 0), kKeys);
+    EXPECT_EQ(found(original, 0), kKeysOfEach);
+    EXPECT_EQ(found(copy, 0), kKeysOfEach);
     put(original, 100'000);
     put(copy, 200'000);
     EXPECT_TRUE(copy.owns(copy.find<Store>("store")->find(key_of(200'001))->first.data()));
@@ -86,8 +86,8 @@ TEST(RelocatableContainersTest, ACopyOpensBesideItsOriginalAndBothGoOn) {
   }
   Heap copy = must(Heap::open(folder.uri("b"), options));
   Heap original = must(Heap::open(folder.uri("a"), options));  // the other way round
-  EXPECT_EQ(found(original, 0) + found(original, 100'000), 2 * kKeys);
-  EXPECT_EQ(found(copy, 0) + found(copy, 200'000), 2 * kKeys);
+  EXPECT_EQ(found(original, 0) + found(original, 100'000), 2 * kKeysOfEach);
+  EXPECT_EQ(found(copy, 0) + found(copy, 200'000), 2 * kKeysOfEach);
   EXPECT_EQ(found(original, 200'000), 0);
   EXPECT_EQ(found(copy, 100'000), 0);
   EXPECT_TRUE(copy.destroy<Words>("words"));

@@ -21,7 +21,7 @@ class StringStoreTest : public ::testing::Test {
 using Stores = ::testing::Types<string_key_store<long>, string_key_store<long, offset_allocator<std::byte>>>;
 TYPED_TEST_SUITE(StringStoreTest, Stores);
 
-std::string key_of(int i) {
+std::string text_of(int i) {
   return "key number " + std::to_string(i) + (i % 2 == 0 ? " which is longer than short ones" : "");
 }
 
@@ -31,8 +31,8 @@ TYPED_TEST(StringStoreTest, UniqueKeys) {
     Heap heap = must(Heap::create(this->folder.uri(), kSmall));
     auto& store = *heap.construct<TypeParam>("store")(heap.allocator<std::byte>());
     EXPECT_EQ(store.keys(), KeyUse::kUnique);
-    for (int i = 0; i < kKeys; ++i) EXPECT_TRUE(store.insert(key_of(i), i).second);
-    const auto [there, is_new] = store.insert(key_of(7), 1000);
+    for (int i = 0; i < kKeys; ++i) EXPECT_TRUE(store.insert(text_of(i), i).second);
+    const auto [there, is_new] = store.insert(text_of(7), 1000);
     EXPECT_FALSE(is_new);
     EXPECT_EQ(there->second, 7);
     EXPECT_TRUE(heap.owns(std::to_address(&*there)));
@@ -43,17 +43,17 @@ TYPED_TEST(StringStoreTest, UniqueKeys) {
   EXPECT_EQ(store.size(), static_cast<std::size_t>(kKeys));
   int wrong = 0;
   for (int i = 0; i < kKeys; ++i) {
-    const auto found = store.find(key_of(i));
-    wrong += found == store.end() || found->second != i || std::string_view(found->first) != key_of(i);
+    const auto found = store.find(text_of(i));
+    wrong += found == store.end() || found->second != i || std::string_view(found->first) != text_of(i);
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_FALSE(store.contains("key number"));
-  EXPECT_FALSE(store.insert_or_assign(key_of(7), 70));
+  EXPECT_FALSE(store.insert_or_assign(text_of(7), 70));
   EXPECT_TRUE(store.insert_or_assign("", 71));
-  EXPECT_EQ(store.find(key_of(7))->second, 70);
+  EXPECT_EQ(store.find(text_of(7))->second, 70);
   EXPECT_EQ(store.find("")->second, 71);
-  EXPECT_EQ(store.erase(key_of(7)), 1u);
-  EXPECT_EQ(store.erase(key_of(7)), 0u);
+  EXPECT_EQ(store.erase(text_of(7)), 1u);
+  EXPECT_EQ(store.erase(text_of(7)), 0u);
   EXPECT_EQ(store.size(), static_cast<std::size_t>(kKeys));
   long sum = 0;
   for (const auto& [key, value] : std::as_const(store)) sum += value;
@@ -66,21 +66,21 @@ TYPED_TEST(StringStoreTest, UniqueKeys) {
 TYPED_TEST(StringStoreTest, RepeatedKeys) {
   Heap heap = must(Heap::create(this->folder.uri(), kSmall));
   auto& store = *heap.construct<TypeParam>("store")(heap.allocator<std::byte>(), KeyUse::kRepeated);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(store.insert(key_of(i % 10), i).second);
-  EXPECT_EQ(store.count(key_of(3)), 10u);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(store.insert(text_of(i % 10), i).second);
+  EXPECT_EQ(store.count(text_of(3)), 10u);
   EXPECT_EQ(store.count("none"), 0u);
   std::vector<long> values;
-  const auto [first, last] = store.equal_range(key_of(3));
+  const auto [first, last] = store.equal_range(text_of(3));
   for (auto i = first; i != last; ++i) values.push_back(i->second);
   std::ranges::sort(values);
   EXPECT_EQ(values, (std::vector<long>{3, 13, 23, 33, 43, 53, 63, 73, 83, 93}));
-  store.erase(store.find(key_of(3)));
-  EXPECT_EQ(store.count(key_of(3)), 9u);
-  EXPECT_EQ(store.erase(key_of(3)), 9u);
+  store.erase(store.find(text_of(3)));
+  EXPECT_EQ(store.count(text_of(3)), 9u);
+  EXPECT_EQ(store.erase(text_of(3)), 9u);
   EXPECT_EQ(store.size(), 90u);
   const TypeParam copy(store, store.get_allocator());
   store.clear();
-  EXPECT_EQ(copy.count(key_of(4)), 10u);
+  EXPECT_EQ(copy.count(text_of(4)), 10u);
 }
 
 TEST(StringStore, ValuesThatTakeAnAllocatorGetTheHeaps) {

@@ -141,7 +141,7 @@ TEST_F(RunPageTest, AFileThatCanBeCutIsRefused) {
   ASSERT_EQ(ftruncate(unsealed, sizeof(RunShared)), 0);
   const auto refused = map_run_page({files_.configuration, unsealed});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), testing::HasSubstr("it can still be changed"));
+  EXPECT_THAT(refused.error().message(), ::testing::HasSubstr("it can still be changed"));
   close(unsealed);
 }
 
@@ -151,7 +151,7 @@ TEST_F(RunPageTest, WhatAnotherUserMadeIsRefused) {
   ASSERT_EQ(fchown(files_.configuration, 65534, 65534), 0);
   const auto refused = map_run_page(files_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), testing::HasSubstr("another user made it"));
+  EXPECT_THAT(refused.error().message(), ::testing::HasSubstr("another user made it"));
   EXPECT_EQ(find_run_page(place().text().c_str()), nullptr);
   ASSERT_EQ(fchown(files_.configuration, 0, 0), 0);
   EXPECT_EQ(status_of_child([&] {

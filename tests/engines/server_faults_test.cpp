@@ -13,19 +13,17 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr std::size_t kBlock = kFaultBlock;
-
 Get get_of(Bytes& into) { return {.block = 1, .into = into}; }
 
 TEST_F(ServerFaults, AServerThatRestartsEmptyIsToldNotReadAsZeros) {
   auto store = open();
-  (void)put_blocks(*store, 1, make_blocks(1, 3, kBlock));
+  (void)put_blocks(*store, 1, make_blocks(1, 3, kFaultBlock));
   restart_empty();
-  Bytes into(kBlock);
+  Bytes into(kFaultBlock);
   Get get = get_of(into);
   EXPECT_THAT(words_of(store->get({&get, 1})), HasSubstr(engine().empty_words));
   EXPECT_EQ(get.outcome, Outcome::kCorrupt);
-  const auto page = make_blocks(1, 1, kBlock);
+  const auto page = make_blocks(1, 1, kFaultBlock);
   Put put{.block = 1, .from = page};
   EXPECT_THAT(words_of(store->put({&put, 1})), HasSubstr(engine().empty_words));
   EXPECT_THAT(words_of(store->add("n", 1)), HasSubstr(engine().empty_words));
@@ -36,10 +34,10 @@ TEST_F(ServerFaults, AServerThatRestartsEmptyIsToldNotReadAsZeros) {
 
 TEST_F(ServerFaults, AStoreThatWasMadeAnewBehindTheConnectionIsAnotherOne) {
   auto store = open();
-  (void)put_blocks(*store, 1, make_blocks(1, 3, kBlock));
+  (void)put_blocks(*store, 1, make_blocks(1, 3, kFaultBlock));
   ASSERT_TRUE(ask_keeper(engine().keeper->remove, uri()));
   auto other = open();
-  Bytes into(kBlock);
+  Bytes into(kFaultBlock);
   Get get = get_of(into);
   EXPECT_THAT(words_of(store->get({&get, 1})), HasSubstr("somebody has made a new one"));
   EXPECT_EQ(get.outcome, Outcome::kCorrupt);
@@ -60,7 +58,7 @@ TEST_F(ServerFaults, NothingIsWrittenIntoAStoreThatWasMadeAnew) {
       [](Store& store, const Bytes&, Version) { return store.add("n", 1).map([](auto) {}); },
   };
   std::vector<std::unique_ptr<Store>> stores;
-  const auto page = make_blocks(1, 1, kBlock);
+  const auto page = make_blocks(1, 1, kFaultBlock);
   Version version = 0;
   for (std::size_t i = 0; i < std::size(writes); ++i) {
     stores.push_back(open());
@@ -90,19 +88,19 @@ TEST_F(ServerFaults, LostAnswersAreResolvedAndNothingHappensTwice) {
   CuttingProxy proxy(server().port());
   use_port(proxy.port());
   auto store = open();
-  Bytes page(kBlock);
+  Bytes page(kFaultBlock);
   auto version = put_blocks(*store, 5, page).version;
   std::int64_t counted = 0;
   std::uint64_t swaps = 0;
   for (std::int64_t bytes = 0; bytes < 600; bytes += bytes < 160 ? 9 : 40) {
     const auto tint = static_cast<std::uint64_t>(bytes);
     proxy.cut_after(bytes);
-    EXPECT_EQ(put_blocks(*store, 50, make_blocks(50, 4, kBlock, tint)).outcome, Outcome::kOk);
+    EXPECT_EQ(put_blocks(*store, 50, make_blocks(50, 4, kFaultBlock, tint)).outcome, Outcome::kOk);
     proxy.cut_after(bytes);
     EXPECT_EQ(expect_blocks(*store, 50, 4, tint), Outcome::kOk);
 
     proxy.cut_after(bytes);
-    const auto swapped = put_blocks(*store, 5, make_blocks(5, 1, kBlock, ++swaps), version);
+    const auto swapped = put_blocks(*store, 5, make_blocks(5, 1, kFaultBlock, ++swaps), version);
     ASSERT_EQ(swapped.outcome, Outcome::kOk) << "nobody else wrote it";
     EXPECT_EQ(put_blocks(*store, 5, page, version).outcome, Outcome::kConflict);
     EXPECT_EQ(expect_blocks(*store, 5, 1, swaps), Outcome::kOk);
@@ -131,13 +129,13 @@ TEST_F(ServerFaults, AServerThatIsNotThereIsNamedWithItsPatience) {
 
 TEST_F(ServerFaults, AServerThatDiesAndStaysAwayEndsTheCallNotWithAbsent) {
   auto store = open("?patience_s=1");
-  (void)put_blocks(*store, 1, make_blocks(1, 1, kBlock));
+  (void)put_blocks(*store, 1, make_blocks(1, 1, kFaultBlock));
   server().kill();
-  Bytes into(kBlock);
+  Bytes into(kFaultBlock);
   Get get = get_of(into);
   EXPECT_THAT(words_of(store->get({&get, 1})), HasSubstr("the server has not answered for 1 s"));
   EXPECT_EQ(get.outcome, Outcome::kFailed);
-  const auto page = make_blocks(1, 1, kBlock);
+  const auto page = make_blocks(1, 1, kFaultBlock);
   Put put{.block = 1, .from = page};
   EXPECT_FALSE(store->put({&put, 1}));
   EXPECT_THAT(put.outcome, testing::AnyOf(Outcome::kFailed, Outcome::kUnknown));
@@ -156,15 +154,16 @@ TEST_F(ServerFaults, ForeignThingsAreRefusedAndLeftAlone) {
     EXPECT_THAT(words_of(opened), HasSubstr("below its name there is " + words + ", which is not Farheap's"));
   }
   auto scratch = open("", Lifetime::kScratch);  // has a place by chance
-  EXPECT_EQ(put_blocks(*scratch, 1, make_blocks(1, 1, kBlock)).outcome, Outcome::kOk);
+  EXPECT_EQ(put_blocks(*scratch, 1, make_blocks(1, 1, kFaultBlock)).outcome, Outcome::kOk);
 }
 
 TEST_F(ServerFaults, AForeignValueInABlocksPlaceIsCorruptNotABlock) {
   auto store = open();
-  (void)put_blocks(*store, 1, make_blocks(1, 2, kBlock));
-  for (const std::size_t length : {std::size_t{5}, kBlock - 1, kBlock + 1}) {  // the last two look alike in base64
+  (void)put_blocks(*store, 1, make_blocks(1, 2, kFaultBlock));
+  for (const std::size_t length :
+       {std::size_t{5}, kFaultBlock - 1, kFaultBlock + 1}) {  // the last two look alike in base64
     engine().put_into_block_2(std::string(length, 'x'));
-    Bytes into(kBlock);
+    Bytes into(kFaultBlock);
     Get get{.block = 2, .into = into};
     EXPECT_FALSE(store->get({&get, 1})) << length;
     EXPECT_EQ(get.outcome, Outcome::kCorrupt) << length;
@@ -196,7 +195,7 @@ TEST_F(ServerFaults, KeptStoresAreSeenAndRemovedFromOutside) {
   EXPECT_THAT(words_of(ask_keeper(keeper.remove, uri())), HasSubstr("there is none"));
   {
     auto store = open();
-    (void)put_blocks(*store, 1, make_blocks(1, 1, kBlock));
+    (void)put_blocks(*store, 1, make_blocks(1, 1, kFaultBlock));
     (void)store->add("n", 3);
   }
   EXPECT_TRUE(*ask_keeper(keeper.is_there, uri()));
@@ -204,7 +203,7 @@ TEST_F(ServerFaults, KeptStoresAreSeenAndRemovedFromOutside) {
   ASSERT_TRUE(listed);
   const auto kept = std::ranges::find(*listed, uri(), &StoreListing::uri);
   ASSERT_NE(kept, listed->end());
-  EXPECT_EQ(kept->block_bytes, kBlock);
+  EXPECT_EQ(kept->block_bytes, kFaultBlock);
   EXPECT_EQ(kept->lifetime, Lifetime::kKeep);
   ASSERT_TRUE(ask_keeper(keeper.remove, uri()));
   EXPECT_FALSE(*ask_keeper(keeper.is_there, uri()));
@@ -216,9 +215,9 @@ TEST_F(ServerFaults, KeptStoresAreSeenAndRemovedFromOutside) {
 // For those who copy it.
 TEST_F(ServerFaults, AStoreTellsAllThatItHolds) {
   auto store = open();
-  (void)put_blocks(*store, 3, make_blocks(3, 2, kBlock));
-  (void)put_blocks(*store, 10, make_blocks(10, 1, kBlock));
-  (void)put_blocks(*store, std::uint64_t{1} << 60, make_blocks(std::uint64_t{1} << 60, 1, kBlock));
+  (void)put_blocks(*store, 3, make_blocks(3, 2, kFaultBlock));
+  (void)put_blocks(*store, 10, make_blocks(10, 1, kFaultBlock));
+  (void)put_blocks(*store, std::uint64_t{1} << 60, make_blocks(std::uint64_t{1} << 60, 1, kFaultBlock));
   ASSERT_TRUE(store->erase(10, 1));
   ASSERT_TRUE(store->add("a/b c%", -7));
   ASSERT_TRUE(store->add("n", 1));

@@ -67,7 +67,7 @@ class Exchange {  // objects cross from thread to thread here
   std::vector<void*> waiting_;
 };
 
-class HeapThreads : public testing::Test {
+class HeapThreads : public ::testing::Test {
  protected:
   SpySpace space_;
   Heap heap_{space_};

@@ -19,7 +19,7 @@
 namespace farheap::os {
 namespace {
 
-constexpr int kForbidden = 99;
+constexpr int kRefused = 99;
 
 class SharedFileTest : public testing::Test {
  protected:
@@ -154,9 +154,9 @@ TEST_F(SharedFileTest, OnAFullDiskIsAnErrorAndLeavesNoFile) {
   const std::string disk = at("disk");
   std::filesystem::create_directory(disk);
   const int seen = in_a_child([&] {
-    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kForbidden;
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kRefused;
     (void)mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-    if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0) return kForbidden;
+    if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0) return kRefused;
     const auto large = SharedFile::create(disk + "/large", std::size_t{1} << 20);
     if (large) return 1;
     if (large.error().code != ErrorCode::kNoSpace) return 2;
@@ -164,7 +164,7 @@ TEST_F(SharedFileTest, OnAFullDiskIsAnErrorAndLeavesNoFile) {
     // Nothing of it is left over in the disk's room.
     return SharedFile::create(disk + "/small", 32 << 10) ? 0 : 4;
   });
-  if (seen == kForbidden) GTEST_SKIP() << "NOT TESTED: a disk of its own cannot be mounted here; it takes root";
+  if (seen == kRefused) GTEST_SKIP() << "NOT TESTED: a disk of its own cannot be mounted here; it takes root";
   EXPECT_EQ(seen, 0);
 }
 

@@ -30,7 +30,7 @@ using base::kPageBytes;
 constexpr std::uint32_t kPages = 64;
 const std::byte g_zeros[kPageBytes]{};
 
-class KernelViewTest : public testing::TestWithParam<os::UserfaultFeatures> {
+class KernelViewTest : public ::testing::TestWithParam<os::UserfaultFeatures> {
  protected:
   void SetUp() override {
     auto range = os::Mapping::reserve(kPages * kPageBytes, os::Access::kReadWrite);
@@ -447,7 +447,7 @@ TEST_P(KernelViewTest, ALockedPageThatIsGuardedIsDropped) {
 
 // Stripes of 64 MiB in turn: a page's fault comes to the queue of its stripe, which serves it in all ways; also in a
 // child.
-class QueuesTest : public testing::TestWithParam<bool> {};
+class QueuesTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(QueuesTest, APageHasTheQueueOfItsStripe) {
   constexpr std::size_t kStripe = 64 * base::kMiB;
@@ -494,7 +494,7 @@ TEST_P(QueuesTest, APageHasTheQueueOfItsStripe) {
   EXPECT_TRUE(all_work());
 }
 
-INSTANTIATE_TEST_SUITE_P(Features, QueuesTest, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Features, QueuesTest, ::testing::Bool(),
                          [](const auto& one) { return one.param ? "Move" : "NoMove"; });
 
 // All of a huge page, in a range that is watched: parts of it leave, come back and are guarded as small pages do.
@@ -540,8 +540,8 @@ TEST(KernelViewHugeTest, AHugePageComesAndItsPartsLeave) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Features, KernelViewTest,
-                         testing::Values(os::UserfaultFeatures{.move = false}, os::UserfaultFeatures{},
-                                         os::UserfaultFeatures{.notes_writes = true}),
+                         ::testing::Values(os::UserfaultFeatures{.move = false}, os::UserfaultFeatures{},
+                                           os::UserfaultFeatures{.notes_writes = true}),
                          [](const auto& one) {
                            return one.param.notes_writes ? "NotesWrites" : one.param.move ? "Move" : "NoMove";
                          });

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kBlock = PageOrder::kBlockPages;
 
 // Each block is used for ten moments; from number `round` on they are a round.
-PageOrder order_of(const std::vector<std::uint32_t>& blocks, PageOrder::Number round = PageOrder::kNone) {
+PageOrder order_over(const std::vector<std::uint32_t>& blocks, PageOrder::Number round = PageOrder::kNone) {
   PageOrder order(1);
   PageOrder::Moment now = 0;
   for (const std::uint32_t block : blocks) {
@@ -25,13 +25,13 @@ PageOrder order_of(const std::vector<std::uint32_t>& blocks, PageOrder::Number r
 }
 
 TEST(OrderReads, WhatComesForTheFirstTimeIsNotRead) {
-  const PageOrder order = order_of({0, 1, 2, 3, 4});
+  const PageOrder order = order_over({0, 1, 2, 3, 4});
   EXPECT_EQ(OrderReads(order, 2 * kBlock).until(order, 5), 0u);
 }
 
 // With room for two: 0 1 are there, 2 pushes 1 out, which is needed last; 0 is there, 1 is read, 2 is there.
 TEST(OrderReads, WhatIsNeededLastLeaves) {
-  const PageOrder order = order_of({0, 1, 2, 0, 2, 1});
+  const PageOrder order = order_over({0, 1, 2, 0, 2, 1});
   const OrderReads reads(order, 2 * kBlock);
   EXPECT_EQ(reads.until(order, 5), 0u);
   EXPECT_EQ(reads.until(order, 6), kBlock);
@@ -39,7 +39,7 @@ TEST(OrderReads, WhatIsNeededLastLeaves) {
 
 // A round of four in room for three: of each round one or two are read, of the first as of the thousandth.
 TEST(OrderReads, RoundsGoOnForEver) {
-  const PageOrder order = order_of({0, 1, 2, 3}, 0);
+  const PageOrder order = order_over({0, 1, 2, 3}, 0);
   const OrderReads reads(order, 3 * kBlock);
   const std::uint64_t of_one = reads.until(order, 4);
   EXPECT_GE(of_one, kBlock);
@@ -50,7 +50,7 @@ TEST(OrderReads, RoundsGoOnForEver) {
 }
 
 TEST(OrderReads, WhereAllHasRoomNothingIsRead) {
-  const PageOrder order = order_of({5, 6, 0, 1, 2, 3}, 2);
+  const PageOrder order = order_over({5, 6, 0, 1, 2, 3}, 2);
   const OrderReads reads(order, 100 * kBlock);
   EXPECT_TRUE(reads.is_known());
   EXPECT_EQ(reads.until(order, 1'000'000), 0u);
@@ -58,13 +58,13 @@ TEST(OrderReads, WhereAllHasRoomNothingIsRead) {
 
 TEST(OrderReads, OfNothingNothingIsKnown) {
   EXPECT_FALSE(OrderReads().is_known());
-  const PageOrder order = order_of({});
+  const PageOrder order = order_over({});
   EXPECT_FALSE(OrderReads(order, kBlock).is_known());
   EXPECT_EQ(OrderReads(order, kBlock).until(order, 3), 0u);
 }
 
 TEST(OrderReads, OfTooManyVisitsNothingIsKnown) {
-  const PageOrder order = order_of(std::vector<std::uint32_t>(OrderReads::kMostVisits + 1, 7));
+  const PageOrder order = order_over(std::vector<std::uint32_t>(OrderReads::kMostVisits + 1, 7));
   EXPECT_FALSE(OrderReads(order, kBlock).is_known());
 }
 
@@ -101,7 +101,7 @@ TEST(OrderReads, IsBeladysRule) {
     std::vector<std::uint32_t> blocks(60);
     for (auto& block : blocks) block = random() % 12;
     const std::size_t room = 1 + random() % 12;
-    const PageOrder order = order_of(blocks);
+    const PageOrder order = order_over(blocks);
     const OrderReads reads(order, room * kBlock);
     const auto wanted = reads_by_looking(blocks, room);
     EXPECT_EQ(reads.until(order, blocks.size()), wanted.back() * kBlock) << i;

@@ -54,15 +54,15 @@ class Blocks {
   PageNumber next_page_ = 0;
 };
 
-class PolicyTest : public testing::TestWithParam<PolicyKind>, protected Blocks {
+class PolicyTest : public ::testing::TestWithParam<PolicyKind>, protected Blocks {
  protected:
   PolicyTest() : Blocks(GetParam()) {}
 };
-class ClockTest : public testing::Test, protected Blocks {
+class ClockTest : public ::testing::Test, protected Blocks {
  protected:
   ClockTest() : Blocks(PolicyKind::kClock) {}
 };
-class S3FifoTest : public testing::Test, protected Blocks {
+class S3FifoTest : public ::testing::Test, protected Blocks {
  protected:
   S3FifoTest() : Blocks(PolicyKind::kS3Fifo) {}
 };
@@ -192,11 +192,11 @@ TEST_P(PolicyTest, GhostsAreRememberedForAsManyPagesAsMemoryHolds) {
   EXPECT_TRUE(policy.is_ghost(mine, 101));
 }
 
-constexpr auto kind_name = [](const testing::TestParamInfo<PolicyKind>& one) {
+constexpr auto kind_name = [](const ::testing::TestParamInfo<PolicyKind>& one) {
   return one.param == PolicyKind::kClock ? "Clock" : one.param == PolicyKind::kPeriod ? "Period" : "S3Fifo";
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, PolicyTest,
-                         testing::Values(PolicyKind::kClock, PolicyKind::kPeriod, PolicyKind::kS3Fifo), kind_name);
+                         ::testing::Values(PolicyKind::kClock, PolicyKind::kPeriod, PolicyKind::kS3Fifo), kind_name);
 
 // ---- clock
 
@@ -317,7 +317,7 @@ class Memory {
   std::uint64_t rescued_ = 0;  // touched in probation
 };
 
-constexpr std::uint64_t kMemory = 2000;
+constexpr std::uint64_t kPolicyMemory = 2000;
 constexpr std::uint64_t kHot = 800;
 constexpr PageNumber kCold = 10'000;
 
@@ -330,39 +330,39 @@ void warm_up(Memory& memory) {
 }
 
 TEST(PolicyInUse, AScanThatIsNoStreamLeavesTheHotSetUnderS3Fifo) {
-  Memory s3fifo(PolicyKind::kS3Fifo, kMemory), clock(PolicyKind::kClock, kMemory);
+  Memory s3fifo(PolicyKind::kS3Fifo, kPolicyMemory), clock(PolicyKind::kClock, kPolicyMemory);
   for (Memory* memory : {&s3fifo, &clock}) {
     warm_up(*memory);
     ASSERT_EQ(memory->in_memory(0, kHot), kHot);
-    EXPECT_EQ(memory->sweep(kCold, 5 * kMemory, false), 0u);
+    EXPECT_EQ(memory->sweep(kCold, 5 * kPolicyMemory, false), 0u);
   }
   EXPECT_EQ(s3fifo.in_memory(0, kHot), kHot) << "once proven, a page outlives what is touched but once";
   EXPECT_EQ(clock.in_memory(0, kHot), 0u) << "if clock does that too, this test tests nothing";
 }
 
 TEST(PolicyInUse, AStreamLeavesAlmostAllOfTheHotSet) {
-  Memory memory(PolicyKind::kS3Fifo, kMemory);
+  Memory memory(PolicyKind::kS3Fifo, kPolicyMemory);
   warm_up(memory);
-  memory.sweep(kCold, kMemory, true);
-  EXPECT_GE(memory.in_memory(0, kHot), kHot - kMemory / 16) << "a sixteenth of a stream may push others out";
+  memory.sweep(kCold, kPolicyMemory, true);
+  EXPECT_GE(memory.in_memory(0, kHot), kHot - kPolicyMemory / 16) << "a sixteenth of a stream may push others out";
 }
 
 TEST(PolicyInUse, ASweepLargerThanMemoryFindsAPartOfItWhenItComesRound) {
-  constexpr std::uint64_t kSwept = kMemory * 3 / 2;
-  Memory s3fifo(PolicyKind::kS3Fifo, kMemory), clock(PolicyKind::kClock, kMemory);
+  constexpr std::uint64_t kSwept = kPolicyMemory * 3 / 2;
+  Memory s3fifo(PolicyKind::kS3Fifo, kPolicyMemory), clock(PolicyKind::kClock, kPolicyMemory);
   std::uint64_t found = 0;
   for (Memory* memory : {&s3fifo, &clock}) memory->sweep(0, kSwept, false);  // first touches are not a stream's
   for (int round = 0; round < 30; ++round) {
     found = s3fifo.sweep(0, kSwept, true);
     EXPECT_EQ(clock.sweep(0, kSwept, true), 0u);
   }
-  EXPECT_GT(found, kMemory / 2);
+  EXPECT_GT(found, kPolicyMemory / 2);
 }
 
 // Half of the touches go to kOften pages. Returns those that missed.
-constexpr std::uint64_t kOften = 2 * kMemory / 50;
+constexpr std::uint64_t kOften = 2 * kPolicyMemory / 50;
 std::uint64_t touch_unevenly(Memory& memory, PageNumber first, int touches) {
-  constexpr std::uint64_t kPages = 2 * kMemory;
+  constexpr std::uint64_t kPages = 2 * kPolicyMemory;
   std::mt19937_64 random(1);
   std::uint64_t missed = 0;
   for (int i = 0; i < touches; ++i) {
@@ -373,18 +373,18 @@ std::uint64_t touch_unevenly(Memory& memory, PageNumber first, int touches) {
 }
 
 TEST(PolicyInUse, WhatIsUsedOftenIsSeldomTakenOutUnderPeriod) {
-  Memory period(PolicyKind::kPeriod, kMemory), clock(PolicyKind::kClock, kMemory);
+  Memory period(PolicyKind::kPeriod, kPolicyMemory), clock(PolicyKind::kClock, kPolicyMemory);
   const std::uint64_t missed = touch_unevenly(period, 0, 200'000), by_clock = touch_unevenly(clock, 0, 200'000);
   EXPECT_LT(missed, by_clock);
   EXPECT_LT(period.rescued(), clock.rescued() * 4 / 5);
 }
 
 TEST(PolicyInUse, WhatWasUsedOftenLeavesWhenItIsUsedNoMoreUnderPeriod) {
-  Memory period(PolicyKind::kPeriod, kMemory);
+  Memory period(PolicyKind::kPeriod, kPolicyMemory);
   (void)touch_unevenly(period, 0, 200'000);
   EXPECT_GT(period.in_memory(0, kOften), kOften * 9 / 10);
   (void)touch_unevenly(period, kCold, 200'000);
-  EXPECT_LT(period.in_memory(0, 2 * kMemory), kMemory / 20);
+  EXPECT_LT(period.in_memory(0, 2 * kPolicyMemory), kPolicyMemory / 20);
 }
 
 // ---- period: memory and sweeps of some dozens of extents
@@ -403,7 +403,7 @@ TEST(PolicyInUse, ASweepThatComesBackFindsNearlyWhatAnOracleWouldUnderPeriod) {
   EXPECT_GT(found, kLargeMemory * 2 / 3);
 }
 
-class PeriodTest : public testing::Test, protected Blocks {
+class PeriodTest : public ::testing::Test, protected Blocks {
  protected:
   PeriodTest() : Blocks(PolicyKind::kPeriod) {}
   static constexpr std::uint64_t kPages = 1600;
@@ -545,11 +545,11 @@ TEST(PolicyInUse, ASweepThatEndedIsForgottenUnderPeriod) {
 }
 
 TEST(PolicyInUse, PagesAtRandomAreFoundAsOftenAsByClockUnderPeriod) {
-  Memory period(PolicyKind::kPeriod, kMemory), clock(PolicyKind::kClock, kMemory);
+  Memory period(PolicyKind::kPeriod, kPolicyMemory), clock(PolicyKind::kClock, kPolicyMemory);
   std::mt19937 random(7);
   std::uint64_t found = 0, by_clock = 0;
   for (int i = 0; i < 50'000; ++i) {
-    const PageNumber page = random() % (kMemory * 3 / 2);
+    const PageNumber page = random() % (kPolicyMemory * 3 / 2);
     found += period.touch(page);
     by_clock += clock.touch(page);
   }

@@ -145,15 +145,15 @@ TEST_F(ReadAheadTest, NoMoreThanHalfOfMemoryIsNeededAtOnce) {
 
 // ---- an order that is expected
 
-constexpr std::uint32_t kBlock = PageOrder::kBlockPages;
+constexpr std::uint32_t kPagesOfBlock = PageOrder::kBlockPages;
 
 // Blocks 0 to 19 once, and the first 50 again and again.
 std::shared_ptr<const PageOrder> round_of_blocks() {
   auto order = std::make_shared<PageOrder>(16);
   for (std::uint32_t i = 0; i < 70; ++i) {
-    order->add_visit({.block = i < 20 ? i : i - 20, .first = i * kBlock, .last = (i + 1) * kBlock - 1});
+    order->add_visit({.block = i < 20 ? i : i - 20, .first = i * kPagesOfBlock, .last = (i + 1) * kPagesOfBlock - 1});
   }
-  order->finish(20, PageOrder::Moment{50} * kBlock);
+  order->finish(20, PageOrder::Moment{50} * kPagesOfBlock);
   return order;
 }
 
@@ -162,13 +162,13 @@ TEST_F(ReadAheadTest, TouchesAreCountedAsExpectedOrNot) {
   read_ahead_.touched_fresh(1);
   EXPECT_EQ(counters_.touches_expected + counters_.touches_unexpected, 0u) << "there is no order";
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   const std::uint64_t before = counters_.touches_expected;
   for (std::uint32_t block = 3; block < 10; ++block) {
-    const auto advice = read_ahead_.notice(PageNumber{block} * kBlock);
+    const auto advice = read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
     EXPECT_TRUE(advice.sequential && advice.around) << "a block, whichever page of it is touched first";
-    EXPECT_EQ(advice.pages, kBlock);
-    read_ahead_.touched_fresh(PageNumber{block} * kBlock + 1);
+    EXPECT_EQ(advice.pages, kPagesOfBlock);
+    read_ahead_.touched_fresh(PageNumber{block} * kPagesOfBlock + 1);
   }
   EXPECT_EQ(counters_.touches_expected, before + 14);
   const std::uint64_t strange = counters_.touches_unexpected;
@@ -180,17 +180,17 @@ TEST_F(ReadAheadTest, TouchesAreCountedAsExpectedOrNot) {
 
 TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   read_ahead_.expect(round_of_blocks());
   EXPECT_EQ(read_ahead_.followed(), nullptr) << "where the program is has to be seen anew";
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_FALSE(read_ahead_.followed()->is_in_round());
-  for (std::uint32_t block = 8; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 8; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_TRUE(read_ahead_.followed()->is_in_round());
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
@@ -198,8 +198,8 @@ TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
 // Where the store is full or stalls, the same pages are asked for again and again.
 TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
   read_ahead_.expect(round_of_blocks());
-  store({0, 50 * kBlock});
-  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  store({0, 50 * kPagesOfBlock});
+  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_TRUE(read_ahead_.has_work());
@@ -210,7 +210,7 @@ TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
   const ReadAhead::Request of_this = read_ahead_.begin();
   read_ahead_.expect(round_of_blocks());
   read_ahead_.end(of_this, 1 << 30);  // it is not the new order's
-  for (std::uint32_t block = 3; block < 6; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 3; block < 6; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   ASSERT_TRUE(read_ahead_.has_work());
   read_ahead_.end(read_ahead_.begin(), 1 << 30);
@@ -234,17 +234,17 @@ TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
 TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
   read_ahead_.expect(round_of_blocks());
   ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round(), 0);
-  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_TRUE(read_ahead_.is_in_round());
   (void)read_ahead_.expect(std::move(tables));
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
 
 TEST_F(ReadAheadTest, WhatTheProgramSaysItBeginsWithNow) {
-  store({0, 50 * kBlock});
+  store({0, 50 * kPagesOfBlock});
   read_ahead_.expect(round_of_blocks(), OrderFrom::kProgram);
   ASSERT_NE(read_ahead_.followed(), nullptr) << "nothing was touched";
   EXPECT_GT(room_.announced(), 0u);
@@ -254,14 +254,14 @@ TEST_F(ReadAheadTest, WhatTheProgramSaysItBeginsWithNow) {
 
 TEST_F(ReadAheadTest, WhereTheProgramIsInItsPlanIsRememberedBesideWhatItSays) {
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_TRUE(read_ahead_.is_in_round());
   read_ahead_.expect(round_of_blocks(), OrderFrom::kProgram);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_FALSE(read_ahead_.followed()->is_in_round()) << "it begins with what comes once";
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
@@ -288,14 +288,14 @@ TEST(OrderChoiceTest, WhatTheProgramSaysGoesBeforeItsPlan) {
 TEST_F(ReadAheadTest, WithoutAnOrderAllIsAsBefore) {
   read_ahead_.expect(nullptr);
   read_ahead_.expect(round_of_blocks());
-  store({0, 50 * kBlock});
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kBlock);
+  store({0, 50 * kPagesOfBlock});
+  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
   EXPECT_NE(read_ahead_.followed(), nullptr);
   EXPECT_GT(room_.announced(), 0u);
   read_ahead_.expect(nullptr);
   EXPECT_EQ(read_ahead_.followed(), nullptr);
   EXPECT_EQ(room_.announced(), 0u) << "what the order announced is not to come";
-  (void)read_ahead_.notice(7 * kBlock);
+  (void)read_ahead_.notice(7 * kPagesOfBlock);
 }
 
 }  // namespace

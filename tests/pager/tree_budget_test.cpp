@@ -20,7 +20,7 @@ namespace {
 using base::kMiB;
 
 // The other process of the run is this test's parent: all that counts of it is that it lives.
-class TreeBudgetTest : public testing::Test {
+class TreeBudgetTest : public ::testing::Test {
  protected:
   void SetUp() override {
     run_page_->budget_bytes.store(1024 * kMiB);
@@ -310,7 +310,7 @@ TEST_F(FaultsOfTreeBudgetTest, WhoWorksInItsTurnDoesNotRest) {
 }
 
 // Two processes that looked at the same moment were both given the room that was left.
-class SharedBudgetTest : public testing::Test {
+class SharedBudgetTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kBudget = 512 * kMiB;
   struct Shared {

@@ -10,7 +10,7 @@
 namespace farheap::profile {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(AccessCounts, AreSortedAddedUpAndWithoutZeros) {
   const AccessCounts counts({{7, 2}, {3, 1}, {9, 0}, {7, 5}});

@@ -66,7 +66,7 @@ std::vector<Path> random_paths(unsigned seed, int count) {
   return paths;
 }
 
-class CallSitesTest : public testing::Test {
+class CallSitesTest : public ::testing::Test {
  protected:
   void make(CallSites::Limits limits) {
     auto made = CallSites::make(limits);

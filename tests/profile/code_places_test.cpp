@@ -6,7 +6,7 @@
 namespace farheap::profile {
 namespace {
 
-constexpr char kMaps[] =
+constexpr char kMapsOfProcess[] =
     "10000-20000 r-xp 00001000 08:01 7 /bin/program\n"
     "30000-40000 r-xp 00000000 08:01 8 /lib/a library\n"
     "no such line\n"
@@ -18,7 +18,7 @@ std::uint32_t number_of(const std::string& path) {
 }
 
 TEST(CodePlaces, AreFilesAndOffsetsInThem) {
-  const CodePlaces code(kMaps, number_of);
+  const CodePlaces code(kMapsOfProcess, number_of);
   EXPECT_EQ(code.at(0x10000), (CodePlace{1, 0x1000}));
   EXPECT_EQ(code.at(0x1ffff), (CodePlace{1, 0x10fff}));
   EXPECT_EQ(code.at(0x30020), (CodePlace{2, 0x20}));
@@ -26,7 +26,7 @@ TEST(CodePlaces, AreFilesAndOffsetsInThem) {
 }
 
 TEST(CodePlaces, ElsewhereThereIsTheAddressItself) {
-  const CodePlaces code(kMaps, number_of);
+  const CodePlaces code(kMapsOfProcess, number_of);
   for (const std::uint64_t address :
        {std::uint64_t{0}, std::uint64_t{0xffff}, std::uint64_t{0x20000}, std::uint64_t{0x50000}, ~std::uint64_t{0}}) {
     EXPECT_FALSE(code.knows(address));
@@ -39,7 +39,7 @@ TEST(CodePlaces, ElsewhereThereIsTheAddressItself) {
 
 // Code in a file that is not numbered is known, but in no file.
 TEST(CodePlaces, WhatIsNotNumberedIsInFileZero) {
-  const CodePlaces code(kMaps, [](const std::string&) { return 0u; });
+  const CodePlaces code(kMapsOfProcess, [](const std::string&) { return 0u; });
   EXPECT_TRUE(code.knows(0x10010));
   EXPECT_EQ(code.at(0x10010).file, 0u);
 }

@@ -194,7 +194,7 @@ TEST(CodeRanges, CodeInNoFileIsNotLookedForEachTime) {
   EXPECT_EQ(fresh, "");
 
   // A file's code that appears now: whether a call read maps shows in `fresh`.
-  std::string path = testing::TempDir() + "farheap-code-XXXXXX";
+  std::string path = ::testing::TempDir() + "farheap-code-XXXXXX";
   const int file = mkstemp(path.data());
   ASSERT_GE(file, 0);
   ASSERT_EQ(ftruncate(file, 4096), 0);
@@ -219,7 +219,7 @@ TEST(CodeRanges, MostLooksInVainAreSkipped) {
   for (int i = 0; i < 100; ++i) (void)code.file_at(0, fresh);
   int read = 0;
   for (int i = 0; i < 64; ++i) {
-    std::string path = testing::TempDir() + "farheap-code-XXXXXX";
+    std::string path = ::testing::TempDir() + "farheap-code-XXXXXX";
     const int file = mkstemp(path.data());
     ASSERT_GE(file, 0);
     ASSERT_EQ(ftruncate(file, 4096), 0);

@@ -9,7 +9,7 @@
 namespace farheap::profile {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 const ContextPlace kMain = {"main", "a.c", 1, false}, kLoop = {"main", "a.c", 2, true}, kA = {"a", "a.c", 9, false},
                    kB = {"b", "a.c", 19, false};

@@ -50,7 +50,7 @@ std::string build_id_in_memory() {
 }
 
 // Files in memory: many are looked at.
-class BuildIdTest : public testing::Test {
+class BuildIdTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_GE(file_, 0); }
   ~BuildIdTest() override { close(file_); }
@@ -70,8 +70,8 @@ TEST_F(BuildIdTest, OfThisProgramIsThatInItsMemory) {
 }
 
 TEST_F(BuildIdTest, OfWhatIsNoProgramIsEmpty) {
-  EXPECT_EQ(build_id_of_file(testing::TempDir() + "no such folder/nothing"), "");
-  EXPECT_EQ(build_id_of_file(testing::TempDir()), "");
+  EXPECT_EQ(build_id_of_file(::testing::TempDir() + "no such folder/nothing"), "");
+  EXPECT_EQ(build_id_of_file(::testing::TempDir()), "");
   EXPECT_EQ(build_id_of_file(""), "");
   EXPECT_EQ(build_id_of_file("[vdso]"), "");
   EXPECT_EQ(build_id_of_file("/dev/null"), "");
@@ -223,7 +223,7 @@ Status add(std::span<const std::byte> bytes, Profile& to) {
   return add_recording(bytes, "a recording", [](const std::string& path) { return "id of " + path; }, to);
 }
 
-void expect_sound(const Profile& profile) {
+void expect_harvested(const Profile& profile) {
   for (const ProcessProfile& one : profile.processes) {
     ASSERT_FALSE(one.frames.empty());
     ASSERT_FALSE(one.places.empty());
@@ -249,7 +249,7 @@ ProcessProfile taken(const Made& made, Profile* all = nullptr) {
   const Status status = add(made.bytes(), profile);
   EXPECT_TRUE(status) << status.error().message();
   EXPECT_EQ(profile.processes.size(), 1u);
-  expect_sound(profile);
+  expect_harvested(profile);
   if (all != nullptr) *all = profile;
   return profile.processes.empty() ? ProcessProfile{} : profile.processes[0];
 }

@@ -19,7 +19,7 @@
 namespace farheap::test {
 namespace {
 
-constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+constexpr StoreOptions kKeptBlocks{.lifetime = Lifetime::kKeep};
 
 TEST(Checksum, FindsAFlippedBitAndNamesTheBlock) {
   auto store = open_or_fail("checksum+faulty+mem:?flip=1");
@@ -55,7 +55,7 @@ TEST(Checksum, FindsLostAndTornWrites) {
 TEST(Checksum, FindsDamageInAKeptFile) {
   TemporaryFolder folder;
   const std::string path = folder.path() + "/blocks";
-  auto store = open_or_fail("checksum+file:" + path, kKept);
+  auto store = open_or_fail("checksum+file:" + path, kKeptBlocks);
   (void)put_blocks(*store, 0, make_blocks(0, 300, 4096));
   ASSERT_TRUE(store->sync());
   store.reset();
@@ -63,7 +63,7 @@ TEST(Checksum, FindsDamageInAKeptFile) {
   const char byte = 'x';
   ASSERT_EQ(pwrite(file, &byte, 1, 200 * 4096 + 77), 1);  // block 198: two side blocks come before it
   close(file);
-  store = open_or_fail("checksum+file:" + path, kKept);
+  store = open_or_fail("checksum+file:" + path, kKeptBlocks);
   Bytes into(4096);
   for (std::uint64_t block = 0; block < 300; ++block) {
     Get entry{.block = block, .into = into};
@@ -156,7 +156,7 @@ TEST(Compress, DamageIsCorruptAndNeverACrash) {
 
 TEST(Compress, KeepingIsRefusedInWords) {
   TemporaryFolder folder;
-  auto opened = open_store("compress+file:" + folder.path() + "/blocks", kKept);
+  auto opened = open_store("compress+file:" + folder.path() + "/blocks", kKeptBlocks);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::kUnavailable);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

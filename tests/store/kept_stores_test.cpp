@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr StoreOptions kKept{.lifetime = Lifetime::kKeep};
+constexpr StoreOptions kKeptStore{.lifetime = Lifetime::kKeep};
 
 class KeptStores : public testing::TestWithParam<std::string> {
  protected:
@@ -28,9 +28,9 @@ class KeptStores : public testing::TestWithParam<std::string> {
 TEST_P(KeptStores, AreFoundListedAndRemoved) {
   EXPECT_FALSE(*is_store_there(uri("a")));
   EXPECT_THAT(*list_stores(uri("")), IsEmpty());
-  put_blocks(*open_or_fail(uri("b"), kKept), 7, make_blocks(7, 3, 4096));
+  put_blocks(*open_or_fail(uri("b"), kKeptStore), 7, make_blocks(7, 3, 4096));
   (void)open_or_fail(uri("a"), {.block_bytes = 512, .lifetime = Lifetime::kKeep});
-  (void)open_or_fail("checksum+" + uri("c"), kKept);
+  (void)open_or_fail("checksum+" + uri("c"), kKeptStore);
   EXPECT_TRUE(*is_store_there(uri("a")));
   EXPECT_TRUE(*is_store_there("checksum+" + uri("c")));
   const auto all = list_stores(GetParam() + ":" + folder_.path());
@@ -49,7 +49,7 @@ TEST_P(KeptStores, AreFoundListedAndRemoved) {
 TEST_P(KeptStores, TheOneOfAFolder) {
   const std::string whole = GetParam() + ":" + folder_.path();
   EXPECT_FALSE(*is_store_there(whole));
-  (void)open_or_fail(whole, kKept);
+  (void)open_or_fail(whole, kKeptStore);
   EXPECT_TRUE(*is_store_there(whole));
   EXPECT_EQ(list_stores(whole)->size(), 1u);
   EXPECT_TRUE(remove_store(whole));
@@ -155,17 +155,17 @@ TEST(CopyOfStores, ThatIsBrokenOffIsRefusedInWords) {
     const auto from = open_or_fail("mem:");
     for (std::uint64_t block = 0; block < 9; ++block) put_blocks(*from, block * 1000, make_blocks(block, 1, 4096));
     const std::string uri = engine + ":" + folder.path() + "/copy";
-    const auto stopped = store::copy_contents(*from, *open_or_fail(uri, kKept), {}, [] { return true; });
+    const auto stopped = store::copy_contents(*from, *open_or_fail(uri, kKeptStore), {}, [] { return true; });
     ASSERT_FALSE(stopped);
     EXPECT_EQ(stopped.error().code, ErrorCode::kUnavailable);
-    const auto opened = open_store(uri, kKept);
+    const auto opened = open_store(uri, kKeptStore);
     ASSERT_FALSE(opened) << uri;
     EXPECT_EQ(opened.error().code, ErrorCode::kCorrupt);
     EXPECT_THAT(opened.error().message(), HasSubstr("a copy that was broken off"));
     EXPECT_THAT(opened.error().remedy, HasSubstr("farheap store rm"));
     EXPECT_TRUE(remove_store(uri));
-    EXPECT_TRUE(store::copy_contents(*from, *open_or_fail(uri, kKept)));
-    EXPECT_EQ(open_or_fail(uri, kKept)->usage()->blocks, 9u);
+    EXPECT_TRUE(store::copy_contents(*from, *open_or_fail(uri, kKeptStore)));
+    EXPECT_EQ(open_or_fail(uri, kKeptStore)->usage()->blocks, 9u);
   }
 }
 
@@ -173,8 +173,8 @@ TEST(CopyOfStores, WithoutARootLeavesNoMark) {
   const TemporaryFolder folder;
   const auto from = open_or_fail("mem:");
   put_blocks(*from, 7, make_blocks(7, 1, 4096));
-  ASSERT_TRUE(store::copy_contents(*from, *open_or_fail("file:" + folder.path() + "/copy", kKept)));
-  const auto copy = open_or_fail("file:" + folder.path() + "/copy", kKept);
+  ASSERT_TRUE(store::copy_contents(*from, *open_or_fail("file:" + folder.path() + "/copy", kKeptStore)));
+  const auto copy = open_or_fail("file:" + folder.path() + "/copy", kKeptStore);
   EXPECT_EQ(copy->usage()->blocks, 1u);
   EXPECT_EQ(expect_blocks(*copy, 7, 1), Outcome::kOk);
 }
@@ -186,7 +186,7 @@ TEST(TwoStores, OfWhichOneIsLostSayWhich) {
   const std::string both = "pages=" + pages + ",sync=" + sync;
   const auto expect_lost = [&](const std::string& lost) {
     const auto there = is_store_there(both);
-    const auto opened = open_store(both, kKept);
+    const auto opened = open_store(both, kKeptStore);
     ASSERT_FALSE(there);
     ASSERT_FALSE(opened);
     for (const Error& error : {there.error(), opened.error()}) {
@@ -199,7 +199,7 @@ TEST(TwoStores, OfWhichOneIsLostSayWhich) {
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   };
   const auto make = [&] {
-    const auto store = open_or_fail(both, kKept);
+    const auto store = open_or_fail(both, kKeptStore);
     put_blocks(*store, 0, make_blocks(0, 5, 4096));
   };
   make();
@@ -208,7 +208,7 @@ TEST(TwoStores, OfWhichOneIsLostSayWhich) {
   make();
   ASSERT_TRUE(remove_store(sync));
   expect_lost("sync=" + sync);
-  (void)open_or_fail(pages, kKept);  // whoever began to make both was stopped
+  (void)open_or_fail(pages, kKeptStore);  // whoever began to make both was stopped
   EXPECT_FALSE(*is_store_there(both));
   make();
   EXPECT_TRUE(*is_store_there(both));

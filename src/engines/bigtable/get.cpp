@@ -10,9 +10,9 @@
 namespace farheap::engines::bigtable {
 namespace {
 
-constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostKnown = 64;  // versions in the filter of one request
-constexpr std::size_t kInFlight = 4;
+constexpr std::size_t kReadsInFlight = 4;
 
 struct Wanted : WantedBlock {
   bool again = false;  // it is there, but not as one that was known
@@ -125,7 +125,7 @@ void add_filter(api::RowFilter& filter, std::span<const Wanted> wanted) {
 
 // Cuts what is sorted into requests.
 std::vector<std::span<Wanted>> requests_of(std::span<Wanted> wanted, std::size_t block_bytes) {
-  const std::size_t most = std::max<std::size_t>(kRequestBytes / block_bytes, 1);
+  const std::size_t most = std::max<std::size_t>(kReadBytes / block_bytes, 1);
   std::vector<std::span<Wanted>> requests;
   while (!wanted.empty()) {
     std::size_t count = 0;
@@ -157,7 +157,7 @@ grpc::Status read_round(Space& space, std::span<Wanted> pending, std::size_t blo
     return space.client().stub().AsyncReadRows(&context, request, queue, tag);
   };
   const auto statuses = run_streams<api::ReadRowsResponse>(
-      parts.size(), kInFlight, attempts.deadline(), start,
+      parts.size(), kReadsInFlight, attempts.deadline(), start,
       [&](std::size_t i, const api::ReadRowsResponse& response) { readers[i].take(response); });
   grpc::Status worst;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -9,9 +9,9 @@
 namespace farheap::engines::bigtable {
 namespace {
 
-constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
+constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 constexpr std::size_t kRequestRows = 10000;
-constexpr std::size_t kInFlight = 4;
+constexpr std::size_t kWritesInFlight = 4;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -58,7 +58,7 @@ void Writer::fill(api::MutateRowsRequest::Entry& entry, const Row& row) const {
 
 grpc::Status Writer::write_round(std::span<Row*> pending, Attempts& attempts) {
   const std::size_t bytes = pending.front()->page.empty() ? 1 : block_bytes_;
-  const std::size_t most = std::clamp<std::size_t>(kRequestBytes / bytes, 1, kRequestRows);
+  const std::size_t most = std::clamp<std::size_t>(kWriteBytes / bytes, 1, kRequestRows);
   const auto part = [&](std::size_t i) { return pending.subspan(i * most, std::min(most, pending.size() - i * most)); };
   const std::size_t parts = (pending.size() + most - 1) / most;
   api::MutateRowsRequest request;
@@ -77,7 +77,7 @@ grpc::Status Writer::write_round(std::span<Row*> pending, Attempts& attempts) {
     }
   };
   for (auto* row : pending) row->status = grpc::Status(grpc::StatusCode::UNKNOWN, "there was no answer for this row");
-  const auto statuses = run_streams<api::MutateRowsResponse>(parts, kInFlight, attempts.deadline(), start, take);
+  const auto statuses = run_streams<api::MutateRowsResponse>(parts, kWritesInFlight, attempts.deadline(), start, take);
   grpc::Status worst;
   for (std::size_t i = 0; i < parts; ++i) {
     for (auto* row : part(i)) {
@@ -161,7 +161,7 @@ grpc::Status Writer::swap(std::span<Put*> entries) {
   // The first attempts together; what is not settled by them, one by one.
   auto attempts = space_.client().writing_attempts();
   std::vector<api::CheckAndMutateRowResponse> responses(entries.size());
-  const auto statuses = run_calls(responses, kInFlight, attempts.deadline(),
+  const auto statuses = run_calls(responses, kWritesInFlight, attempts.deadline(),
                                   [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
                                     api::CheckAndMutateRowRequest request;
                                     fill(request, *entries[i], entries[i]->expected.value_or(0));

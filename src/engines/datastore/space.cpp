@@ -12,7 +12,7 @@
 namespace farheap::engines::datastore {
 namespace {
 
-constexpr std::size_t kInFlight = 4;
+constexpr std::size_t kRemovalsInFlight = 4;
 
 // The commit found another version than the one it was to write over.
 bool has_changed(const grpc::Status& status) {
@@ -133,7 +133,7 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
     if (!believe_answer(*about)) break;
     std::vector<api::BeginTransactionResponse> begun(pending.size());
     const auto begin = client_->begin_request();
-    auto statuses = run_calls(begun, kInFlight, attempts.deadline(),
+    auto statuses = run_calls(begun, kRemovalsInFlight, attempts.deadline(),
                               [&](std::size_t, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
                                 return client_->stub().AsyncBeginTransaction(&context, begin, queue);
                               });
@@ -143,7 +143,7 @@ Space::Writes Space::write(std::vector<std::vector<api::Mutation>> commits) {
     }
     std::vector<api::CommitResponse> answers(ready.size());
     api::CommitRequest request;
-    const auto committed = run_calls(answers, kInFlight, attempts.deadline(),
+    const auto committed = run_calls(answers, kRemovalsInFlight, attempts.deadline(),
                                      [&](std::size_t i, grpc::ClientContext& context, grpc::CompletionQueue* queue) {
                                        const auto& mutations = commits[pending[ready[i]]];
                                        request.Clear();

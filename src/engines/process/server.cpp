@@ -21,7 +21,7 @@ using namespace store::beside;
 
 constexpr char kEngines[] = "farheap-engines";
 
-tl::unexpected<Error> malformed() {
+tl::unexpected<Error> refuse_malformed() {
   return fail(ErrorCode::kInvalidArgument, "cannot answer", kEngines, "the message is not of its form",
               "use the farheap-engines that was installed with this Farheap");
 }
@@ -145,13 +145,13 @@ Result<std::string> Server::answer(ServedConnection& connection, Message kind, R
     case Message::kIsThere:
     case Message::kList:
     case Message::kRemove: return ask_keeper(connection, kind, message);
-    default: return malformed();
+    default: return refuse_malformed();
   }
 }
 
 Result<std::string> Server::open(Reader& message) {
   const auto opening = read_opening(message);
-  if (!opening || store_ != nullptr) return malformed();
+  if (!opening || store_ != nullptr) return refuse_malformed();
   const auto engine = engine_of(table_, *opening);
   if (!engine) return fail(engine.error());
   uri_ = uri_of(*opening);
@@ -166,7 +166,7 @@ Result<std::string> Server::attach(ServedConnection& connection, Reader& message
   const std::size_t data_bytes = message.number();
   if (!fits || !message.is_whole() || store_ == nullptr) {
     close(file);
-    return malformed();
+    return refuse_malformed();
   }
   auto attached = connection.attach(file, data_bytes, *store_);
   if (!attached) return fail(std::move(attached.error()));
@@ -175,7 +175,7 @@ Result<std::string> Server::attach(ServedConnection& connection, Reader& message
 
 Result<std::string> Server::ask_keeper(ServedConnection& connection, Message kind, Reader& message) {
   const auto opening = read_opening(message);
-  if (!opening) return malformed();
+  if (!opening) return refuse_malformed();
   const auto engine = engine_of(table_, *opening);
   if (!engine) return fail(engine.error());
   const store::Keeper* const keeper = (*engine)->keeper;

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenFolder[] = "cannot open the store";
 constexpr char kMarker[] = "/FARHEAP";
 constexpr char kKeptName[] = "farheap.rocksdb";
 constexpr char kScratchName[] = ".farheap-rocksdb-";
@@ -42,17 +42,17 @@ bool is_folder(const std::string& path) {
 // Without it a database is not known to be ours: what is kept has to survive a power loss with it.
 Status write_marker(const std::string& path, std::size_t block_bytes, bool is_kept) {
   const std::string marker = path + kMarker;
-  const auto file = os::replace_file(marker, 0600, kWhat);
+  const auto file = os::replace_file(marker, 0600, kCannotOpenFolder);
   if (!file) return fail(file.error());
   const auto text = fmt::format("farheap rocksdb {} {}\n", kFormat, block_bytes);
   bool done = write(*file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   done = done && (!is_kept || fsync(*file) == 0);
   const int why = errno;
   close(*file);
-  if (!done) return fail(errno_error(why, kWhat, marker));
+  if (!done) return fail(errno_error(why, kCannotOpenFolder, marker));
   if (!is_kept) return {};
-  if (Status durable = os::make_names_durable(marker, kWhat); !durable) return durable;
-  return os::make_names_durable(path, kWhat);
+  if (Status durable = os::make_names_durable(marker, kCannotOpenFolder); !durable) return durable;
+  return os::make_names_durable(path, kCannotOpenFolder);
 }
 
 bool is_empty(const std::string& path) {
@@ -121,8 +121,8 @@ Result<int> lock_patiently(const std::string& path) {
     lock = lock_folder(path);
   }
   if (lock >= 0) return lock;
-  if (errno != EWOULDBLOCK) return fail(errno_error(errno, kWhat, uri_of(path)));
-  return fail(ErrorCode::kConflict, kWhat, uri_of(path),
+  if (errno != EWOULDBLOCK) return fail(errno_error(errno, kCannotOpenFolder, uri_of(path)));
+  return fail(ErrorCode::kConflict, kCannotOpenFolder, uri_of(path),
               "another process has it open, and RocksDB is for one at a time",
               "wait until it has ended, or use lmdb:, which several processes can share");
 }
@@ -133,15 +133,15 @@ Status check_marker(const std::string& path, std::size_t block_bytes) {
     if (is_empty(path)) {
       return write_marker(path, block_bytes, true);
     }
-    return fail(ErrorCode::kInvalidArgument, kWhat, uri_of(path), "the folder holds what is not Farheap's",
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFolder, uri_of(path), "the folder holds what is not Farheap's",
                 "name a new or an empty folder");
   }
   if (marker->format > kFormat) {
-    return fail(ErrorCode::kCorrupt, kWhat, uri_of(path), fmt::format("it has format {}", marker->format),
+    return fail(ErrorCode::kCorrupt, kCannotOpenFolder, uri_of(path), fmt::format("it has format {}", marker->format),
                 "open it with the newer Farheap that made it");
   }
   if (marker->block_bytes != block_bytes) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, uri_of(path),
+    return fail(ErrorCode::kInvalidArgument, kCannotOpenFolder, uri_of(path),
                 fmt::format("it holds blocks of {} bytes, not of {}", marker->block_bytes, block_bytes),
                 "open it with the block size it was made with");
   }
@@ -167,14 +167,16 @@ std::string kept_rocksdb_path(const std::string& place) {
 }
 
 Result<RocksDbFolder> RocksDbFolder::open_kept(const std::string& place, std::size_t block_bytes) {
-  const auto followed = os::follow_links(kept_rocksdb_path(place), kWhat);
+  const auto followed = os::follow_links(kept_rocksdb_path(place), kCannotOpenFolder);
   if (!followed) return fail(followed.error());
   const std::string& path = *followed;
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail(errno_error(errno, kWhat, uri_of(path)));
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(errno_error(errno, kCannotOpenFolder, uri_of(path)));
   auto lock = lock_patiently(path);
   if (!lock) return fail(std::move(lock.error()));
   RocksDbFolder folder(path, *lock, false);
-  if (auto trusted = os::check_trusted_file(*lock, path, kWhat); !trusted) return fail(std::move(trusted.error()));
+  if (auto trusted = os::check_trusted_file(*lock, path, kCannotOpenFolder); !trusted)
+    return fail(std::move(trusted.error()));
   if (auto ours = check_marker(path, block_bytes); !ours) return fail(std::move(ours.error()));
   return folder;
 }
@@ -184,9 +186,10 @@ Result<RocksDbFolder> RocksDbFolder::make_scratch(const std::string& place, std:
   remove_what_killed_owners_left(place);
   for (;;) {
     std::string path = place + "/" + kScratchName + "XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) return fail(errno_error(errno, kWhat, uri_of(place)));
+    if (mkdtemp(path.data()) == nullptr) return fail(errno_error(errno, kCannotOpenFolder, uri_of(place)));
     const int lock = lock_folder(path);
-    if (lock < 0 && errno != EWOULDBLOCK && errno != ENOENT) return fail(errno_error(errno, kWhat, uri_of(place)));
+    if (lock < 0 && errno != EWOULDBLOCK && errno != ENOENT)
+      return fail(errno_error(errno, kCannotOpenFolder, uri_of(place)));
     if (lock < 0) continue;  // another took it for what a killed owner left
     RocksDbFolder folder(path, lock, true);
     if (!is_still_at(lock, path)) continue;

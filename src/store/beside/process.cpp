@@ -31,7 +31,7 @@
 namespace farheap::store::beside {
 namespace {
 
-constexpr char kWhat[] = "cannot start farheap-engines";
+constexpr char kCannotStart[] = "cannot start farheap-engines";
 constexpr std::size_t kStackBytes = 64 * base::kKiB;
 constexpr int kSocket = 3;
 
@@ -192,7 +192,7 @@ Result<std::string> find_engines() {
 Result<int> start_engines(const std::string& program) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return fail(errno_error(errno, kWhat, "a pair of sockets"));
+    return fail(errno_error(errno, kCannotStart, "a pair of sockets"));
   }
   char name[] = "farheap-engines";
   char* const arguments[] = {name, nullptr};
@@ -206,7 +206,7 @@ Result<int> start_engines(const std::string& program) {
   os::release_descriptor(ends[1]);
   if (error == 0) return os::keep_descriptor(ends[0]);
   os::release_descriptor(ends[0]);
-  return fail(errno_error(error, kWhat, program));
+  return fail(errno_error(error, kCannotStart, program));
 }
 
 }  // namespace farheap::store::beside

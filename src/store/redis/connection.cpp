@@ -8,7 +8,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "cannot connect";
+constexpr char kCannotConnect[] = "cannot connect";
 // INFO: six thousand bytes, and a line for each database that is in use.
 constexpr std::size_t kLongestInfo = std::size_t{64} * 1024;
 
@@ -91,7 +91,7 @@ bool Connection::read_facts(const std::string& info) {
 }
 
 Status Connection::refused(const Place& place, const Address& address, const Reply& reply) const {
-  auto error = explain(reply.text, kWhat, place.shown);
+  auto error = explain(reply.text, kCannotConnect, place.shown);
   if (reply.text.starts_with("ERR DB index is out of range")) {
     error.code = ErrorCode::kNotFound;
     error.remedy = fmt::format("it has no database {}: name another", place.database);
@@ -106,7 +106,8 @@ Status Connection::refused(const Place& place, const Address& address, const Rep
 
 Status Connection::open(const Place& place, const Address& address, const std::string& client_name) {
   const auto away = [&] {
-    return fail(ErrorCode::kUnavailable, kWhat, place.shown, fmt::format("{}: {}", address.text(), socket_.why()),
+    return fail(ErrorCode::kUnavailable, kCannotConnect, place.shown,
+                fmt::format("{}: {}", address.text(), socket_.why()),
                 "see that the server runs there and lets this machine in");
   };
   replies_.forget();

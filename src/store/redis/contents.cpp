@@ -12,7 +12,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "cannot look at the store";
+constexpr char kCannotLookAtRedis[] = "cannot look at the store";
 constexpr std::size_t kGroupsAtOnce = 1000;
 // HKEYS of a group: two short fields for each block.
 constexpr std::size_t kLongestGroup = reply_bytes(2 * kGroupBlocks, 8);
@@ -37,7 +37,7 @@ Result<std::vector<BlockRun>> RedisStore::runs_from(std::uint64_t first) {
     for (const auto group : some) {
       caller.add(shared_.keys.group(group), false, {"HKEYS", shared_.keys.group(group)}, kLongestGroup);
     }
-    auto replies = caller.run(kWhat);
+    auto replies = caller.run(kCannotLookAtRedis);
     if (!replies) return fail(std::move(replies.error()));
     for (std::size_t i = 0; i < some.size(); ++i) {
       std::vector<std::uint64_t> blocks;
@@ -61,11 +61,11 @@ Result<std::vector<NamedCounter>> RedisStore::counters() {
   const std::string start = shared_.keys.counter("");
   std::vector<NamedCounter> all;
   std::size_t bytes = 0;
-  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kWhat, [&](const auto& keys) -> Status {
+  Status listed = caller.each_key(shared_.keys.own_prefix() + "*", kCannotLookAtRedis, [&](const auto& keys) -> Status {
     for (const auto& key : keys) {
       if (!key.starts_with(start)) continue;
       all.push_back({key.substr(start.size()), 0});
-      if ((bytes += key.size()) > kMostCollected) return caller.too_many(kWhat);
+      if ((bytes += key.size()) > kMostCollected) return caller.too_many(kCannotLookAtRedis);
     }
     return {};
   });
@@ -76,7 +76,7 @@ Result<std::vector<NamedCounter>> RedisStore::counters() {
   if (all.empty()) return all;
   for (const auto& one : all)
     caller.add(shared_.keys.counter(one.name), false, {"GET", shared_.keys.counter(one.name)});
-  auto values = caller.run(kWhat);
+  auto values = caller.run(kCannotLookAtRedis);
   if (!values) return fail(std::move(values.error()));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string& text = (*values)[i].text;

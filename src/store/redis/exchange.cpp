@@ -12,7 +12,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "cannot reach the store";
+constexpr char kCannotReach[] = "cannot reach the store";
 constexpr unsigned kRedirections = 16;  // one after the other, before there is a pause
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 
@@ -59,7 +59,7 @@ std::string loss_of(const Reply& found, const Address& address) {
 }  // namespace
 
 void Exchange::note(ErrorCode code, std::string why, std::string remedy, bool may_pass) {
-  trouble_ = {code, kWhat, shared_.place.shown, std::move(why), std::move(remedy)};
+  trouble_ = {code, kCannotReach, shared_.place.shown, std::move(why), std::move(remedy)};
   may_pass_ = may_pass;
 }
 
@@ -190,7 +190,7 @@ bool Exchange::is_same_namespace(Line& line) {
   if (has_entry && !is_renewed(replies.back())) return line.connection.socket().close(), false;
   if (!has_meta) return true;
   if (replies[0].is_error()) {
-    trouble_ = explain(replies[0].text, kWhat, shared_.place.shown);
+    trouble_ = explain(replies[0].text, kCannotReach, shared_.place.shown);
     may_pass_ = is_passing(replies[0].text) || replies[0].text.starts_with("MOVED");
     line.connection.socket().close();
     return false;
@@ -219,7 +219,7 @@ bool Exchange::forget_suspects(Line& line) {
       std::vector<Reply> replies;
       if (!line.connection.ask(requests, 1, replies)) return note_connection(line), false;
       if (replies[0].is_error()) {
-        trouble_ = explain(replies[0].text, kWhat, shared_.place.shown);
+        trouble_ = explain(replies[0].text, kCannotReach, shared_.place.shown);
         return may_pass_ = false;
       }
     }
@@ -347,7 +347,7 @@ void Exchange::refuse(Line& line, Command& command, std::string_view error) {
   if (shared_.nodes.is_cluster() && (error.starts_with("MOVED ") || error.starts_with("ASK "))) {
     redirect(line, command, error);
   } else if (is_passing(error)) {
-    trouble_ = explain(error, kWhat, shared_.place.shown);
+    trouble_ = explain(error, kCannotReach, shared_.place.shown);
     line.is_stale = error.starts_with("READONLY");  // the address may lead to the primary by now
   } else {
     command.state = Command::State::kRefused;

@@ -14,7 +14,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "cannot open the store";
+constexpr char kCannotOpenRedis[] = "cannot open the store";
 // HGETALL of those that run below one name, and of what is left: ten thousand.
 constexpr std::size_t kLongestScratch = reply_bytes(20'000, 128);
 // CLIENT LIST: ten thousand of them.
@@ -41,7 +41,7 @@ Meta meta_of(const Reply& reply) {
 }
 
 auto refuse(Caller& caller, ErrorCode code, std::string why, std::string remedy) {
-  return fail(code, kWhat, caller.shared().place.shown, std::move(why), std::move(remedy));
+  return fail(code, kCannotOpenRedis, caller.shared().place.shown, std::move(why), std::move(remedy));
 }
 
 // 6.2 has SET with GET.
@@ -82,7 +82,7 @@ bool is_of_a_store(const Keys& keys, std::string_view key) {
 
 // A namespace without the record that says what it is was not made here, or has lost it.
 Status refuse_foreign_keys(Caller& caller, const Keys& keys) {
-  return caller.each_key(keys.prefix() + "*", kWhat, [&](const std::vector<std::string>& found) -> Status {
+  return caller.each_key(keys.prefix() + "*", kCannotOpenRedis, [&](const std::vector<std::string>& found) -> Status {
     for (const auto& key : found) {
       if (key == keys.scratch()) continue;
       if (is_of_a_store(keys, key)) {
@@ -111,21 +111,21 @@ Status reach_servers(Caller& caller) {
       if (const Line* const line = exchange.ready(0)) {
         if (Status ok = check_facts(caller, line->connection.facts()); !ok) return ok;
       }
-      error = {ErrorCode::kUnavailable, kWhat, caller.shared().place.shown, "the cluster has no slots",
+      error = {ErrorCode::kUnavailable, kCannotOpenRedis, caller.shared().place.shown, "the cluster has no slots",
                "make it whole with redis-cli --cluster create"};
     }
-    error.what = kWhat;
+    error.what = kCannotOpenRedis;
     return fail(std::move(error));
   }
   for (const unsigned node : nodes.primaries()) {
     caller.add_on(node, {"PING"});
-    if (auto reached = caller.run(kWhat); !reached) return fail(std::move(reached.error()));
+    if (auto reached = caller.run(kCannotOpenRedis); !reached) return fail(std::move(reached.error()));
     const Line* const line = exchange.ready(node);
     if (line == nullptr) return fail(exchange.trouble());
     if (Status ok = check_facts(caller, line->connection.facts()); !ok) return ok;
     // Nobody has this number: only whether it may be done counts.
     caller.add_on(node, {"CLIENT", "KILL", "ID", "9223372036854775807"});
-    if (auto allowed = caller.run(kWhat); !allowed) return fail(std::move(allowed.error()));
+    if (auto allowed = caller.run(kCannotOpenRedis); !allowed) return fail(std::move(allowed.error()));
   }
   return {};
 }
@@ -135,7 +135,7 @@ bool is_each_write_durable(Caller& caller) {
     const Line* const line = caller.exchange().ready(node);
     if (line == nullptr || !line->connection.facts().has_log) return false;
     caller.add_on(node, {"CONFIG", "GET", "appendfsync"});
-    const auto replies = caller.run(kWhat);  // may be forbidden: then nobody knows
+    const auto replies = caller.run(kCannotOpenRedis);  // may be forbidden: then nobody knows
     if (!replies || replies->front().elements.size() != 2) return false;
     if (replies->front().elements[1].text != "always") return false;
   }
@@ -145,7 +145,7 @@ bool is_each_write_durable(Caller& caller) {
 Result<Meta> read_meta(Caller& caller, const std::string& name) {
   const Keys keys(name);
   caller.add(keys.meta(), false, {"HMGET", keys.meta(), "format", "block_bytes", "identity", "lifetime"});
-  auto replies = caller.run(kWhat);
+  auto replies = caller.run(kCannotOpenRedis);
   if (!replies) return fail(std::move(replies.error()));
   return meta_of(replies->front());
 }
@@ -166,7 +166,7 @@ Status open_meta(Caller& caller, const std::string& name, const StoreOptions& op
     caller.add(keys.meta(), true,
                {"EVAL", kMakeMeta, "1", keys.meta(), std::to_string(kFormat), std::to_string(options.block_bytes),
                 fmt::format("{:016x}", base::random_number()), is_scratch ? "scratch" : "kept"});
-    auto made = caller.run(kWhat);
+    auto made = caller.run(kCannotOpenRedis);
     if (!made) return fail(std::move(made.error()));
     found = meta_of(made->front());
   }
@@ -197,7 +197,7 @@ Status register_scratch(Caller& caller) {
   caller.add(entry.key, [&](Requests& requests) {
     entry.write_first(requests, line->connection.facts().run_id, shared.place.grace_s);
   });
-  auto done = caller.run(kWhat);
+  auto done = caller.run(kCannotOpenRedis);
   if (!done) return fail(std::move(done.error()));
   shared.scratch.heard_ns.store(os::boot_clock_ns());
   return {};
@@ -213,7 +213,7 @@ void renew_scratch(Caller& caller) {
   caller.add(entry.key, [&](Requests& requests) {
     entry.write_renewal(requests, line->connection.facts().run_id, shared.place.grace_s);
   });
-  const auto done = caller.run(kWhat);
+  const auto done = caller.run(kCannotOpenRedis);
   if (done && done->front().kind == Kind::kInteger) (void)caller.exchange().is_renewed(done->front());
 }
 

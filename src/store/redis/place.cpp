@@ -13,7 +13,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "not a store";
+constexpr char kNotRedis[] = "not a store";
 constexpr std::uint64_t kMostSeconds = 1'000'000;
 
 constexpr char kServerForm[] =
@@ -21,7 +21,7 @@ constexpr char kServerForm[] =
 constexpr char kClusterForm[] = "write it as redis+cluster://HOST[:PORT][,HOST[:PORT]]...[/NAME]";
 
 template <class Number>
-bool read_number(std::string_view text, Number& number) {
+bool read_digits(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
@@ -43,7 +43,7 @@ struct Parser {
   Place result;
 
   auto wrong(std::string why) const {
-    return fail(ErrorCode::kInvalidArgument, kWhat, result.shown, std::move(why),
+    return fail(ErrorCode::kInvalidArgument, kNotRedis, result.shown, std::move(why),
                 result.is_cluster() ? kClusterForm : kServerForm);
   }
 
@@ -58,7 +58,7 @@ struct Parser {
   Status take_database(std::string_view rest) {
     if (rest.empty()) return {};
     const auto slash = rest.find('/');
-    if (!read_number(rest.substr(0, slash), result.database)) {
+    if (!read_digits(rest.substr(0, slash), result.database)) {
       return wrong(fmt::format("'{}' is no number of a database", rest.substr(0, slash)));
     }
     return slash == std::string_view::npos ? Status{} : take_name(rest.substr(slash + 1));
@@ -74,9 +74,9 @@ struct Parser {
       unsigned number = 0;
       const auto last = path.rfind('/');
       const auto before = last == 0 ? 0 : path.rfind('/', last - 1);
-      if (read_number(std::string_view(path).substr(last + 1), number)) {
+      if (read_digits(std::string_view(path).substr(last + 1), number)) {
         end = last;
-      } else if (before != 0 && read_number(std::string_view(path).substr(before + 1, last - before - 1), number)) {
+      } else if (before != 0 && read_digits(std::string_view(path).substr(before + 1, last - before - 1), number)) {
         end = before;
       }
     }
@@ -195,7 +195,7 @@ bool parse_address(std::string_view text, Address& address) {
     address.host = text.substr(0, colon);
     port = colon == std::string_view::npos ? "6379" : text.substr(colon + 1);
   }
-  return !address.host.empty() && read_number(port, address.port) && address.port != 0;
+  return !address.host.empty() && read_digits(port, address.port) && address.port != 0;
 }
 
 Result<Place> parse_place(const std::string& place, const Parameters& parameters, const StoreOptions& options) {

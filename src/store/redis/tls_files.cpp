@@ -13,7 +13,7 @@
 namespace farheap::store::redis {
 namespace {
 
-constexpr char kWhat[] = "cannot use TLS";
+constexpr char kCannotUseTls[] = "cannot use TLS";
 constexpr char kSystemsOwn[] = "/etc/ssl/certs/ca-certificates.crt";
 constexpr char kAuthoritiesForm[] = "name the authorities' certificates in PEM with ?ca_file=";
 constexpr char kCertificateForm[] =
@@ -27,7 +27,7 @@ void append(void* to, const void* from, std::size_t count) {
 void wipe(auto& bytes) { explicit_bzero(bytes.data(), bytes.size()); }
 
 Result<std::string> read_text(const std::string& path, const char* remedy, TrustedFile kind) {
-  auto text = read_trusted_file(path, kWhat, kind);
+  auto text = read_trusted_file(path, kCannotUseTls, kind);
   if (text) {
     *text += "\n";
   } else if (text.error().code == ErrorCode::kNotFound) {
@@ -111,7 +111,7 @@ Result<std::shared_ptr<const Authorities>> Authorities::load(const std::string& 
   std::shared_ptr<Authorities> made(new Authorities);
   for (const auto& certificate : certificates_in(*text)) (void)made->parts_->add(certificate);
   if (made->parts_->anchors.empty()) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, path, "there is no certificate in it", kAuthoritiesForm);
+    return fail(ErrorCode::kInvalidArgument, kCannotUseTls, path, "there is no certificate in it", kAuthoritiesForm);
   }
   return made;
 }
@@ -155,12 +155,12 @@ Status read_key(br_skey_decoder_context& key, const std::string& path) {
   is_locked = is_locked || text->find("Proc-Type: 4,ENCRYPTED") != std::string::npos;
   wipe(*text);
   if (is_locked) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, path, "the key in it is encrypted",
+    return fail(ErrorCode::kInvalidArgument, kCannotUseTls, path, "the key in it is encrypted",
                 "name a file with the key as it is, that only its owner can read");
   }
   if (!is_there || br_skey_decoder_last_error(&key) != 0) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, path, "there is no key of RSA or of an elliptic curve in it",
-                kCertificateForm);
+    return fail(ErrorCode::kInvalidArgument, kCannotUseTls, path,
+                "there is no key of RSA or of an elliptic curve in it", kCertificateForm);
   }
   return {};
 }
@@ -180,12 +180,13 @@ Result<std::shared_ptr<const ClientCertificate>> ClientCertificate::load(const s
   if (!parts.kept.empty()) br_x509_decoder_push(&decoder, parts.kept[0].data(), parts.kept[0].size());
   const br_x509_pkey* const own = parts.kept.empty() ? nullptr : br_x509_decoder_get_pkey(&decoder);
   if (own == nullptr) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, certificates, "there is no certificate in it", kCertificateForm);
+    return fail(ErrorCode::kInvalidArgument, kCannotUseTls, certificates, "there is no certificate in it",
+                kCertificateForm);
   }
   parts.issuer = static_cast<unsigned>(br_x509_decoder_get_signer_key_type(&decoder));
   if (Status read = read_key(parts.key, key); !read) return fail(std::move(read.error()));
   if (!belongs_to(parts.key, *own)) {
-    return fail(ErrorCode::kInvalidArgument, kWhat, key, fmt::format("it is not the key of {}", certificates),
+    return fail(ErrorCode::kInvalidArgument, kCannotUseTls, key, fmt::format("it is not the key of {}", certificates),
                 kCertificateForm);
   }
   return made;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace farheap::testing {
+
+// What it says of itself, if it is an `Exception`.
+template <class Exception, class Call>
+std::string thrown_by(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    return dynamic_cast<const Exception*>(&error) != nullptr ? what : "another exception: " + what;
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace farheap::testing
