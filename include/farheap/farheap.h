@@ -67,7 +67,7 @@ typedef enum farheap_way {
 typedef struct farheap_step {
   const void* address;
   size_t bytes;
-  farheap_way way;
+  int way; /* a farheap_way: as a number, any other is refused */
 } farheap_step;
 
 #define FARHEAP_ONCE ((size_t)-1)

@@ -106,7 +106,7 @@ TEST(SaidOrderTest, WhatIsNoOrderIsRefused) {
   EXPECT_FALSE(is_order(&one, 1, 1));
   EXPECT_FALSE(is_order(nullptr, 1, FARHEAP_ONCE));
   EXPECT_FALSE(is_order(nullptr, 0, 0));
-  const farheap_step strange = {g_begin, 1, static_cast<farheap_way>(2)};
+  const farheap_step strange = {g_begin, 1, 2};
   EXPECT_FALSE(is_order(&strange, 1, FARHEAP_ONCE));
   const farheap_step whole = step(0, kMostSaidVisits * kBlockBytes), more[] = {whole, one}, endless = step(0, SIZE_MAX);
   EXPECT_TRUE(is_order(&whole, 1, FARHEAP_ONCE));
