@@ -61,13 +61,21 @@ std::string times_text(double times) {
   return whole <= 1 ? "once" : whole == 2 ? "twice" : fmt::format("{} times", whole);
 }
 
-std::string words_for(const WayOfUse& way) {
+std::string one_way_text(const WayOfUse& way) {
   if (way.times < 0.1) return "not used";
   if (way.times >= kAllTheTime) return "used all the time: stays";
   const std::string times = way.times < 0.75 ? "in parts" : times_text(way.times);
   if (way.forwards >= kInOneWay) return "forwards, " + times;
   if (way.forwards <= 1 - kInOneWay) return "backwards, " + times;
   return "in an order of its own, " + times;
+}
+
+// `passes`: that go through all pieces of the object side by side.
+std::string words_for(const WayOfUse& way, std::span<const plan::PlannedStride> passes) {
+  if (passes.empty()) return one_way_text(way);
+  const std::string across =
+      fmt::format("{} pieces side by side, {}", passes.front().repeats, times_text(static_cast<double>(passes.size())));
+  return way.times < 0.1 ? across : one_way_text(way) + "; " + across;
 }
 
 std::string allocated_at(const plan::SiteName& site, CodeNames& names) {
@@ -116,7 +124,9 @@ std::string phase_table(const plan::Plan& plan, const plan::PlannedPhase& phase,
   for (const auto* object : objects) {
     const WayOfUse way =
         times.round == 0 ? way_of(*object, 0, times.once, false) : way_of(*object, times.once, times.end(), true);
-    rows.push_back({format_size(object->bytes), words_for(way), share_text(object->foreseen, 100),
+    std::vector<plan::PlannedStride> passes = object->strides;
+    std::erase_if(passes, [&](const auto& pass) { return times.round != 0 && pass.times.front() < times.once; });
+    rows.push_back({format_size(object->bytes), words_for(way, passes), share_text(object->foreseen, 100),
                     shortened(printable(allocated_at(plan.sites[object->site], names)), kTextWidth)});
   }
   return aligned(rows);

@@ -86,6 +86,13 @@ double ObjectUses::Foreseen::share() const {
   return uses > by_chance ? std::max(told - by_chance, 0.0) / (uses - by_chance) : 0;
 }
 
+ObjectUses::Foreseen& ObjectUses::Foreseen::operator+=(const Foreseen& other) {
+  uses += other.uses;
+  told += other.told;
+  by_chance += other.by_chance;
+  return *this;
+}
+
 ObjectUses::Foreseen ObjectUses::foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const {
   Foreseen all;
   for (const ObjectLife& life : lives) add_foreseen(life, times, near, round, all);

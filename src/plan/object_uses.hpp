@@ -35,6 +35,7 @@ struct ObjectUses {
     double uses = 0, told = 0, by_chance = 0;
     // Of what chance does not tell.
     [[nodiscard]] double share() const;
+    Foreseen& operator+=(const Foreseen& other);
   };
   [[nodiscard]] Foreseen foreseen(const PlanTimes& times, std::uint32_t near, const Round& round) const;
   // How far the uses of its pages are from what those beside them tell, one after the other.

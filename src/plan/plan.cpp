@@ -81,6 +81,12 @@ void put_phase(FieldWriter& out, const PlannedPhase& phase) {
     }
     out.number(object.parts.size());
     for (const auto& uses : object.parts) out.text(text_of(uses));
+    out.number(object.strides.size());
+    for (const PlannedStride& stride : object.strides) {
+      out.number(stride.repeats);
+      out.number(stride.times.size());
+      for (const std::uint32_t time : stride.times) out.number(time);
+    }
   }
 }
 
@@ -105,6 +111,17 @@ std::string body_of(const Plan& plan) {
   return out.bytes();
 }
 
+bool take_stride(FieldReader& in, const PlanTimes& times, PlannedStride& into) {
+  bool is_good = true;
+  into.repeats = take_small(in, is_good);
+  return take_list(in, into.times,
+                   [&](std::uint32_t& time) {
+                     time = take_small(in, is_good);
+                     return is_good && time <= times.end();
+                   }) &&
+         into.repeats > 1 && !into.times.empty();
+}
+
 bool take_object(FieldReader& in, std::size_t sites, const PlanTimes& times, PlannedObject& into) {
   bool is_good = true;
   into.site = take_small(in, is_good);
@@ -116,7 +133,8 @@ bool take_object(FieldReader& in, std::size_t sites, const PlanTimes& times, Pla
              in, into.parts,
              [&](std::vector<PlannedUse>& uses) {
                return take_uses(in.text(), uses) && (uses.empty() || uses.back().time <= times.end());
-             });
+             }) &&
+         take_list(in, into.strides, [&](PlannedStride& stride) { return take_stride(in, times, stride); });
 }
 
 bool take_phase(FieldReader& in, std::size_t sites, PlannedPhase& into) {

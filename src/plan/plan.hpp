@@ -36,6 +36,13 @@ struct PlannedUse {
   friend bool operator==(const PlannedUse&, const PlannedUse&) = default;
 };
 
+// A pass that goes through all pieces of an object side by side (strides.hpp).
+struct PlannedStride {
+  std::uint32_t repeats = 0;         // pieces, of one length
+  std::vector<std::uint32_t> times;  // of the parts of a piece, which are of one size
+  friend bool operator==(const PlannedStride&, const PlannedStride&) = default;
+};
+
 struct PlannedObject {
   std::uint32_t site = 0;      // of Plan::sites
   std::uint32_t number = 0;    // ObjectNumbers; both are the same in all phases
@@ -43,6 +50,7 @@ struct PlannedObject {
   std::uint32_t foreseen = 0;  // of 100 uses so many came when those beside them, or those of the round before, said
   // The object in parts of one size, from the first byte on; the uses of each, in their order.
   std::vector<std::vector<PlannedUse>> parts;
+  std::vector<PlannedStride> strides;  // uses beside those, in their order
   friend bool operator==(const PlannedObject&, const PlannedObject&) = default;
 };
 
@@ -81,7 +89,7 @@ class ObjectNumbers {
 };
 
 inline constexpr std::string_view kPlanMagic = "FHPLAN\r\n";
-inline constexpr std::uint32_t kPlanFormat = 2;
+inline constexpr std::uint32_t kPlanFormat = 3;
 // A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
 inline constexpr std::size_t kMostPlanBytes = std::size_t{64} << 20;
 [[nodiscard]] std::string encode(const Plan& plan);

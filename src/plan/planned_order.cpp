@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/units.hpp"
+#include "plan/strides.hpp"
 
 namespace farheap::plan {
 
@@ -24,6 +25,7 @@ struct Passing {
   std::uint32_t block = 0;
   std::uint32_t first_page = 0;
   std::uint32_t pages = 0;
+  bool is_strided = false;  // it goes on while others do that began at the same time
 };
 
 class Passings {
@@ -44,6 +46,8 @@ class Passings {
       const std::uint64_t from = std::max(live.first, block * kBlockBytes),
                           to = std::min(end, (block + 1) * kBlockBytes);
       add_block(static_cast<std::uint32_t>(block), from, to, live);
+      for (const PlannedStride& stride : object.strides)
+        add_strided(static_cast<std::uint32_t>(block), from, to, live, stride);
     }
   }
 
@@ -62,6 +66,7 @@ class Passings {
       if (!is_new && !crosses && one.from <= joined[found->second].to + window) {
         joined[found->second].to = std::max(joined[found->second].to, one.to);
         joined[found->second].longer = std::max(joined[found->second].longer, one.longer);
+        joined[found->second].is_strided |= one.is_strided;
         continue;
       }
       found->second = joined.size();
@@ -91,6 +96,40 @@ class Passings {
     }
   }
 
+  // A block may lie in two pieces, at the end of one and at the begin of the next, or reach over whole ones.
+  void add_strided(std::uint32_t block, std::uint64_t from, std::uint64_t to, const LiveObject& live,
+                   const PlannedStride& stride) {
+    const double piece = static_cast<double>(live.bytes) / stride.repeats;
+    const double begin = std::fmod(static_cast<double>(from - live.first), piece);
+    const double end = begin + static_cast<double>(to - from);
+    const double begins = stride_time(stride, begin / piece), ends = stride_time(stride, end / piece);
+    const double first = stride_time(stride, 0), last = stride_time(stride, 1);
+    if (end - begin >= piece) {
+      add_passing(block, from, to, first, last);
+    } else if (end <= piece) {
+      add_passing(block, from, to, begins, ends);
+    } else {
+      add_passing(block, from, to, begins, last);
+      add_passing(block, from, to, first, stride_time(stride, (end - piece) / piece));
+    }
+  }
+
+  void add_passing(std::uint32_t block, std::uint64_t from, std::uint64_t to, double begin, double end) {
+    const auto page = static_cast<std::uint32_t>(from / kPageBytes % PageOrder::kBlockPages);
+    const auto last_page = static_cast<std::uint32_t>((to - 1) / kPageBytes % PageOrder::kBlockPages);
+    all_.push_back({.from = std::min(begin, end),
+                    .to = std::max(begin, end),
+                    .longer = 0,
+                    .block = block,
+                    .first_page = begin <= end ? page : last_page,
+                    .pages = last_page - page + 1,
+                    .is_strided = true});
+  }
+
+  [[nodiscard]] double stride_time(const PlannedStride& stride, double place) const {
+    return std::clamp(time_at(stride.times, place), 0.0, times_.end());
+  }
+
   const PlannedPhase& phase_;
   const PlanTimes times_;
   std::vector<KnownUses> known_;
@@ -104,6 +143,7 @@ std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject>
   for (const LiveObject& live : objects) {
     std::size_t most = 0;
     for (const auto& uses : phase.objects[live.object].parts) most = std::max(most, uses.size());
+    most += 2 * phase.objects[live.object].strides.size();  // a block may lie in two pieces
     sum += (live.bytes / kBlockBytes + 2) * most;
   }
   return sum;
@@ -125,6 +165,10 @@ PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> object
     const auto behind = std::ranges::upper_bound(all, time, {}, &Passing::from) - all.begin();
     return behind == std::ssize(all) ? now : begins[static_cast<std::size_t>(behind)];
   };
+  const auto begin_at = [&](const Passing& one) {
+    const auto same = std::ranges::lower_bound(all, one.from, {}, &Passing::from) - all.begin();
+    return begins[static_cast<std::size_t>(same)];
+  };
   const auto behind_once = std::ranges::lower_bound(all, times.once, {}, &Passing::from) - all.begin();
   const std::size_t first_of_round = times.round != 0 ? static_cast<std::size_t>(behind_once) : all.size();
   const bool has_round = first_of_round < all.size();
@@ -141,7 +185,8 @@ PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> object
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool in_round = i >= first_of_round;
-    add(all[i], begins[i], in_round ? round_begins : 0, in_round ? now : round_begins);
+    add(all[i], all[i].is_strided ? begin_at(all[i]) : begins[i], in_round ? round_begins : 0,
+        in_round ? now : round_begins);
   }
   const auto round_at = visits.begin() + static_cast<std::ptrdiff_t>(first_of_round);
   std::stable_sort(visits.begin(), round_at,

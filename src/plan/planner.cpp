@@ -14,6 +14,7 @@
 #include "plan/page_owners.hpp"
 #include "plan/round.hpp"
 #include "plan/site_numbers.hpp"
+#include "plan/strides.hpp"
 #include "profile/page_trace.hpp"
 #include "profile/recording.hpp"
 
@@ -32,6 +33,7 @@ constexpr double kSmall = 16;              // a part of all that is planned
 constexpr double kSoon = 6, kLongest = 3;  // part of memory; times that (joined_uses)
 constexpr std::uint64_t kNear = 16;        // a use is foreseen if it comes so part of memory early or late
 
+constexpr std::uint32_t kMostLeft = 4;  // a part of all uses: a round that is over before is not what the program does
 constexpr std::uint32_t kLeastOfPhase = 8;  // a part of all uses: what is shorter is no phase of its own
 constexpr double kOtherRound = 0.1;         // rounds whose lengths, or orders, differ by more are not the same
 constexpr std::size_t kComparedParts = 8;   // of each object
@@ -114,6 +116,7 @@ void leave_out_small_unused(PlannedPhase& phase) {
     const auto is_used = [&](const std::vector<PlannedUse>& uses) {
       return !uses.empty() && uses.back().time >= phase.once;
     };
+    if (!object.strides.empty()) return false;
     const auto used = static_cast<std::uint64_t>(std::ranges::count_if(object.parts, is_used));
     return static_cast<double>(object.bytes) < all / kSmall && 2 * used < object.parts.size();
   });
@@ -194,9 +197,22 @@ Result<SeenUses> seen_uses(const NumberedObjects& numbered, const profile::Proce
   found.pages = seen.size();
   found.near = std::max<std::uint32_t>(phase.window, static_cast<std::uint32_t>(seen.size() / kNear));
   found.round = find_round(found.planned, now, found.near);
+  if (now - found.round.end > now / kMostLeft) found.round = {};
   phase.once = found.round.length == 0 ? now : found.round.begin;
   phase.round = found.round.length;
   return found;
+}
+
+// Those that begin before the round is repeated.
+std::vector<PlannedStride> planned_strides(std::span<const StridedPass> passes, const PlanTimes& times) {
+  std::vector<PlannedStride> planned;
+  const auto end = static_cast<std::uint32_t>(times.end());
+  for (const StridedPass& pass : passes) {
+    if (pass.begin >= end) break;
+    planned.push_back({pass.repeats, pass.times});
+    for (std::uint32_t& time : planned.back().times) time = std::min(time, end);
+  }
+  return planned;
 }
 
 Result<PlannedPhase> phase_of(const SeenUses& seen, const profile::Touches& touches, const std::string& program,
@@ -206,17 +222,20 @@ Result<PlannedPhase> phase_of(const SeenUses& seen, const profile::Touches& touc
   // Uses that chance does not tell. Of what is not planned a first use needs nothing to be read.
   double told = 0, to_tell = seen.uses - seen.fresh_elsewhere;
   std::vector<double> errors;
-  for (const ObjectUses& object : seen.objects) {
-    const std::uint64_t uses = object.uses();
-    if (uses == 0) continue;
-    const auto foreseen = object.foreseen({.once = static_cast<double>(seen.uses), .round = 0}, seen.near, seen.round);
+  for (ObjectUses object : seen.objects) {
+    if (object.uses() == 0) continue;
+    std::vector<StridedPass> strided;
+    if (object.lives.size() == 1) strided = take_strided(object.lives.front(), seen.near);
+    auto foreseen = object.foreseen({.once = static_cast<double>(seen.uses), .round = 0}, seen.near, seen.round);
+    for (const StridedPass& pass : strided) foreseen += pass.foreseen;
     const double share = foreseen.share();
     to_tell -= foreseen.by_chance;
     PlannedObject one{.site = object.site,
                       .number = object.number,
                       .bytes = object.bytes(),
                       .foreseen = static_cast<std::uint32_t>(std::lround(100 * share)),
-                      .parts = {}};
+                      .parts = {},
+                      .strides = planned_strides(strided, phase.times())};
     if (one.foreseen < kLeastOfObject) continue;
     one.parts = object.parts(phase.times(), joining, kMostParts);
     if (time_in_use(one, phase, joining) > kMostInUse) continue;

@@ -37,6 +37,7 @@ void must_be_sound(const Plan& plan) {
         must(std::ranges::is_sorted(uses, {}, &PlannedUse::time));
         must(uses.empty() || uses.back().time <= phase.times().end());
       }
+      for (const PlannedStride& stride : object.strides) must(stride.repeats > 1 && !stride.times.empty());
     }
   }
 }

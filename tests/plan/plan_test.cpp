@@ -21,7 +21,12 @@ Plan made_up() {
   PlannedPhase& phase = plan.phases.emplace_back();
   phase.objects = {
       {.site = 0, .number = 0, .bytes = 1 << 20, .foreseen = 100, .parts = {{{0, 0}, {5, 64}}, {}, {{150, 1}}}},
-      {.site = 2, .number = 3, .bytes = ~std::uint64_t{0}, .foreseen = 0, .parts = {}}};
+      {.site = 2,
+       .number = 3,
+       .bytes = ~std::uint64_t{0},
+       .foreseen = 0,
+       .parts = {},
+       .strides = {{2, {0, 150}}, {9, {7}}}}};
   phase.once = 50, phase.round = 100, phase.window = 8, phase.window_pages = 512, phase.unsure = 9, phase.foreseen = 87;
   plan.phases.push_back(
       {.objects = {{.site = 1, .number = 5, .bytes = 3, .foreseen = 4, .parts = {{{7, 8}}}}}, .once = 7});
@@ -61,7 +66,8 @@ TEST(PlanFile, IsAsItsFormatSays) {
   plan.program = "p";
   plan.sites = {{{0, 9}}};
   PlannedPhase& phase = plan.phases.emplace_back();
-  phase.objects = {{.site = 0, .number = 1, .bytes = 2, .foreseen = 3, .parts = {{{4, 0x01020304}}}}};
+  phase.objects = {
+      {.site = 0, .number = 1, .bytes = 2, .foreseen = 3, .parts = {{{4, 0x01020304}}}, .strides = {{5, {6, 7}}}}};
   phase.once = 10, phase.round = 11, phase.window = 12, phase.window_pages = 13, phase.unsure = 14, phase.foreseen = 15;
   base::FieldWriter body;
   body.text("p");
@@ -73,6 +79,7 @@ TEST(PlanFile, IsAsItsFormatSays) {
   for (const std::uint64_t one : {0, 1, 2, 3}) body.number(one);
   body.number(1);
   body.text(std::string("\x04\0\0\0\x04\x03\x02\x01", 8));
+  for (const std::uint64_t one : {1, 5, 2, 6, 7}) body.number(one);
   EXPECT_EQ(encode(plan), with_body(body.bytes()));
   EXPECT_EQ(encode(plan).substr(0, 8), "FHPLAN\r\n");
 }
@@ -102,14 +109,14 @@ TEST(PlanFile, OfANewerFormatIsToldAsSuch) {
   std::string newer = whole;
   newer[8] = kPlanFormat + 1;
   expect_refused(newer, "newer", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 3"), std::string::npos);
+  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 4"), std::string::npos);
   expect_refused(newer.substr(0, 16), "newer, and of another form", ErrorCode::kUnavailable);
 }
 
 TEST(PlanFile, OfAnOlderFormatIsToldAsSuch) {
   const std::string older = with_body("whatever it was", kPlanFormat - 1);
   expect_refused(older, "older", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(older, "x").error().why.find("older format 1"), std::string::npos);
+  EXPECT_NE(read_plan(older, "x").error().why.find("older format 2"), std::string::npos);
 }
 
 TEST(PlanFile, WhatIsNoneIsToldAsSuch) {
@@ -131,6 +138,9 @@ TEST(PlanFile, NumbersThatNameNothingAreRefused) {
   refused("no such site", [](Plan& plan) { plan.phases[0].objects[1].site = 3; });
   refused("not in their order", [](Plan& plan) { plan.phases[0].objects[0].parts[0] = {{5, 0}, {4, 0}}; });
   refused("behind the end", [](Plan& plan) { plan.phases[0].objects[0].parts[1] = {{151, 0}}; });
+  refused("one piece", [](Plan& plan) { plan.phases[0].objects[1].strides[0].repeats = 1; });
+  refused("a piece without parts", [](Plan& plan) { plan.phases[0].objects[1].strides[1].times.clear(); });
+  refused("a pass behind the end", [](Plan& plan) { plan.phases[0].objects[1].strides[0].times[1] = 151; });
   refused("no such end", [](Plan& plan) { plan.phases[1].once = ~0u, plan.phases[1].round = 1; });
 }
 
@@ -165,9 +175,11 @@ TEST(PlanFile, APartOfAUseIsRefused) {
   base::FieldWriter whole = body, half = body;
   whole.text(std::string(8, '\1'));
   half.text(std::string(7, '\1'));
+  whole.number(0), half.number(0);  // no strides
   EXPECT_FALSE(read_plan(with_body(half.bytes()), "half"));
   EXPECT_FALSE(read_plan(with_body(whole.bytes()), "late"));  // at 0x01010101, of 20
   body.text(std::string(8, '\0'));
+  body.number(0);
   EXPECT_TRUE(read_plan(with_body(body.bytes()), "whole"));
 }
 

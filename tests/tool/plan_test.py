@@ -173,6 +173,33 @@ class WhatHasPhases(Planning):
                 self.assertGreater(report["touches_expected"], 0.6 * touches)
 
 
+class WhatGoesAcross(Planning):
+    """A program that goes through an array in the order of addresses, and then across all planes of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if cls.why_not:
+            return
+        cls.profile, cls.plan_file = cls.folder / "across.profile", cls.folder / "across.plan"
+        cls.record(cls.profile, "across")
+        cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
+
+    def test_the_planes_are_counted(self):
+        self.assertEqual(self.planned.returncode, 0, self.planned.stderr)
+        self.assertIn("forwards, once; 64 pieces side by side, once", self.planned.stdout)
+
+    def test_a_larger_run_reads_less(self):
+        words = (LARGE_MIB, ROUNDS, "across")
+        printed, planned, said = self.run_planned(self.plan_file, *words, memory="72M")
+        self.assertEqual(printed, plain(*words))
+        self.assertEqual(said, "")
+        printed, without, _ = self.run_planned(None, *words, memory="72M")
+        self.assertEqual(printed, plain(*words))
+        print(f"{planned['bytes_read']} bytes read with a plan, {without['bytes_read']} without", file=sys.stderr)
+        self.assertGreater(planned["touches_expected"], 4 * planned["touches_unexpected"])
+        self.assertLess(planned["bytes_read"], without["bytes_read"])
+
 
 class WhatIsRefused(Planning):
     # It was overwritten by the plan, and the recording was lost.

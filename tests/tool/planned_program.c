@@ -6,6 +6,7 @@
 //   sweeps   fills both, and then in each round goes forwards through the first and backwards through the second
 //   stages   as sweeps, and then as many rounds backwards through the first alone
 //   turned   the same, the second part first
+//   across   fills both, and then in each round goes forwards through the first and across all planes of it
 //   random   uses as many pages of the first, one of them drawn after the other
 //   fork     sweeps, in the parent and in a child, each with its own copy of what was filled before
 //   little   sweeps over a few pages
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 enum { kWords = 512, kTimes = 24 };  // of a page; that each of them is mixed in
+enum { kPlanes = 64 };               // of the first array, one behind the other
 
 typedef uint64_t Page[kWords];
 
@@ -75,6 +77,15 @@ static uint64_t back_sweeps(int rounds, uint64_t sum) {
   return sum;
 }
 
+static uint64_t across(int rounds, uint64_t sum) {
+  const size_t pages = g_pages / kPlanes;
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < g_pages; ++i) sum = use(&g_first[i], sum);
+    for (size_t i = 0; i < g_pages; ++i) sum = use(&g_first[i % kPlanes * pages + i / kPlanes], sum);
+  }
+  return sum;
+}
+
 static uint64_t draws(int rounds, uint64_t sum) {
   for (size_t i = 0; i < g_pages * (size_t)rounds; ++i) sum = use(&g_first[sum % g_pages], sum);
   return sum;
@@ -82,6 +93,7 @@ static uint64_t draws(int rounds, uint64_t sum) {
 
 static uint64_t work(const char* mode, int rounds, uint64_t sum) {
   if (strcmp(mode, "random") == 0) return draws(rounds, sum);
+  if (strcmp(mode, "across") == 0) return across(rounds, sum);
   if (strcmp(mode, "stages") == 0) return back_sweeps(rounds, sweeps(rounds, sum));
   if (strcmp(mode, "turned") == 0) return sweeps(rounds, back_sweeps(rounds, sum));
   return sweeps(rounds, sum);
