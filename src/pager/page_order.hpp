@@ -47,6 +47,10 @@ class PageOrder {
   // No uses come any more. From visit number `round` on they are a round that takes `moments`; kNone: there is no
   // round. Requires: a round has visits; all their moments are within it, and those of earlier visits before it.
   void finish(Number round = kNone, Moment moments = 0);
+  // So many pages are in use at once in a pass that goes across objects, in blocks. Where memory has no room for them
+  // every page of such a block is read with the whole of it, again and again: the order is worse than none.
+  void set_side_by_side(std::uint64_t pages) { side_by_side_ = pages; }
+  [[nodiscard]] bool fits(std::uint64_t memory_pages) const { return side_by_side_ <= memory_pages / 4 * 3; }
 
   // By their first moments. Requires: has(number).
   [[nodiscard]] bool has(Number number) const { return number < visits_.size() || has_round(); }
@@ -74,6 +78,7 @@ class PageOrder {
   std::vector<std::uint32_t> by_end_;
   Number round_ = kNone;
   Moment round_moments_ = 0;
+  std::uint64_t side_by_side_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> latest_;  // block: its latest visit, by add_use()
 };
 

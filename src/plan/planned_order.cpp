@@ -149,6 +149,19 @@ std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject>
   return sum;
 }
 
+// Of an object of which passes go across as many blocks are in use at once as it has pieces; no more than all.
+static std::uint64_t side_by_side(const PlannedPhase& phase, std::span<const LiveObject> objects) {
+  std::uint64_t pages = 0;
+  for (const LiveObject& live : objects) {
+    std::uint64_t pieces = 0;
+    for (const PlannedStride& stride : phase.objects[live.object].strides) {
+      pieces = std::max<std::uint64_t>(pieces, stride.repeats);
+    }
+    pages += std::min(pieces * PageOrder::kBlockPages, base::pages_for(live.bytes));
+  }
+  return pages;
+}
+
 // A moment is a page that is passed: the times of a phase only say what comes before what.
 PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> objects) {
   const PlanTimes times = phase.times();
@@ -197,6 +210,7 @@ PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> object
       std::max<PageOrder::Moment>(phase.window_pages, static_cast<PageOrder::Moment>(phase.unsure * moments_a_time)));
   for (const PageOrder::Visit& visit : visits) order.add_visit(visit);
   order.finish(has_round ? first_of_round : PageOrder::kNone, now - round_begins);
+  order.set_side_by_side(side_by_side(phase, objects));
   return order;
 }
 

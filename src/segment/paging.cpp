@@ -212,8 +212,17 @@ void Paging::start_companion() const {
 void* Paging::tell_order(void* paging) {
   constexpr std::chrono::milliseconds kBetweenLooks{100};
   auto& self = *static_cast<Paging*>(paging);
+  bool has_warned = false;
   for (std::size_t part = 0;;) {
     auto order = self.order_source_->order();
+    if (order && !order->fits(self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes)) {
+      order = nullptr;
+      if (!std::exchange(has_warned, true)) {
+        base::log(base::LogLevel::kWarn,
+                  "the plan is not followed: it goes across objects, more of which is used side by side than there is "
+                  "memory for");
+      }
+    }
     const std::size_t before = std::exchange(part, self.order_source_->part());
     self.pager_->expect(std::move(order), part == before ? pager::OrderFrom::kPlan : pager::OrderFrom::kNextPhase);
     while (!self.order_source_->wait_for_change(kBetweenLooks)) {

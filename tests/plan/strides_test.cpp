@@ -193,6 +193,25 @@ TEST(Strides, APlanTellsWhenTheBlocksOfALargerBoxAreUsed) {
   EXPECT_LT(in_visits / all_blocks / static_cast<double>(uses.size()), 0.2);
 }
 
+// Followed where memory had no room for a block of each piece, it read four times as much as no plan.
+TEST(Strides, AnOrderAcrossMorePiecesThanMemoryHasRoomForDoesNotFit) {
+  PlannedPhase phase;
+  phase.objects.emplace_back().strides = {{.repeats = 256, .times = {10, 20, 30, 40}}};
+  phase.once = 100;
+  for (const std::uint64_t pages : {16384u, 32768u, 65536u}) {
+    const LiveObject live{.object = 0, .first = 0, .bytes = pages * kPage};
+    const PageOrder order = order_of(phase, std::span(&live, 1));
+    EXPECT_TRUE(order.fits(24'000)) << pages;
+    EXPECT_FALSE(order.fits(20'000)) << pages << ": 256 blocks are in use at once";
+  }
+  const LiveObject small{.object = 0, .first = 0, .bytes = 1024 * kPage};
+  EXPECT_TRUE(order_of(phase, std::span(&small, 1)).fits(2048)) << "all of it is less";
+  phase.objects.front().strides.clear();
+  phase.objects.front().parts = {{{5, 0}}};
+  const LiveObject large{.object = 0, .first = 0, .bytes = 65536 * kPage};
+  EXPECT_TRUE(order_of(phase, std::span(&large, 1)).fits(64)) << "nothing goes across";
+}
+
 TEST(Strides, ABlockThatLiesInTwoPiecesIsVisitedForBoth) {
   PlannedPhase phase;
   PlannedObject& object = phase.objects.emplace_back();
