@@ -20,7 +20,7 @@ constexpr std::size_t kMostCompared = 512;     // uses, while they are tried
 constexpr int kMostTries = 4;                  // passes of an object that are in no number of pieces: then no more
 constexpr std::size_t kMostPartsOfPiece = 64;  // of which a piece has so many,
 constexpr std::size_t kUsesOfPart = 8;         // or a part so many uses: one of them hardly moves their median
-constexpr std::uint64_t kLeastPieceBytes = 2 * 4096;
+constexpr std::uint64_t kLeastPieceBytes = 8192;
 
 struct SeenUse {
   std::uint64_t at;  // byte in the object
