@@ -136,8 +136,7 @@ TEST_F(HeapHintsTest, WhatIsNoOrderIsRefused) {
   const farheap_step step = {words, kBytes, FARHEAP_FORWARD};
   EXPECT_EQ(farheap_expect_order(&step, 1, 1), -1);
   EXPECT_EQ(farheap_expect_order(nullptr, 1, FARHEAP_ONCE), -1);
-  const farheap_step strange = {words, kBytes, 7},
-                     endless = {words, SIZE_MAX, FARHEAP_FORWARD};
+  const farheap_step strange = {words, kBytes, 7}, endless = {words, SIZE_MAX, FARHEAP_FORWARD};
   EXPECT_EQ(farheap_expect_order(&strange, 1, FARHEAP_ONCE), -1);
   EXPECT_EQ(farheap_expect_order(&endless, 1, FARHEAP_ONCE), -1);
   const int elsewhere = 0;

@@ -80,7 +80,8 @@ TEST(OffsetContainers, ThoseOfTheOthersThatKeepRawPointers) {
   is_not_for_offsets<std::vector<bool, offset_allocator<bool>>>();
   is_not_for_offsets<std::forward_list<int, offset_allocator<int>>>();
   is_not_for_offsets<std::unordered_map<int, int, std::hash<int>, std::equal_to<>, offset_allocator<IntPair>>>();
-  is_not_for_offsets<boost::unordered_flat_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<IntPair>>>();
+  is_not_for_offsets<
+      boost::unordered_flat_map<int, int, boost::hash<int>, std::equal_to<>, offset_allocator<IntPair>>>();
 }
 
 TEST(OffsetContainers, TheHeapsOwnKindsWorkAtAnotherAddress) {
