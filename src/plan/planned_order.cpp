@@ -149,7 +149,7 @@ std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject>
   return sum;
 }
 
-// Of an object of which passes go across as many blocks are in use at once as it has pieces; no more than all.
+// A pass across an object has a block of each piece in use at once; no more than all blocks.
 static std::uint64_t side_by_side(const PlannedPhase& phase, std::span<const LiveObject> objects) {
   std::uint64_t pages = 0;
   for (const LiveObject& live : objects) {

@@ -6,7 +6,7 @@
 
 namespace farheap::testing {
 
-// What it says of itself, if it is an `Exception`.
+// The message of the exception that `call` throws; of one of another type, that it is another.
 template <class Exception, class Call>
 std::string thrown_by(const Call& call) {
   try {

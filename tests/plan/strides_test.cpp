@@ -31,7 +31,7 @@ void columns(const Box& box, const UsePage& use, PageNumber first = 0) {
   }
 }
 
-// Of one page in 2^log2, as a sampler would have seen them.
+// The uses of one page in 2^log2, as a sampler would have seen them.
 ObjectLife seen_life(const Object& object, std::uint32_t log2, const std::function<void(const UsePage&)>& run) {
   ObjectLife life{.first = object.first * kPage, .bytes = object.pages * kPage, .uses = {}};
   std::uint32_t now = 0;
@@ -171,7 +171,7 @@ TEST(Strides, APlanTellsWhenTheBlocksOfALargerBoxAreUsed) {
   const LiveObject live{.object = 0, .first = 0, .bytes = large.object().pages * kPage};
   const PageOrder order = order_of(phase, std::span(&live, 1));
   const double scale = static_cast<double>(uses.size()) / static_cast<double>(order.visits().back().last + 1);
-  // Of a block's uses nearly all come while a visit of it goes on, or about then.
+  // Nearly all uses of a block come while a visit of it goes on, or about then.
   const double about = static_cast<double>(uses.size()) / 24;
   std::map<std::uint32_t, std::vector<std::pair<double, double>>> visits;
   double in_visits = 0;

@@ -40,6 +40,14 @@ class Planning(unittest.TestCase):
         cls.record(cls.profile, "sweeps")
         cls.planned = tool("plan", cls.profile, "-o", cls.plan_file)
 
+    @classmethod
+    def plan_mode(cls, mode):
+        if cls.why_not:
+            return
+        cls.profile, cls.plan_file = cls.folder / f"{mode}.profile", cls.folder / f"{mode}.plan"
+        cls.record(cls.profile, mode)
+        cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
+
     def setUp(self):
         if self.why_not:
             real_runs.skipped(self.id(), self.why_not)
@@ -144,11 +152,7 @@ class WhatHasPhases(Planning):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if cls.why_not:
-            return
-        cls.profile, cls.plan_file = cls.folder / "stages.profile", cls.folder / "stages.plan"
-        cls.record(cls.profile, "stages")
-        cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
+        cls.plan_mode("stages")
 
     def test_each_is_planned(self):
         self.assertEqual(self.planned.returncode, 0, self.planned.stderr)
@@ -179,11 +183,7 @@ class WhatGoesAcross(Planning):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if cls.why_not:
-            return
-        cls.profile, cls.plan_file = cls.folder / "across.profile", cls.folder / "across.plan"
-        cls.record(cls.profile, "across")
-        cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
+        cls.plan_mode("across")
 
     def test_the_planes_are_counted(self):
         self.assertEqual(self.planned.returncode, 0, self.planned.stderr)
