@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -73,8 +74,12 @@ std::string one_way_text(const WayOfUse& way) {
 // `passes`: that go through all pieces of the object side by side.
 std::string words_for(const WayOfUse& way, std::span<const plan::PlannedStride> passes) {
   if (passes.empty()) return one_way_text(way);
-  const std::string across =
-      fmt::format("{} pieces side by side, {}", passes.front().repeats, times_text(static_cast<double>(passes.size())));
+  std::map<std::uint32_t, double> times;  // by pieces
+  for (const plan::PlannedStride& pass : passes) ++times[pass.repeats];
+  std::string across;
+  for (const auto& [pieces, count] : times) {
+    across += fmt::format("{}{} pieces side by side, {}", across.empty() ? "" : "; ", pieces, times_text(count));
+  }
   return way.times < 0.1 ? across : one_way_text(way) + "; " + across;
 }
 
@@ -125,7 +130,7 @@ std::string phase_table(const plan::Plan& plan, const plan::PlannedPhase& phase,
     const WayOfUse way =
         times.round == 0 ? way_of(*object, 0, times.once, false) : way_of(*object, times.once, times.end(), true);
     std::vector<plan::PlannedStride> passes = object->strides;
-    std::erase_if(passes, [&](const auto& pass) { return times.round != 0 && pass.times.front() < times.once; });
+    std::erase_if(passes, [&](const auto& pass) { return times.round != 0 && pass.begin() < times.once; });
     rows.push_back({format_size(object->bytes), words_for(way, passes), share_text(object->foreseen, 100),
                     shortened(printable(allocated_at(plan.sites[object->site], names)), kTextWidth)});
   }

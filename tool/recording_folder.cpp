@@ -19,6 +19,7 @@
 #include "base/condition.hpp"
 #include "base/mutex.hpp"
 #include "output_file.hpp"
+#include "plan/plan.hpp"
 #include "profile/harvest.hpp"
 #include "profile/recording.hpp"
 #include "terminal.hpp"
@@ -253,6 +254,24 @@ int finish_profile(RecordingFolder& folder, const std::string& path, int status,
   return status;
 }
 
+// Of what is no regular file nothing is read: what has been read is gone.
+static bool begins_with(const std::string& path, std::string_view magic) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::string start(magic.size(), '\0');
+  const ssize_t bytes = read(file, start.data(), start.size());
+  close(file);
+  return bytes == static_cast<ssize_t>(start.size()) && start == magic;
+}
+
+Status check_no_plan(const std::string& path) {
+  if (!begins_with(path, plan::kPlanMagic)) return {};
+  return fail(ErrorCode::kInvalidArgument, "cannot read the profile", path, "it is a plan",
+              "give the profile that it was made of; `farheap plan PROFILE --explain` says in words what a plan holds");
+}
+
 Result<profile::Profile> load_profile(const std::string& path) {
   if (is_folder(path)) {
     auto parts = load_parts(path);
@@ -262,6 +281,7 @@ Result<profile::Profile> load_profile(const std::string& path) {
     }
     return parts;
   }
+  if (Status is_none = check_no_plan(path); !is_none) return fail(std::move(is_none.error()));
   const auto bytes = whole_file(path, "cannot read the profile", "`farheap record -o FILE -- PROGRAM` makes one");
   if (!bytes) return fail(bytes.error());
   return profile::read_profile(*bytes, path);
@@ -272,12 +292,7 @@ bool is_profile(const std::string& path) {
     return !recordings_in(path).empty() || access((path + "/" + kEnded).c_str(), F_OK) == 0 ||
            access((path + kTraceInside).c_str(), F_OK) == 0;
   }
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  std::string start(profile::kProfileMagic.size(), '\0');
-  const ssize_t bytes = read(file, start.data(), start.size());
-  close(file);
-  return bytes == static_cast<ssize_t>(start.size()) && start == profile::kProfileMagic;
+  return begins_with(path, profile::kProfileMagic);
 }
 
 }  // namespace farheap::tool

@@ -47,5 +47,7 @@ class RecordingFolder {
 [[nodiscard]] Result<profile::Profile> load_profile(const std::string& path);
 // Whether the file begins as one, or is a folder of parts.
 [[nodiscard]] bool is_profile(const std::string& path);
+// kInvalidArgument for a plan, which is easily taken for the profile that it was made of.
+[[nodiscard]] Status check_no_plan(const std::string& path);
 
 }  // namespace farheap::tool

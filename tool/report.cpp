@@ -220,6 +220,10 @@ int report(const ReportArguments& arguments) {
   if (const auto words = check_words(arguments); !words) return wrong_usage(words.error());
   if (arguments.compare) return report_compared(arguments);
   if (is_profile(arguments.file)) return report_profile(arguments);
+  if (const Status is_none = check_no_plan(arguments.file); !is_none) {
+    complain(is_none.error());
+    return kFailed;
+  }
   if (has_stacks(arguments)) {
     return wrong_usage(Error{ErrorCode::kInvalidArgument, "a trace has no stacks", arguments.file, "",
                              "`farheap record -o FILE -- PROGRAM` makes a profile, which has"});

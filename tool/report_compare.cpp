@@ -108,6 +108,7 @@ Result<ComparedRun> compared_run(const std::string& file) {
     if (Status taken = take_profile(file, run); !taken) return fail(std::move(taken.error()));
     return run;
   }
+  if (Status is_none = check_no_plan(file); !is_none) return fail(std::move(is_none.error()));
   const auto text = whole_file(file, "cannot compare", "give a profile, a trace, or what --stats=json printed");
   if (!text) return fail(text.error());
   if (const auto trace = parse_trace(*text, file)) {

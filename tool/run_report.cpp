@@ -59,6 +59,7 @@ constexpr const char* kFiguresOfProcesses[] = {"peak_bytes",
                                                "touches_unexpected",
                                                "orders_given_up",
                                                "orders_too_dear",
+                                               "plans_met",
                                                "order_bytes_read",
                                                "order_bytes_expected"};
 
@@ -145,6 +146,7 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.touches_unexpected = counters.touches_unexpected;
   summary.orders_given_up = counters.orders_given_up;
   summary.orders_too_dear = counters.orders_too_dear;
+  summary.plans_met = counters.plans_met;
   summary.order_bytes_read = counters.order_bytes_read;
   summary.order_bytes_expected = counters.order_bytes_expected;
   summary.bytes_read = counters.bytes_read;
@@ -209,7 +211,7 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
     if (beyond(faults, kMostFaults * work)) return fmt::format("{} faults in {:.1f} s", faults, seconds);
   }
   for (const std::uint64_t processes : {summary.processes, summary.paging_processes, summary.failed_starts,
-                                        summary.orders_given_up, summary.orders_too_dear}) {
+                                        summary.orders_given_up, summary.orders_too_dear, summary.plans_met}) {
     if (beyond(processes, kMostProcesses * work)) return fmt::format("{} processes in {:.1f} s", processes, seconds);
   }
   for (const double stall : {summary.stall_seconds, summary.stall_no_room_seconds}) {
@@ -401,6 +403,7 @@ std::string report_json(const RunSummary& summary) {
       {"touches_unexpected", summary.touches_unexpected},
       {"orders_given_up", summary.orders_given_up},
       {"orders_too_dear", summary.orders_too_dear},
+      {"plans_met", summary.plans_met},
       {"order_bytes_read", summary.order_bytes_read},
       {"order_bytes_expected", summary.order_bytes_expected},
       {"bytes_read", summary.bytes_read},

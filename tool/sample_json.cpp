@@ -38,6 +38,7 @@ constexpr CounterName kCounterNames[] = {
     {"touches_unexpected", &CounterValues::touches_unexpected, true},
     {"orders_given_up", &CounterValues::orders_given_up, true},
     {"orders_too_dear", &CounterValues::orders_too_dear, true},
+    {"plans_met", &CounterValues::plans_met, true},
     {"order_bytes_read", &CounterValues::order_bytes_read, true},
     {"order_bytes_expected", &CounterValues::order_bytes_expected, true},
 };

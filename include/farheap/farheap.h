@@ -36,6 +36,7 @@ typedef enum farheap_hint_kind {
   FARHEAP_KEEP = 4,      /* whenever it is in memory, evict it only when nothing else is left. Holds until DONE_WITH,
                             STREAM or NORMAL is said of it, or its pages are given back: munmap(), MADV_DONTNEED, and
                             free() of what is large.
+                            Said before pages leave memory it holds from then on.
                             What is kept has half of the memory at the most: what is said or comes beyond that is as
                             all else, and where there is less memory later, what was kept longest is first */
   FARHEAP_NORMAL = 5     /* as if STREAM, KEEP and DONE_WITH had never been said of it */
@@ -43,8 +44,8 @@ typedef enum farheap_hint_kind {
 
 /* Says how [address, address + bytes) will be used. Advice only: whatever is said, the contents stay right.
  * What lies beyond the heap that `address` is in is left out.
- * Returns 0 if it was taken, 1 if `address` is in no heap, and there is no runtime or it does not page it, -1 for an
- * unknown kind. */
+ * Returns 0 if it was taken, 1 if `address` is in no heap, and there is no runtime or it is not of its memory, -1 for
+ * an unknown kind. */
 int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind) FARHEAP_HINT_CALL;
 
 /* ---- an order: what a program knows of all that it is about to use

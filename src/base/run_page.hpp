@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 15;
+inline constexpr std::uint32_t kRunPageFormat = 16;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -59,12 +59,13 @@ struct RunCounters {
   std::atomic<std::uint64_t> failed_starts{0};     // processes that ended because the runtime could not come up in them
   std::atomic<std::uint64_t> guard_fetches{0};     // of the faults: found by guards, ahead of them (residency.h)
   std::atomic<std::uint64_t> faults_packed{0};     // of faults_probation: compressed
-  std::atomic<std::uint64_t> touches_expected{0};  // of pages that are out of view, where a plan or a recording
-  std::atomic<std::uint64_t> touches_unexpected{0};    // says what is used next: as it says, or not
+  std::atomic<std::uint64_t> touches_expected{0};  // of pages that are out of view, where an order says what is
+  std::atomic<std::uint64_t> touches_unexpected{0};    // used next: as it says, or not
   std::atomic<std::uint64_t> orders_given_up{0};       // ... which a process did not follow any more
   std::atomic<std::uint64_t> orders_too_dear{0};       // ... because much more was read than it let expect
   std::atomic<std::uint64_t> order_bytes_read{0};      // of what is in it, while it was followed
   std::atomic<std::uint64_t> order_bytes_expected{0};  // ... as it lets expect
+  std::atomic<std::uint64_t> plans_met{0};             // processes that have used what their plan speaks of
 };
 
 // Who has a slot: one word, so that of two who want it one gets it.

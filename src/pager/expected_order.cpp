@@ -11,21 +11,23 @@ namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
-constexpr std::uint64_t kLate = 8;         // a part of the lead: visits may go on for so long unseen
-constexpr std::uint64_t kOneJump = 2;      // so part of what is brought in one touch tells to have been passed
-constexpr unsigned kAgree = 3;             // touches tell that the program is elsewhere in the order
-constexpr unsigned kGood = 1, kBad = 3;    // more than a quarter of touches that are not as expected
-constexpr unsigned kJump = 128;            // ... for one jump behind another: against the order each block is one
-constexpr unsigned kMostDoubt = 1024;      // ... for a while: the order is given up
-constexpr std::uint64_t kFar = 4;          // leads, that nobody passes unseen
-constexpr double kMostReads = 2;           // times what could be expected
-constexpr std::uint64_t kOtherMemory = 8;  // a part of memory, by which it is another budget
-constexpr std::uint64_t kMostRead = 2;     // pages ahead for each that was passed
-constexpr unsigned kMostUnused = 128;      // the same of markers
-constexpr unsigned kStrange = 512;         // ... that it has left it
-constexpr unsigned kOfLater = 16;          // one of what is expected much later counts so often
-constexpr std::size_t kMostBusy = 64;      // blocks that are passed by for one that may leave
-constexpr double kGolden = 0.61803398875;  // multiples of it, less their whole parts, are spread evenly
+constexpr std::uint64_t kLate = 8;           // a part of the lead: visits may go on for so long unseen
+constexpr std::uint64_t kOneJump = 2;        // so part of what is brought in one touch tells to have been passed
+constexpr unsigned kAgree = 3;               // touches tell that the program is elsewhere in the order
+constexpr unsigned kTrust = 12;              // touches come as expected, one behind the other, before it is acted on
+constexpr unsigned kGood = 1, kBad = 3;      // more than a quarter of touches that are not as expected
+constexpr unsigned kJump = 128;              // ... for one jump behind another: against the order each block is one
+constexpr unsigned kMostDoubt = 1024;        // ... for a while: the order is given up
+constexpr std::uint64_t kFar = 4;            // leads, that nobody passes unseen
+constexpr std::uint64_t kMostPassed = 1024;  // visits, unseen
+constexpr double kMostReads = 2;             // times what could be expected
+constexpr std::uint64_t kOtherMemory = 8;    // a part of memory, by which it is another budget
+constexpr std::uint64_t kMostRead = 2;       // pages ahead for each that was passed
+constexpr unsigned kMostUnused = 128;        // the same of markers
+constexpr unsigned kStrange = 512;           // ... that it has left it
+constexpr unsigned kOfLater = 16;            // one of what is expected much later counts so often
+constexpr std::size_t kMostBusy = 64;        // blocks that are passed by for one that may leave
+constexpr double kGolden = 0.61803398875;    // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
 ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round, std::uint64_t memory_pages)
@@ -43,6 +45,8 @@ ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_r
     }
   }
   while (ended < visits.size() && is_over(visits[order->by_end(ended)])) ++ended;
+  begun = static_cast<PageOrder::Number>(std::ranges::upper_bound(visits, now, {}, &PageOrder::Visit::first) -
+                                         visits.begin());
   by_need.reserve(places.size());
   for (const auto& [block, place] : places) by_need.emplace_back(needed(place), block);
   std::ranges::sort(by_need);
@@ -57,6 +61,7 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
       places_(std::move(tables.places)),
       now_(tables.now),
       gap_(order_->gap()),
+      begun_(tables.begun),
       ended_(tables.ended) {
   for (const auto& [moment, block] : tables.by_need) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
@@ -64,7 +69,7 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
     places_[block].ranked = true;
     ranked_.emplace_hint(ranked_.end(), moment, block);
   }
-  expected_until_ = expected_reads_.until(*order_, ended_);
+  expected_until_ = expected_reads_.until(*order_, begun_);
 }
 
 void ExpectedOrder::skip_to_round() {
@@ -75,7 +80,7 @@ void ExpectedOrder::skip_to_round() {
 // stay, round after round: nobody would see the program pass them, and the device would rest meanwhile. So what leaves
 // for those that are missing is spread over the round, as while memory fills.
 void ExpectedOrder::begin_here() {
-  followed_ = was_followed_ = true;
+  followed_ = was_followed_ = is_trusted_ = true;
   if (!order_->has_round()) return;
   for (const auto& [block, place] : places_) {
     const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
@@ -89,6 +94,7 @@ ExpectedOrder::Moment ExpectedOrder::lead() const {
 }
 
 bool ExpectedOrder::touched(PageNumber page) {
+  passed_unseen_ = false;
   if (is_given_up_) return false;
   const auto found = places_.find(PageOrder::block_of(page));
   const Moment expected = found == places_.end() ? PageOrder::kNever : needed(found->second);
@@ -100,29 +106,38 @@ bool ExpectedOrder::touched(PageNumber page) {
     return true;
   }
   // One touch may be of what is used at another time than was said; several that agree are where the program is.
-  if (!followed_ || expected == PageOrder::kNever || (expected > now_ && expected - now_ > lead() / kOneJump)) {
-    if (followed_ && expected != PageOrder::kNever && expected - now_ > 2 * lead()) judge(false);
+  const bool is_near = expected <= now_ || expected - now_ <= lead() / kOneJump;
+  passed_unseen_ = !is_near && followed_ && is_there_until(expected);
+  if (!followed_ || expected == PageOrder::kNever || (!is_near && (is_trusted_ || !passed_unseen_))) {
+    if (followed_ && !passed_unseen_ && expected != PageOrder::kNever && expected - now_ > 2 * lead()) judge(false);
     note_strange(expected, found != places_.end());
     return followed_ && strange_ == 0;
   }
   strange_ = agree_ = 0;
   const bool begins = expected + lead() >= now_;
   judge(begins || is_in_view(found->first));
-  if (expected > now_) go_to(expected);
+  if (expected > now_) {
+    go_to(expected);
+    if (++in_a_row_ >= kTrust) is_trusted_ = true;
+  }
   note_expected_reads();
   return true;
 }
 
 void ExpectedOrder::reads(PageNumber page, std::uint32_t pages) {
-  if (!followed_ || !is_weighed() || !expected_reads_.is_known() || !knows(page)) return;
+  if (!is_followed() || !is_weighed() || !expected_reads_.is_known()) return;
+  const auto found = places_.find(PageOrder::block_of(page));
+  if (found == places_.end()) return;
+  // What comes for the first time is not expected to be read (OrderReads); it may have been there before the order.
+  if (found->second.ended == PageOrder::kNever && !is_in_round()) return;
   compared_.happened += pages;
   untold_.happened += pages;
   compare_reads();
 }
 
 void ExpectedOrder::note_expected_reads() {
-  const std::uint64_t until = expected_reads_.until(*order_, ended_);
-  if (followed_ && is_weighed()) {
+  const std::uint64_t until = expected_reads_.until(*order_, begun_);
+  if (is_followed() && is_weighed()) {
     compared_.expected += until - expected_until_;
     untold_.expected += until - expected_until_;
   }
@@ -136,15 +151,14 @@ bool ExpectedOrder::is_weighed() const {
 
 void ExpectedOrder::weigh(OrderReads& reads) {
   std::swap(expected_reads_, reads);
-  expected_until_ = expected_reads_.until(*order_, ended_);
+  expected_until_ = expected_reads_.until(*order_, begun_);
   compared_ = {};
 }
 
 // Each time that as much was read as memory holds.
 void ExpectedOrder::compare_reads() {
   if (compared_.happened < room_.limit()) return;
-  if (is_weighed() && compared_.expected != 0 &&
-      compared_.happened > kMostReads * static_cast<double>(compared_.expected)) {
+  if (is_weighed() && compared_.happened > kMostReads * static_cast<double>(compared_.expected)) {
     if (++dear_ >= kDear) give_up();
   } else if (dear_ != 0) {
     --dear_;
@@ -153,14 +167,16 @@ void ExpectedOrder::compare_reads() {
 }
 
 void ExpectedOrder::note_marker(bool used) {
-  if (!followed_) return;
+  if (!is_followed()) return;
   unused_ = used ? unused_ - std::min(unused_, kGood) : unused_ + kBad;
   if (unused_ >= kMostUnused) give_up();
 }
 
 void ExpectedOrder::judge(bool good) { good ? void(doubt_ -= std::min(doubt_, kGood)) : doubt(kBad); }
 
+// What is only looked at costs nothing, and may come to be right.
 void ExpectedOrder::doubt(unsigned by) {
+  if (!is_trusted_) return;
   doubt_ += by;
   if (doubt_ >= kMostDoubt) give_up();
 }
@@ -196,7 +212,7 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
   agree_ = agrees ? agree_ + 1 : 1;
   elsewhere_ = expected;
   if (agree_ < kAgree) return;
-  agree_ = strange_ = 0;
+  agree_ = strange_ = in_a_row_ = 0;
   if (!followed_) {
     read_ahead_ = 0;
     followed_since_ = expected;
@@ -204,16 +220,17 @@ void ExpectedOrder::note_strange(Moment expected, bool is_known) {
   const bool was_followed = std::exchange(followed_, true);
   was_followed_ = true;
   const bool is_far = expected - std::min(expected, now_) > kFar * lead();
-  if (is_far && was_followed && now_ - std::min(now_, jumped_to_) <= lead()) doubt(kJump);
+  if (is_far && was_followed && !passed_unseen_ && now_ - std::min(now_, jumped_to_) <= lead()) doubt(kJump);
   if (is_given_up_) return;
   if (is_far) jumped_to_ = expected;
   go_to(expected);
   // A program passes a little unseen. It skips what is more: that was not to be read.
-  is_far ? void(expected_until_ = expected_reads_.until(*order_, ended_)) : note_expected_reads();
+  is_far ? void(expected_until_ = expected_reads_.until(*order_, begun_)) : note_expected_reads();
 }
 
 void ExpectedOrder::go_to(Moment moment) {
   now_ = std::max(now_, moment);
+  while (order_->has(begun_) && order_->visit(begun_).first <= now_) ++begun_;
   for (; order_->has(ended_); ++ended_) {
     const PageOrder::Number number = order_->by_end(ended_);
     const PageOrder::Visit visit = order_->visit(number);
@@ -233,7 +250,7 @@ void ExpectedOrder::go_to(Moment moment) {
 }
 
 void ExpectedOrder::came(PageRun run, bool fresh) {
-  if (followed_ && knows(run.first)) {
+  if (is_followed() && knows(run.first)) {
     const PageRun there = table_.next_run(run.first, run.first + run.count, PageState::kPresent);
     if (there.count != 0 && policy_.may_take(table_.tag(there.first))) policy_.leave_to_order(table_.tag(there.first));
   }
@@ -272,6 +289,16 @@ bool ExpectedOrder::is_in_view(std::uint32_t block) const {
   return table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
 }
 
+bool ExpectedOrder::is_there_until(Moment moment) const {
+  if (moment == PageOrder::kNever) return false;
+  for (PageOrder::Number i = begun_; order_->has(i); ++i) {
+    const PageOrder::Visit visit = order_->visit(i);
+    if (visit.first >= moment) return true;
+    if (i - begun_ == kMostPassed || !is_in_view(visit.block)) return false;
+  }
+  return true;
+}
+
 ExpectedOrder::InView ExpectedOrder::blocks_in_view(std::uint32_t block) {
   InView found;
   const PageNumber first = PageNumber{block} * PageOrder::kBlockPages, end = first + PageOrder::kBlockPages;
@@ -293,7 +320,7 @@ ExpectedOrder::InView ExpectedOrder::blocks_in_view(std::uint32_t block) {
 BlockId ExpectedOrder::take_victim() {
   BlockId found = 0;
   std::vector<Ranked::node_type> busy;  // they stay on the list, for the next time
-  while (followed_ && !ranked_.empty() && busy.size() < kMostBusy) {
+  while (is_followed() && !ranked_.empty() && busy.size() < kMostBusy) {
     const auto chosen = next_to_leave();
     const auto [moment, block] = *chosen;
     if (moment <= now_) break;  // all is in use
@@ -320,7 +347,7 @@ BlockId ExpectedOrder::take_victim() {
 }
 
 bool ExpectedOrder::holds(const Block& block) const {
-  if (!block.marker || !followed_) return false;
+  if (!block.marker || !is_followed()) return false;
   const auto found = places_.find(PageOrder::block_of(block.first));
   if (found == places_.end()) return false;
   const Moment moment = needed(found->second);
@@ -328,7 +355,7 @@ bool ExpectedOrder::holds(const Block& block) const {
 }
 
 ExpectedOrder::Next ExpectedOrder::next() {
-  if (!followed_) return {};
+  if (!is_followed()) return {};
   // One that has begun is brought by who touches it.
   while (order_->has(ahead_) && order_->visit(ahead_).first < now_) ++ahead_;
   for (; order_->has(ahead_); ++ahead_) {
@@ -358,7 +385,7 @@ ExpectedOrder::Next ExpectedOrder::take_next() {
 void ExpectedOrder::brought(const Next& taken, std::uint32_t pages) {
   if (pages == 0 && taken.marker.count != 0 && marked_ == taken.marked) marked_ = taken.marked_before;
   read_ahead_ += pages;
-  if (followed_ && read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
+  if (is_followed() && read_ahead_ > kMostRead * (now_ - std::min(now_, followed_since_)) + room_.limit()) give_up();
 }
 
 }  // namespace farheap::pager

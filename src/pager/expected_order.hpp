@@ -15,9 +15,10 @@
 // fills for the first time, what leaves is spread over the order evenly. From then on what comes in at one place and
 // what leaves behind the program keep it so.
 //
-// Never worse than without: where touches come at other times than was said, or to blocks that the order has let go of
-// in the midst of their use, or where more is read ahead than the program can have passed, or where much more is read
-// than the order itself lets expect (order_reads.hpp), it is given up, for good.
+// Never worse than without: until a program has kept to an order for a while it is only looked at. Later, where touches
+// come at other times than was said, or to blocks that the order has let go of in the midst of their use, or where more
+// is read ahead than the program can have passed, or where much more is read than the order itself lets expect
+// (order_reads.hpp), it is given up, for good.
 //
 // All of it is advice: whatever the order says, the contents stay right.
 //
@@ -62,7 +63,7 @@ class ExpectedOrder {
     std::unordered_map<std::uint32_t, Place> places;        // by block of the order
     std::vector<std::pair<Moment, std::uint32_t>> by_need;  // when a block is needed, and which
     Moment now = 0;
-    PageOrder::Number ended = 0;
+    PageOrder::Number begun = 0, ended = 0;
     OrderReads reads;
   };
 
@@ -71,8 +72,13 @@ class ExpectedOrder {
 
   // A page was touched that was not in view. Whether its block was expected to be in use about now.
   bool touched(PageNumber page);
-  // The program is where it is expected to be: what is said below holds.
-  [[nodiscard]] bool is_followed() const { return followed_; }
+  // All that the order has until the latest touch was in view: nobody could see the program pass it.
+  [[nodiscard]] bool passed_unseen() const { return passed_unseen_; }
+  // The program is where it is expected to be, and the order is trusted: what is said below holds.
+  [[nodiscard]] bool is_followed() const { return followed_ && is_trusted_; }
+  // So many touches have come as expected, one behind the other, that it is acted on; or somebody says so.
+  [[nodiscard]] bool is_trusted() const { return is_trusted_; }
+  void trust() { is_trusted_ = true; }
   [[nodiscard]] Moment now() const { return now_; }
   // It has come to the order's round.
   [[nodiscard]] bool is_in_round() const { return order_->has_round() && now_ >= order_->visit(order_->round()).first; }
@@ -153,6 +159,8 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_vain(Moment needed) const;
   [[nodiscard]] Ranked::iterator next_to_leave();
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
+  // What the order has between now and then is in view: a program passes it unseen.
+  [[nodiscard]] bool is_there_until(Moment moment) const;
   [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 
   static constexpr unsigned kDear = 3;  // comparisons: the order is given up
@@ -168,15 +176,19 @@ class ExpectedOrder {
   Ranked ranked_;
   Moment now_ = 0;
   Moment gap_ = 0;               // after a visit's last moment it may still go on for so long
+  PageOrder::Number begun_ = 0;  // so many visits have begun
   PageOrder::Number ended_ = 0;  // so many visits of by_end() are over
   PageOrder::Number ahead_ = 0;  // the visits before it were asked for
   Moment marked_ = 0;            // the latest visit that has a marker
   bool followed_ = false, was_followed_ = false;
+  bool is_trusted_ = false;
+  unsigned in_a_row_ = 0;  // touches that came as expected
+  bool passed_unseen_ = false;
   Moment jumped_to_ = 0;
   Moment elsewhere_ = PageOrder::kNever;  // where the latest strange touch would be
   std::uint64_t read_ahead_ = 0;          // pages that came, since it follows
   Moment followed_since_ = 0;
-  std::uint64_t expected_until_ = 0;  // OrderReads::until(), for ended_
+  std::uint64_t expected_until_ = 0;  // OrderReads::until(), for begun_
   Reads compared_, untold_;           // since they were compared, or told
   unsigned dear_ = 0;                 // comparisons in which too much was read, more than others
   unsigned unused_ = 0;               // grows with each marker that nobody touched

@@ -24,6 +24,8 @@ class KeptRanges {
   // Whether one of these pages is kept.
   [[nodiscard]] bool overlap(PageNumber first, PageNumber end) const;
   [[nodiscard]] std::size_t size() const { return ends_.size(); }
+  // The end of each.
+  [[nodiscard]] const std::map<PageNumber, PageNumber>& by_first() const { return ends_; }
 
  private:
   std::map<PageNumber, PageNumber> ends_;  // by first page; they neither overlap nor touch each other

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace farheap::pager {
@@ -12,17 +13,33 @@ OrderReads::OrderReads(const PageOrder& order, std::uint64_t memory_pages) : mem
   if (kept == 0 || kept > kMostVisits) return;
   const std::size_t round = order.has_round() ? kept - order.round() : 0;
   const std::uint64_t room = std::max<std::uint64_t>(memory_pages / PageOrder::kBlockPages, 1);
-  std::unordered_set<std::uint32_t> known;                      // was there once
-  std::set<std::pair<PageOrder::Number, std::uint32_t>> there;  // by next visit
+  std::unordered_set<std::uint32_t> known;                          // was there once
+  std::unordered_map<std::uint32_t, PageOrder::Number> in_use;      // by block: its latest visit, which goes on
+  std::set<std::pair<PageOrder::Number, std::uint32_t>> may_leave;  // by next visit; they are there, too
+  PageOrder::Number ended = 0;                                      // of by_end()
   std::uint32_t reads = 0;
+  const auto end_before = [&](PageOrder::Moment moment) {
+    for (; order.has(ended); ++ended) {
+      const PageOrder::Number number = order.by_end(ended);
+      const PageOrder::Visit visit = order.visit(number);
+      if (visit.last >= moment) return;
+      const auto found = in_use.find(visit.block);
+      if (found == in_use.end() || found->second != number) continue;
+      in_use.erase(found);
+      may_leave.emplace(visit.next, visit.block);
+    }
+  };
   const auto visit_all = [&](PageOrder::Number from, PageOrder::Number end) {
     for (PageOrder::Number number = from; number < end; ++number) {
       before_.push_back(reads);
       const PageOrder::Visit visit = order.visit(number);
-      const bool is_there = there.erase({number, visit.block}) != 0;
+      end_before(visit.first);
+      const bool is_there = may_leave.erase({number, visit.block}) != 0 || in_use.contains(visit.block);
       if (!is_there && !known.insert(visit.block).second) ++reads;
-      if (!is_there && there.size() >= room) there.erase(std::prev(there.end()));
-      there.emplace(visit.next, visit.block);
+      if (!is_there && may_leave.size() + in_use.size() >= room && !may_leave.empty()) {
+        may_leave.erase(std::prev(may_leave.end()));
+      }
+      in_use[visit.block] = number;
     }
   };
   before_.reserve(kept + 1);

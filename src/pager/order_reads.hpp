@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How much would be read if a program kept to an order, and the block that is needed last left each time (Belady 1966):
-// what follows an order is judged by it.
+// How much would be read if a program kept to an order, and of the blocks that are not in use the one that is needed
+// last left each time (Belady 1966): what follows an order is judged by it.
 //
 // Thread-safety: values.
 #pragma once

@@ -33,6 +33,8 @@ class OrderSource {
 
   // As it is known now; nullptr: nothing is.
   [[nodiscard]] virtual std::shared_ptr<const PageOrder> order() = 0;
+  // The program has used something that it knows of.
+  [[nodiscard]] virtual bool is_met() const { return true; }
   // Returns when order() may have another answer, or, with false, after so long.
   virtual bool wait_for_change(base::Clock::duration at_most) = 0;
   // Which part of the program the last order() is of: another number, another part.

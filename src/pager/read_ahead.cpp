@@ -43,6 +43,7 @@ std::uint64_t ReadAhead::stream_window() const {
 std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables, OrderFrom from) {
   in_round_ = is_in_round();
   is_round_left_ = false;
+  if (order_ && from_ != OrderFrom::kProgram) plan_is_trusted_ = order_->is_trusted() && !order_->is_given_up();
   std::unique_ptr<ExpectedOrder> before = std::move(order_);
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
@@ -50,6 +51,8 @@ std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Ta
   order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
   from_ = from;
   ++orders_;
+  // As the plan's order before, which was of the objects that lived then.
+  if (from != OrderFrom::kProgram && plan_is_trusted_) order_->trust();
   if (from == OrderFrom::kProgram) {
     // Of a heap that was opened nothing is known before: its pages would not come until they are touched.
     for (const PageOrder::Visit& visit : order_->order()->visits()) {
@@ -76,7 +79,7 @@ void ReadAhead::expect(std::shared_ptr<const PageOrder> order, OrderFrom from) {
 
 bool ReadAhead::touched_in_order(PageNumber page) {
   const bool expected = order_->touched(page);
-  auto& counter = expected ? counters_.touches_expected : counters_.touches_unexpected;
+  auto& counter = expected || order_->passed_unseen() ? counters_.touches_expected : counters_.touches_unexpected;
   counter.fetch_add(1, std::memory_order_relaxed);
   note_if_given_up();
   announce_order();
@@ -273,7 +276,7 @@ ReadAhead::Request ReadAhead::begin_needed() {
 // What follows from a touch of a page that was not in view. Where sweeps come by again and again they find parts in
 // memory, which nobody sees them pass: what misses behind such a part is the sweep itself, not something new.
 Streams::Advice ReadAhead::notice(PageNumber page) {
-  if (order_ && touched_in_order(page)) {
+  if (order_ && touched_in_order(page) && order_->is_followed()) {
     return {.sequential = true, .pages = PageOrder::kBlockPages, .around = true};
   }
   auto advice = streams_.touched(page);

@@ -173,6 +173,7 @@ class ReadAhead {
   std::uint64_t announced_for_needed_ = 0;                // pages
   OrderChoice orders_known_;
   std::unique_ptr<ExpectedOrder> order_;
+  bool plan_is_trusted_ = false;           // the plan's latest order was, before the one that there is now
   OrderFrom from_ = OrderFrom::kPlan;      // order_ is
   std::uint32_t orders_ = 0;               // there were; the last one's number
   std::uint32_t given_up_ = 0;             // the number of the last one that was

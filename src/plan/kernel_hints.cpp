@@ -13,11 +13,11 @@ namespace farheap::plan {
 using base::kPageBytes;
 
 static std::uint64_t uses_of(const PlannedObject& object) {
-  std::uint64_t uses = 0;
-  for (const auto& part : object.parts) uses += part.size();
-  const double pages_of_part = static_cast<double>(object.bytes) / kPageBytes /
-                               static_cast<double>(std::max<std::size_t>(object.parts.size(), 1));
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(uses) * pages_of_part));
+  double uses = 0;  // of parts
+  for (const auto& part : object.parts) uses += static_cast<double>(part.size());
+  const double pages = static_cast<double>(object.bytes) / kPageBytes;
+  const double of_parts = uses * pages / static_cast<double>(std::max<std::size_t>(object.parts.size(), 1));
+  return static_cast<std::uint64_t>(std::llround(of_parts + static_cast<double>(object.strides.size()) * pages));
 }
 
 HintPlan hints_of(Plan plan) {

@@ -12,6 +12,7 @@
 // Thread-safety: values, and pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <farheap/result.hpp>
 #include <map>
@@ -39,7 +40,8 @@ struct PlannedUse {
 // A pass that goes through all pieces of an object side by side (strides.hpp).
 struct PlannedStride {
   std::uint32_t repeats = 0;         // pieces, of one length
-  std::vector<std::uint32_t> times;  // of the parts of a piece, which are of one size
+  std::vector<std::uint32_t> times;  // of the parts of a piece, which are of one size; in any order
+  [[nodiscard]] std::uint32_t begin() const { return *std::min_element(times.begin(), times.end()); }
   friend bool operator==(const PlannedStride&, const PlannedStride&) = default;
 };
 

@@ -5,6 +5,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -20,9 +21,13 @@ struct LiveObject {
   friend auto operator<=>(const LiveObject&, const LiveObject&) = default;
 };
 
-// An order of more is not followed.
+// An order of more visits is not made. Each takes some 200 bytes, and all of them a tenth of the run's memory at the
+// most: they are no part of what pages.
 inline constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
-// How many visits it would have, at the most. Each takes some 200 bytes while it is made.
+[[nodiscard]] constexpr std::uint64_t most_visits_in(std::uint64_t memory_bytes) {
+  return std::min(kMostVisits, memory_bytes / 2048);
+}
+// How many visits an order would have, at the most.
 [[nodiscard]] std::uint64_t most_visits(const PlannedPhase& phase, std::span<const LiveObject> objects);
 
 [[nodiscard]] pager::PageOrder order_of(const PlannedPhase& phase, std::span<const LiveObject> objects);

@@ -24,19 +24,22 @@ constexpr std::uint8_t kMany = 255;  // objects begin in a piece; so many are ne
 
 }  // namespace
 
-Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const std::byte> heap) {
+Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const std::byte> heap,
+                                                     std::uint64_t most_visits) {
   auto sites = profile::CallSites::make(kPlannedStacks);
   if (!sites) return fail(std::move(sites.error()));
   auto begins = os::ReservedArray<std::atomic<std::uint8_t>>::make(heap.size() / kLargeObjectBytes + 1);
   if (!begins) return fail(std::move(begins.error()));
-  return std::unique_ptr<PlannedRun>(new PlannedRun(std::move(plan), heap, std::move(*sites), std::move(*begins)));
+  return std::unique_ptr<PlannedRun>(
+      new PlannedRun(std::move(plan), heap, most_visits, std::move(*sites), std::move(*begins)));
 }
 
-PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
+PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, std::uint64_t most_visits, profile::CallSites sites,
                        os::ReservedArray<std::atomic<std::uint8_t>> begins)
     : plan_(std::move(plan)),
       objects_(plan_.phases.size()),
       heap_(heap),
+      most_visits_(most_visits),
       sites_(std::move(sites)),
       begins_(std::move(begins)),
       phase_(plan_.phases.size()) {
@@ -71,13 +74,10 @@ std::vector<LiveObject> PlannedRun::living_objects() const {
 std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
   if (plan_.phases.empty()) return nullptr;
   std::vector<LiveObject> objects;
-  {
-    base::LockGuard lock(mutex_);
+  for (std::size_t i = 0; i <= plan_.phases.size() && objects.empty() && (i == 0 || phase_.go_on()); ++i) {
+    base::LockGuard lock(mutex_);  // for each anew: whoever allocates waits for it
     is_told_ = true;
     objects = living_objects();
-    for (std::size_t i = 0; i < plan_.phases.size() && objects.empty() && phase_.go_on(); ++i) {
-      objects = living_objects();
-    }
   }
   const std::size_t now = phase_.now();
   const PlannedPhase& phase = plan_.phases[now];
@@ -86,10 +86,10 @@ std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
   told_ = std::move(objects);
   told_phase_ = now;
   order_ = nullptr;
-  if (most_visits(phase, told_) <= kMostVisits) {
+  if (most_visits(phase, told_) <= most_visits_) {
     if (!told_.empty()) order_ = std::make_shared<const pager::PageOrder>(order_of(phase, told_));
   } else if (!std::exchange(has_warned_, true)) {
-    base::log(base::LogLevel::kWarn, "the plan is not followed: its order would be too long for what is allocated");
+    base::log(base::LogLevel::kWarn, "the plan is not followed: its order would take more than a tenth of the memory");
   }
   took_ = base::Clock::now() - since;
   return order_;
@@ -113,7 +113,9 @@ void PlannedRun::allocated(const void* object, std::size_t bytes, const void* ca
   living_.insert_or_assign(offset, Living{planned, number, is_planned, end - offset});
   std::atomic<std::uint8_t>& begins = begins_[offset / kLargeObjectBytes];
   if (begins.load(std::memory_order_relaxed) != kMany) begins.fetch_add(1, std::memory_order_relaxed);
-  if (is_planned) tell_change();
+  if (!is_planned) return;
+  is_met_.store(true, std::memory_order_relaxed);
+  tell_change();
 }
 
 void PlannedRun::freed(const void* object) {

@@ -35,8 +35,9 @@ namespace farheap::plan {
 
 class PlannedRun final : public profile::AllocationObserver, public pager::OrderSource {
  public:
-  // kNoSpace without addresses.
-  [[nodiscard]] static Result<std::unique_ptr<PlannedRun>> make(Plan plan, std::span<const std::byte> heap);
+  // `most_visits`: an order of more is not followed (most_visits_in()). kNoSpace without addresses.
+  [[nodiscard]] static Result<std::unique_ptr<PlannedRun>> make(Plan plan, std::span<const std::byte> heap,
+                                                                std::uint64_t most_visits);
 
   void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;
   void freed(const void* object) override;
@@ -46,6 +47,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
   [[nodiscard]] std::size_t part() const override { return phase_.now(); }
   [[nodiscard]] bool left(pager::OrderState state) override { return phase_.is_left(state); }
+  [[nodiscard]] bool is_met() const override { return is_met_.load(std::memory_order_relaxed); }
   bool wait_for_change(base::Clock::duration at_most) override;
 
  private:
@@ -54,7 +56,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
     bool is_planned = false;  // in any phase; those that are not count for the numbers
     std::uint64_t bytes = 0;
   };
-  PlannedRun(Plan plan, std::span<const std::byte> heap, profile::CallSites sites,
+  PlannedRun(Plan plan, std::span<const std::byte> heap, std::uint64_t most_visits, profile::CallSites sites,
              os::ReservedArray<std::atomic<std::uint8_t>> begins);
   // Of the phase that the program is in.
   [[nodiscard]] std::vector<LiveObject> living_objects() const FARHEAP_REQUIRES(mutex_);
@@ -70,6 +72,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   using Objects = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
   std::vector<Objects> objects_;
   const std::span<const std::byte> heap_;
+  const std::uint64_t most_visits_;
   profile::CallSites sites_;
   // By pieces of kLargeObjectBytes: a planned object begins there. So most that is freed is passed by without a lock.
   os::ReservedArray<std::atomic<std::uint8_t>> begins_;
@@ -82,6 +85,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   base::Clock::duration took_{};
   bool has_warned_ = false;
 
+  std::atomic<bool> is_met_{false};
   base::Mutex mutex_;
   base::Condition changed_;
   bool is_told_ FARHEAP_GUARDED_BY(mutex_) = true;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/units.hpp"
@@ -211,6 +212,7 @@ std::vector<PlannedStride> planned_strides(std::span<const StridedPass> passes, 
     if (pass.begin >= end) break;
     planned.push_back({pass.repeats, pass.times});
     for (std::uint32_t& time : planned.back().times) time = std::min(time, end);
+    if (planned.back().begin() >= end) planned.pop_back();  // rounded
   }
   return planned;
 }
@@ -279,6 +281,9 @@ void find_stretches(std::span<const TimedUse> uses, Stretch within, std::uint32_
   find_stretches(uses, {end, within.to}, near, least, into);
 }
 
+// Of so many parts those that are compared lie as far from each other.
+std::size_t compared_part(std::size_t i, std::size_t parts) { return (2 * i + 1) * parts / (2 * kComparedParts); }
+
 // When in the round this part of an object is used, from 0 to 1.
 std::vector<double> places_in_round(const PlannedPhase& phase, const std::vector<PlannedUse>& part) {
   std::vector<double> places;
@@ -286,6 +291,26 @@ std::vector<double> places_in_round(const PlannedPhase& phase, const std::vector
     if (use.time >= phase.once) places.push_back((use.time - phase.once) / static_cast<double>(phase.round));
   }
   return places;
+}
+
+// The same of a part of all pieces, in its passes across an object.
+std::vector<double> places_of_strides(const PlannedPhase& phase, const PlannedObject& object, std::size_t part) {
+  std::vector<double> places;
+  for (const PlannedStride& stride : object.strides) {
+    const std::uint32_t time = stride.times[compared_part(part, stride.times.size())];
+    if (time < phase.once || time >= phase.times().end()) continue;  // a pass may go on beyond the round
+    places.push_back((time - phase.once) / static_cast<double>(phase.round));
+  }
+  return places;
+}
+
+bool are_as_wide(const PlannedObject& one, const PlannedObject& other) {
+  const auto widths = [](const PlannedObject& object) {
+    std::set<std::uint32_t> found;
+    for (const PlannedStride& stride : object.strides) found.insert(stride.repeats);
+    return found;
+  };
+  return widths(one) == widths(other);
 }
 
 // What looks like two phases may be one that something else has interrupted: then rounds are equally long, and parts of
@@ -297,23 +322,27 @@ bool is_same_round(const PlannedPhase& one, const PlannedPhase& other) {
   for (const PlannedObject& object : other.objects) objects[{object.site, object.number}] = &object;
   std::optional<double> turned;
   std::uint32_t compared = 0, alike = 0;
+  const auto compare = [&](const std::vector<double>& places, const std::vector<double>& others) {
+    if (places.empty() && others.empty()) return;
+    ++compared;
+    if (places.size() != others.size()) return;
+    if (!turned) turned = others.front() - places.front();
+    alike += std::ranges::all_of(places, [&](double place) {
+      return std::ranges::any_of(
+          others, [&](double its) { return std::abs(std::remainder(its - place - *turned, 1.0)) <= kOtherRound; });
+    });
+  };
   for (const PlannedObject& object : one.objects) {
-    const auto same = objects.find({object.site, object.number});
+    const auto found = objects.find({object.site, object.number});
+    const PlannedObject* const same = found == objects.end() ? nullptr : found->second;
+    const bool is_comparable = same != nullptr && are_as_wide(object, *same);
     for (std::size_t i = 0; i < kComparedParts; ++i) {
       const auto places_of = [i](const PlannedPhase& phase, const PlannedObject& its) {
-        return places_in_round(phase, its.parts[(2 * i + 1) * its.parts.size() / (2 * kComparedParts)]);
+        return places_in_round(phase, its.parts[compared_part(i, its.parts.size())]);
       };
-      const std::vector<double> places = places_of(one, object);
-      const std::vector<double> others =
-          same == objects.end() ? std::vector<double>() : places_of(other, *same->second);
-      if (places.empty() && others.empty()) continue;
-      ++compared;
-      if (places.size() != others.size()) continue;
-      if (!turned) turned = others.front() - places.front();
-      alike += std::ranges::all_of(places, [&](double place) {
-        return std::ranges::any_of(
-            others, [&](double its) { return std::abs(std::remainder(its - place - *turned, 1.0)) <= kOtherRound; });
-      });
+      compare(places_of(one, object), same == nullptr ? std::vector<double>() : places_of(other, *same));
+      compare(places_of_strides(one, object, i),
+              is_comparable ? places_of_strides(other, *same, i) : std::vector<double>());
     }
   }
   return alike >= kAlikeRounds * compared;

@@ -178,7 +178,8 @@ static Status follow_plan(Runtime& runtime) {
   if (!bytes) return fail(std::move(bytes.error()));
   auto plan = plan::read_plan(*bytes, path);
   if (!plan) return fail(std::move(plan.error()));
-  auto planned = plan::PlannedRun::make(std::move(*plan), {runtime.segment->base(), runtime.segment->capacity_bytes()});
+  auto planned = plan::PlannedRun::make(std::move(*plan), {runtime.segment->base(), runtime.segment->capacity_bytes()},
+                                        plan::most_visits_in(runtime.run_page->budget_bytes.load()));
   if (!planned) return fail(std::move(planned.error()));
   runtime.plan = std::move(*planned);
   runtime.segment->ask_for_order(*runtime.plan);

@@ -119,7 +119,14 @@ void PagedSegment::discard(std::byte* at, std::size_t bytes) {
   if (!is_paging()) {
     AtTheTables working;
     base::SharedGuard life(life_);
-    if (!is_paging()) return drop_plain(at, bytes);
+    if (!is_paging()) {
+      if (has_early_hints_.load(std::memory_order_relaxed)) {
+        const auto first = static_cast<std::size_t>(at - range_.data()) / kPageBytes;
+        base::LockGuard lock(runs_mutex_);
+        early_hints_.forget(first, first + bytes / kPageBytes);
+      }
+      return drop_plain(at, bytes);
+    }
   }
   paging_->discard(at, bytes);
 }
@@ -262,6 +269,7 @@ Status PagedSegment::start_paging(bool tells_writes) {
   if (!started) return started;
   adopt_what_is_in_memory();
   if (early_order_) paging_->pager().expect(std::exchange(early_order_, nullptr), pager::OrderFrom::kProgram);
+  tell_early_hints();
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   is_paging_.store(true, std::memory_order_release);
   // Of what is recorded only the faults are known.
@@ -270,6 +278,33 @@ Status PagedSegment::start_paging(bool tells_writes) {
                   static_cast<std::uint32_t>(options_.block_max / kPageBytes), paging_->pager());
   }
   return {};
+}
+
+void PagedSegment::tell_early_hints() {
+  std::vector<pager::Hint> hints;
+  {
+    base::LockGuard lock(runs_mutex_);
+    hints = early_hints_.take();
+  }
+  for (const pager::Hint& one : hints) {
+    (void)paging_->hint(one.kind, range_.data() + one.first * kPageBytes, one.count * kPageBytes);
+  }
+}
+
+// Others than those that last need nothing: all is in memory.
+bool PagedSegment::hint_early(pager::HintKind kind, const void* at, std::size_t bytes) {
+  if (!contains(at) || bytes == 0) return false;
+  const bool ends = kind == pager::HintKind::kDoneWith || kind == pager::HintKind::kNormal;
+  if (!EarlyHints::lasts(kind) && !(ends && has_early_hints_.load(std::memory_order_relaxed))) return true;
+  AtTheTables working;
+  base::SharedGuard life(life_);
+  if (is_paging()) return paging_->hint(kind, at, bytes);  // it has begun meanwhile
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
+  const std::size_t end = offset + std::min(bytes, range_.size() - offset);
+  base::LockGuard lock(runs_mutex_);
+  early_hints_.say(kind, offset / kPageBytes, base::pages_for(end));
+  has_early_hints_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 bool PagedSegment::expect_order(std::span<const farheap_step> steps, std::size_t round) {

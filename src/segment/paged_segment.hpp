@@ -27,6 +27,7 @@
 #include "pager/tree_budget.hpp"
 #include "segment/address_books.hpp"
 #include "segment/block_map.hpp"
+#include "segment/early_hints.hpp"
 #include "segment/file_copies.hpp"
 #include "segment/guards.hpp"
 #include "segment/page_space.hpp"
@@ -115,9 +116,10 @@ class PagedSegment final : public PageSpace {
   void record_uses(pager::MakeUseRecording make) { make_recording_ = std::move(make); }
   // Those of a sample are, for whoever observes.
   void sample_uses(pager::MakeUseSampling make) { make_sampling_ = std::move(make); }
-  // False if it is not paged (yet), or begins elsewhere (Paging::hint).
+  // False if it begins elsewhere (Paging::hint). What is said to be kept, or streamed, before it is paged holds from
+  // then on.
   bool hint(pager::HintKind kind, const void* at, std::size_t bytes) {
-    return is_paging() && paging_->hint(kind, at, bytes);
+    return is_paging() ? paging_->hint(kind, at, bytes) : hint_early(kind, at, bytes);
   }
   // Paging::expect_order(). What is said before it is paged holds from then on.
   bool expect_order(std::span<const farheap_step> steps, std::size_t round);
@@ -176,6 +178,8 @@ class PagedSegment final : public PageSpace {
   void drop_what_nobody_has();
   void adopt_what_is_in_memory();
   void drop_plain(std::byte* at, std::size_t bytes);
+  void tell_early_hints();
+  bool hint_early(pager::HintKind kind, const void* at, std::size_t bytes);
   // Data can no longer be kept.
   [[noreturn]] static void give_up(const Error& error);
 
@@ -194,6 +198,8 @@ class PagedSegment final : public PageSpace {
   std::atomic<bool> copies_files_{false};
   std::atomic<bool> locked_{false};
   std::atomic<bool> undumped_{false};
+  EarlyHints early_hints_ FARHEAP_GUARDED_BY(runs_mutex_);
+  std::atomic<bool> has_early_hints_{false};  // there may be some
 
   // Held shared while plain memory is dropped, alone while paging starts.
   base::SharedMutex life_;

@@ -212,24 +212,32 @@ void Paging::start_companion() const {
 void* Paging::tell_order(void* paging) {
   constexpr std::chrono::milliseconds kBetweenLooks{100};
   auto& self = *static_cast<Paging*>(paging);
-  bool has_warned = false;
+  const auto has_room_for = [&self](const pager::PageOrder& order) {
+    return order.fits(self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes);
+  };
+  bool has_warned = false, is_met = false;
   for (std::size_t part = 0;;) {
-    auto order = self.order_source_->order();
-    if (order && !order->fits(self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes)) {
-      order = nullptr;
-      if (!std::exchange(has_warned, true)) {
-        base::log(base::LogLevel::kWarn,
-                  "the plan is not followed: it goes across objects, more of which is used side by side than there is "
-                  "memory for");
-      }
+    const auto order = self.order_source_->order();
+    const bool fits = order == nullptr || has_room_for(*order);
+    if (!fits && !std::exchange(has_warned, true)) {
+      base::log(base::LogLevel::kWarn,
+                "the plan is not followed: it goes across objects, more of which is used side by side than there is "
+                "memory for");
+    }
+    if (!is_met && self.order_source_->is_met()) {
+      is_met = true;
+      self.run_page_.counters.plans_met.fetch_add(1, std::memory_order_relaxed);
     }
     const std::size_t before = std::exchange(part, self.order_source_->part());
-    self.pager_->expect(std::move(order), part == before ? pager::OrderFrom::kPlan : pager::OrderFrom::kNextPhase);
+    self.pager_->expect(fits ? order : nullptr,
+                        part == before ? pager::OrderFrom::kPlan : pager::OrderFrom::kNextPhase);
     while (!self.order_source_->wait_for_change(kBetweenLooks)) {
       const pager::OrderState state = self.pager_->order_state();
       const bool is_kept = state == pager::OrderState::kKept || state == pager::OrderState::kNone;
       if (!is_kept && self.order_source_->left(state)) break;
-      self.pager_->weigh_order();  // meanwhile the budget may change
+      // Meanwhile the budget may change.
+      if (order && has_room_for(*order) != fits) break;
+      self.pager_->weigh_order();
     }
   }
 }

@@ -99,6 +99,34 @@ TEST_F(ExpectedOrderTest, SaysNothingBeforeTheProgramIsSeenInIt) {
   EXPECT_TRUE(order_->is_followed());
 }
 
+// Of a plan that was wrong the first blocks were read, and let go of, before it was noticed.
+TEST_F(ExpectedOrderTest, UntilTouchesHaveComeAsExpectedItIsOnlyLookedAt) {
+  look_at(sweeps(2, 300));
+  for (std::uint32_t block = 200; block < 300; ++block) store(block);
+  for (std::uint32_t block = 0; block < 100; ++block) show(block);
+  std::uint32_t block = 0;
+  for (; block < 50 && !order_->is_followed(); ++block) {
+    EXPECT_EQ(order_->next().run.count, 0u);
+    EXPECT_EQ(order_->take_victim(), 0u);
+    touch_block(block);
+  }
+  EXPECT_GE(block, 10u);
+  EXPECT_LE(block, 20u);
+  ASSERT_TRUE(order_->is_trusted());
+  EXPECT_NE(victim(), PageOrder::kNone);
+}
+
+// Each tenth touch is three times somewhere else in it, as if it went on there.
+TEST_F(ExpectedOrderTest, AProgramThatJumpsIsOnlyLookedAt) {
+  look_at(round_of(0, 0, 1000));
+  std::uint32_t block = 0;
+  for (int i = 0; i < 200; ++i, block = (block + 377) % 900) {
+    for (std::uint32_t same = 0; same < 10; ++same) touch_block(block + same);
+  }
+  EXPECT_FALSE(order_->is_trusted());
+  EXPECT_FALSE(order_->is_given_up()) << "it costs nothing";
+}
+
 TEST_F(ExpectedOrderTest, LeavesWhatIsUsedLast) {
   follow(sweeps(2, 200));
   for (std::uint32_t block = 0; block < 100; ++block) show(block);

@@ -46,7 +46,12 @@ inline std::shared_ptr<const PageOrder> round_of(std::uint32_t once, std::uint32
 
 class ExpectedOrderTest : public ::testing::Test {
  protected:
+  // It is acted on as soon as the program is seen in it.
   void follow(std::shared_ptr<const PageOrder> order) {
+    look_at(std::move(order));
+    order_->trust();
+  }
+  void look_at(std::shared_ptr<const PageOrder> order) {
     order_ = std::make_unique<ExpectedOrder>(ExpectedOrder::Tables(std::move(order), false, room_.limit()), table_,
                                              policy_, room_);
   }

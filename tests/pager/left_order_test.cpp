@@ -88,6 +88,42 @@ TEST_F(ExpectedOrderTest, IsGivenUpWhereMuchMoreIsReadThanItLetsExpect) {
   }
 }
 
+// Its round fits into memory. What is read all the same was compared with nothing, and so never too much.
+TEST_F(ExpectedOrderTest, IsGivenUpWhereNothingIsToBeReadAndMuchIs) {
+  follow(round_of(0, 0, 100));
+  for (int round = 0; round < 6; ++round) {
+    for (std::uint32_t block = 0; block < 100; ++block) {
+      touch_block(block);
+      order_->reads(PageNumber{block} * kBlock, kBlock);
+    }
+  }
+  EXPECT_TRUE(order_->has_read_too_much());
+}
+
+// As in a pass across an object: 100 blocks are in use side by side, then the next 100. In use each of them needs its
+// place, so nearly all are read in each round. Their visits all end at once, and what was to be read until then came
+// late: it counts from when they begin.
+TEST_F(ExpectedOrderTest, IsNotGivenUpWhereBlocksAreInUseSideBySide) {
+  auto order = std::make_shared<PageOrder>(16);
+  for (std::uint32_t block = 0; block < 400; ++block) {
+    const PageOrder::Moment begin = PageOrder::Moment{block / 100} * 100 * kBlock;
+    order->add_visit(
+        {.block = block, .first = begin + block % 100, .last = begin + PageOrder::Moment{100} * kBlock - 1});
+  }
+  order->finish(0, PageOrder::Moment{400} * kBlock);
+  follow(order);
+  for (int i = 0; i < 6 * 400; ++i) {
+    const std::uint32_t block = static_cast<std::uint32_t>(i) % 400;
+    if (table_.state(PageNumber{block} * kBlock) == PageState::kPresent) continue;
+    touch_block(block);
+    order_->reads(PageNumber{block} * kBlock, kBlock);
+    if (room_.resident() >= 120 * kBlock) (void)victim();
+    show(block);
+  }
+  EXPECT_FALSE(order_->has_read_too_much());
+  EXPECT_TRUE(order_->is_followed());
+}
+
 // The budget is small at the begin of a run, and may change later.
 TEST_F(ExpectedOrderTest, WithOtherMemoryNothingIsSaidUntilItIsWeighedAgain) {
   follow(round_of(0, 0, 200));

@@ -56,6 +56,19 @@ TEST(OrderReads, WhereAllHasRoomNothingIsRead) {
   EXPECT_EQ(reads.until(order, 1'000'000), 0u);
 }
 
+// 0 is used all the time, and never again. With room for two, 1 and 2 push each other out beside it. A use that was no
+// more than a moment let 0 leave at once.
+TEST(OrderReads, WhatIsInUseDoesNotLeave) {
+  PageOrder order(1);
+  order.add_visit({.block = 0, .first = 0, .last = 99});
+  for (PageOrder::Moment i = 1; i <= 4; ++i) {
+    order.add_visit({.block = i % 2 == 1 ? 1U : 2U, .first = 10 * i, .last = 10 * i + 9});
+  }
+  order.finish();
+  EXPECT_EQ(OrderReads(order, 2 * kBlock).until(order, 5), 2 * kBlock);
+  EXPECT_EQ(OrderReads(order, 3 * kBlock).until(order, 5), 0u);
+}
+
 TEST(OrderReads, OfNothingNothingIsKnown) {
   EXPECT_FALSE(OrderReads().is_known());
   const PageOrder order = order_over({});

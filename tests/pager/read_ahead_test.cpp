@@ -26,6 +26,12 @@ class ReadAheadTest : public ::testing::Test {
   void store(PageRun run) {
     for (std::uint32_t i = 0; i < run.count; ++i) table_.set_state(run.first + i, PageState::kStored);
   }
+  // Touches these blocks, one behind the other.
+  void keep_to(std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t block = first; block < end; ++block) {
+      (void)read_ahead_.notice(PageNumber{block} * PageOrder::kBlockPages);
+    }
+  }
 
   Plenty budget_;
   Nothing backing_;
@@ -162,35 +168,36 @@ TEST_F(ReadAheadTest, TouchesAreCountedAsExpectedOrNot) {
   read_ahead_.touched_fresh(1);
   EXPECT_EQ(counters_.touches_expected + counters_.touches_unexpected, 0u) << "there is no order";
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 15);
   const std::uint64_t before = counters_.touches_expected;
-  for (std::uint32_t block = 3; block < 10; ++block) {
+  for (std::uint32_t block = 15; block < 20; ++block) {
     const auto advice = read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
     EXPECT_TRUE(advice.sequential && advice.around) << "a block, whichever page of it is touched first";
     EXPECT_EQ(advice.pages, kPagesOfBlock);
     read_ahead_.touched_fresh(PageNumber{block} * kPagesOfBlock + 1);
   }
-  EXPECT_EQ(counters_.touches_expected, before + 14);
+  EXPECT_EQ(counters_.touches_expected, before + 10);
   const std::uint64_t strange = counters_.touches_unexpected;
   (void)read_ahead_.notice(60'000);
   read_ahead_.touched_fresh(61'000);
   EXPECT_EQ(counters_.touches_unexpected, strange + 2);
-  EXPECT_EQ(counters_.touches_expected, before + 14);
+  EXPECT_EQ(counters_.touches_expected, before + 10);
 }
 
 TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 15);
+  ASSERT_NE(read_ahead_.followed(), nullptr);
   read_ahead_.expect(round_of_blocks());
   EXPECT_EQ(read_ahead_.followed(), nullptr) << "where the program is has to be seen anew";
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
-  ASSERT_NE(read_ahead_.followed(), nullptr);
+  keep_to(15, 18);
+  ASSERT_NE(read_ahead_.followed(), nullptr) << "it was trusted before";
   EXPECT_FALSE(read_ahead_.followed()->is_in_round());
-  for (std::uint32_t block = 8; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(18, 20);
+  keep_to(0, 5);
   ASSERT_TRUE(read_ahead_.followed()->is_in_round());
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(5, 8);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
@@ -199,7 +206,7 @@ TEST_F(ReadAheadTest, ANewOrderIsFollowedFromTheRoundOnIfTheProgramWasThere) {
 TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
   read_ahead_.expect(round_of_blocks());
   store({0, 50 * kPagesOfBlock});
-  for (std::uint32_t block = 0; block < 3; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 15);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_TRUE(read_ahead_.has_work());
@@ -210,7 +217,7 @@ TEST_F(ReadAheadTest, AnOrderIsNotGivenUpForPagesThatDidNotCome) {
   const ReadAhead::Request of_this = read_ahead_.begin();
   read_ahead_.expect(round_of_blocks());
   read_ahead_.end(of_this, 1 << 30);  // it is not the new order's
-  for (std::uint32_t block = 3; block < 6; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(15, 18);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   ASSERT_TRUE(read_ahead_.has_work());
   read_ahead_.end(read_ahead_.begin(), 1 << 30);
@@ -234,11 +241,11 @@ TEST_F(ReadAheadTest, AnOrderThatIsReplacedIsGivenBack) {
 TEST_F(ReadAheadTest, TablesThatWereMadeBeforeTheRoundAreOfTheRound) {
   read_ahead_.expect(round_of_blocks());
   ExpectedOrder::Tables tables(round_of_blocks(), read_ahead_.is_in_round(), 0);
-  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 20);
+  keep_to(0, 5);
   ASSERT_TRUE(read_ahead_.is_in_round());
   (void)read_ahead_.expect(std::move(tables));
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(5, 8);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
@@ -254,14 +261,14 @@ TEST_F(ReadAheadTest, WhatTheProgramSaysItBeginsWithNow) {
 
 TEST_F(ReadAheadTest, WhereTheProgramIsInItsPlanIsRememberedBesideWhatItSays) {
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 0; block < 20; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 20);
+  keep_to(0, 5);
   ASSERT_TRUE(read_ahead_.is_in_round());
   read_ahead_.expect(round_of_blocks(), OrderFrom::kProgram);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_FALSE(read_ahead_.followed()->is_in_round()) << "it begins with what comes once";
   read_ahead_.expect(round_of_blocks());
-  for (std::uint32_t block = 5; block < 8; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(5, 8);
   ASSERT_NE(read_ahead_.followed(), nullptr);
   EXPECT_TRUE(read_ahead_.followed()->is_in_round());
 }
@@ -289,13 +296,13 @@ TEST_F(ReadAheadTest, WithoutAnOrderAllIsAsBefore) {
   read_ahead_.expect(nullptr);
   read_ahead_.expect(round_of_blocks());
   store({0, 50 * kPagesOfBlock});
-  for (std::uint32_t block = 0; block < 5; ++block) (void)read_ahead_.notice(PageNumber{block} * kPagesOfBlock);
+  keep_to(0, 15);
   EXPECT_NE(read_ahead_.followed(), nullptr);
   EXPECT_GT(room_.announced(), 0u);
   read_ahead_.expect(nullptr);
   EXPECT_EQ(read_ahead_.followed(), nullptr);
   EXPECT_EQ(room_.announced(), 0u) << "what the order announced is not to come";
-  (void)read_ahead_.notice(7 * kPagesOfBlock);
+  (void)read_ahead_.notice(17 * kPagesOfBlock);
 }
 
 }  // namespace

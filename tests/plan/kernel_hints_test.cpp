@@ -73,6 +73,14 @@ TEST(KernelHints, OfAPlanTheUsesOfPartsCount) {
   EXPECT_THAT(hints_of(plan).accesses, ElementsAre(8));
 }
 
+// What only goes across an object was used by nobody, and never locked.
+TEST(KernelHints, OfAPlanPassesAcrossObjectsCount) {
+  Plan plan = plan_of({{4 * kPage, 0}}).plan;
+  plan.phases[0].objects[0].parts = {{{1, 1}}, {}};
+  plan.phases[0].objects[0].strides = {{2, {5, 6}}, {2, {9, 8}}};
+  EXPECT_THAT(hints_of(plan).accesses, ElementsAre(2 + 8));
+}
+
 TEST(KernelHints, OfAPlanOfSeveralPhasesTheUsesOfAllCount) {
   Plan plan = plan_of({{4 * kPage, 0}, {2 * kPage, 0}}).plan;
   PlannedPhase other = plan.phases[0];

@@ -130,7 +130,9 @@ class PlannedRunTest : public ::testing::Test {
     two.phases.push_back({.objects = {object(1, 0, 40), object(0, 0)}, .once = 80});
     return two;
   }
-  std::unique_ptr<PlannedRun> make(Plan plan) { return PlannedRun::make(std::move(plan), heap_).value(); }
+  std::unique_ptr<PlannedRun> make(Plan plan, std::uint64_t most_visits = kMostVisits) {
+    return PlannedRun::make(std::move(plan), heap_, most_visits).value();
+  }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const { return heap_.data() + offset; }
   void allocated(PlannedRun& run, unsigned caller, std::uint64_t offset, std::uint64_t bytes = kBlockBytes) const {
     struct Teller final : Asked {
@@ -202,6 +204,16 @@ TEST_F(PlannedRunTest, APhaseWithoutLivingObjectsIsPassedBy) {
   allocated(*run, 0, 10 * kBlockBytes);
   EXPECT_EQ(blocks(*run), (Blocks{10}));
   EXPECT_EQ(run->part(), 0u);
+}
+
+// Whatever a plan says, its order was made, and took 200 bytes for each of four million visits, in any budget.
+TEST_F(PlannedRunTest, AnOrderOfTooManyVisitsIsNotMade) {
+  for (const bool is_enough : {true, false}) {
+    const auto run = make(plan(), is_enough ? 1000 : 1);
+    allocated(*run, 0, 0);
+    EXPECT_EQ(run->order() != nullptr, is_enough);
+    EXPECT_TRUE(run->is_met()) << "it is of this program all the same";
+  }
 }
 
 TEST_F(PlannedRunTest, AnObjectOfALaterPhaseOnlyIsKnownThere) {

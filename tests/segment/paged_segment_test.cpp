@@ -511,6 +511,29 @@ TEST_P(PagedSegmentTest, KeptPagesOutlastASweep) {
   EXPECT_EQ(wrong_in_all(), 0u);
 }
 
+// Programs say it when they have just allocated it, long before pages leave. It was refused, and nothing was kept.
+TEST_P(PagedSegmentTest, WhatIsKeptFromBeforePagingOutlastsASweep) {
+  constexpr std::size_t kPart = kMiB / 2;
+  std::byte* const first = grow();
+  ASSERT_FALSE(segment().is_paging());
+  std::byte *const kept = first, *const normal = first + kPart, *const dropped = first + 2 * kPart;
+  ASSERT_TRUE(segment().hint(pager::HintKind::kKeep, first, 3 * kPart));
+  ASSERT_TRUE(segment().hint(pager::HintKind::kNormal, normal, kPart));
+  segment().discard(dropped, kPart);
+  ASSERT_TRUE(segment().hint(pager::HintKind::kWillNeed, first, kPart)) << "it is there";
+  int elsewhere = 0;
+  EXPECT_FALSE(segment().hint(pager::HintKind::kKeep, &elsewhere, sizeof elsewhere));
+  EXPECT_FALSE(segment().hint(pager::HintKind::kKeep, first, 0));
+  fill(first, kPiece, 0);
+  grow_to(kMuch);
+  ASSERT_TRUE(segment().is_paging());
+  for (int round = 0; round < 2; ++round) sweep_others(1);
+  EXPECT_GT(pages_in_view(kept, kPart), kPart / kPageBytes * 3 / 4);
+  EXPECT_EQ(pages_in_view(normal, kPart), 0u);
+  EXPECT_EQ(pages_in_view(dropped, kPart), 0u);
+  EXPECT_EQ(wrong_in_all(), 0u);
+}
+
 TEST_P(PagedSegmentTest, HintsThatMeanNothingAreRefused) {
   grow_to(kMuch);
   int elsewhere = 0;

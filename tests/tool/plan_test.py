@@ -231,7 +231,7 @@ class WhatIsRefused(Planning):
         changed = bytearray(whole)
         changed[len(whole) // 2] ^= 1
         for content, word in ((b"", "it is none"), (b"hello\n", "it is none"), (whole[:-1], "damaged"),
-                              (bytes(changed), "damaged"), (self.profile.read_bytes(), "it is none"),
+                              (bytes(changed), "damaged"), (self.profile.read_bytes(), "it is a profile"),
                               (whole[:8] + struct.pack("<Q", 99) + whole[16:], "newer")):
             damaged.write_bytes(content)
             done = tool("run", "--memory", "64M", "--plan", damaged, "--", PROGRAM, 1, 1, "sweeps")
@@ -243,6 +243,13 @@ class WhatIsRefused(Planning):
             done = tool("run", "--plan", place, "--", PROGRAM, 1, 1, "sweeps")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(str(place), done.stderr)
+
+    # "It is none", without a word of what it is.
+    def test_a_plan_is_no_profile(self):
+        for words in (("report",), ("report", "--compare", self.profile), ("plan", "-o", self.folder / "none")):
+            done = tool(*words, self.plan_file)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"{self.plan_file}: it is a plan", done.stderr)
 
     def test_a_fifo_a_device_or_a_folder_is_no_plan(self):
         fifo = self.folder / "fifo"

@@ -313,8 +313,8 @@ TEST(RunReport, FiguresThatCannotBeAreDoubtedAndNotShown) {
                       &RunSummary::faults_store, &RunSummary::faults_waited, &RunSummary::guard_fetches,
                       &RunSummary::faults_packed, &RunSummary::touches_expected, &RunSummary::touches_unexpected,
                       &RunSummary::processes, &RunSummary::paging_processes, &RunSummary::failed_starts,
-                      &RunSummary::orders_given_up, &RunSummary::orders_too_dear, &RunSummary::bytes_read_ahead,
-                      &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
+                      &RunSummary::orders_given_up, &RunSummary::orders_too_dear, &RunSummary::plans_met,
+                      &RunSummary::bytes_read_ahead, &RunSummary::pages_dropped_clean, &RunSummary::store_full_waits}) {
     EXPECT_NE(doubt([&](RunSummary& run) { run.*figure = wild; }), "");
   }
   EXPECT_NE(doubt([&](RunSummary& run) { run.stall_seconds = static_cast<double>(wild) * 1e-9; }), "");

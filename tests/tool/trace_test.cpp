@@ -85,7 +85,7 @@ TEST(Trace, OneOfBeforeGuardsWereCountedIsRead) {
 TEST(Trace, OneOfBeforeOrdersWereExpectedIsRead) {
   auto old = sample_json(sample_at(0.5, 1));
   for (const char* const name : {"touches_expected", "touches_unexpected", "orders_given_up", "orders_too_dear",
-                                 "order_bytes_read", "order_bytes_expected"}) {
+                                 "order_bytes_read", "order_bytes_expected", "plans_met"}) {
     ASSERT_EQ(old["counters"].erase(name), 1U);
   }
   const auto trace = parse_trace(kHead + old.dump() + "\n" + kEnd, "t");

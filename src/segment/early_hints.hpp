@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a program says of its memory before pages leave it, and is to hold then: programs say what they keep when they
+// have just allocated it.
+//
+// Thread-safety: none of its own.
+#pragma once
+
+#include <vector>
+
+#include "pager/hint.hpp"
+#include "pager/kept_ranges.hpp"
+
+namespace farheap::segment {
+
+class EarlyHints {
+ public:
+  // A hint of this kind still means something later.
+  [[nodiscard]] static bool lasts(pager::HintKind kind) {
+    return kind == pager::HintKind::kKeep || kind == pager::HintKind::kStream;
+  }
+  // Of pages [first, end), in place of what was said of them before.
+  void say(pager::HintKind kind, pager::PageNumber first, pager::PageNumber end) {
+    forget(first, end);
+    if (kind == pager::HintKind::kKeep) kept_.add(first, end);
+    if (kind == pager::HintKind::kStream) streamed_.add(first, end);
+  }
+  void forget(pager::PageNumber first, pager::PageNumber end) {
+    kept_.remove(first, end);
+    streamed_.remove(first, end);
+  }
+  // What holds now; afterwards nothing does.
+  [[nodiscard]] std::vector<pager::Hint> take() {
+    std::vector<pager::Hint> all;
+    const auto add = [&](pager::HintKind kind, pager::KeptRanges& ranges) {
+      for (const auto& [first, end] : ranges.by_first()) all.push_back({kind, first, end - first});
+      ranges = {};
+    };
+    add(pager::HintKind::kStream, streamed_);
+    add(pager::HintKind::kKeep, kept_);
+    return all;
+  }
+
+ private:
+  pager::KeptRanges kept_, streamed_;
+};
+
+}  // namespace farheap::segment
