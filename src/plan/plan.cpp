@@ -197,7 +197,7 @@ Result<std::string> plan_bytes(const std::string& path) {
 
 Result<Plan> read_plan(std::string_view bytes, const std::string& name) {
   if (bytes.starts_with(profile::kProfileMagic)) {
-    return fail(ErrorCode::kInvalidArgument, kCannotRead, name, "it is a profile",
+    return fail(ErrorCode::kCorrupt, kCannotRead, name, "it is a profile",
                 fmt::format("`farheap plan {} -o app.plan` makes a plan of it", name));
   }
   if (!bytes.starts_with(kPlanMagic)) {
