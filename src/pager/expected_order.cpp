@@ -11,23 +11,23 @@ namespace {
 constexpr std::uint64_t kLead = 8;      // a part of memory: what is used so soon is brought in
 constexpr std::uint64_t kMarkers = 16;  // so many are within that, about; each costs a fault
 constexpr std::uint64_t kLeastLead = std::uint64_t{4} * PageOrder::kBlockPages, kMostLead = 1 << 24;
-constexpr std::uint64_t kLate = 8;           // a part of the lead: visits may go on for so long unseen
-constexpr std::uint64_t kOneJump = 2;        // so part of what is brought in one touch tells to have been passed
-constexpr unsigned kAgree = 3;               // touches tell that the program is elsewhere in the order
-constexpr unsigned kTrust = 12;              // touches come as expected, one behind the other, before it is acted on
-constexpr unsigned kGood = 1, kBad = 3;      // more than a quarter of touches that are not as expected
-constexpr unsigned kJump = 128;              // ... for one jump behind another: against the order each block is one
-constexpr unsigned kMostDoubt = 1024;        // ... for a while: the order is given up
-constexpr std::uint64_t kFar = 4;            // leads, that nobody passes unseen
-constexpr std::uint64_t kMostPassed = 1024;  // visits, unseen
-constexpr double kMostReads = 2;             // times what could be expected
-constexpr std::uint64_t kOtherMemory = 8;    // a part of memory, by which it is another budget
-constexpr std::uint64_t kMostRead = 2;       // pages ahead for each that was passed
-constexpr unsigned kMostUnused = 128;        // the same of markers
-constexpr unsigned kStrange = 512;           // ... that it has left it
-constexpr unsigned kOfLater = 16;            // one of what is expected much later counts so often
-constexpr std::size_t kMostBusy = 64;        // blocks that are passed by for one that may leave
-constexpr double kGolden = 0.61803398875;    // multiples of it, less their whole parts, are spread evenly
+constexpr std::uint64_t kLate = 8;          // a part of the lead: visits may go on for so long unseen
+constexpr std::uint64_t kOneJump = 2;       // so part of what is brought in one touch tells to have been passed
+constexpr unsigned kAgree = 3;              // touches tell that the program is elsewhere in the order
+constexpr unsigned kTrust = 12;             // touches come as expected, one behind the other, before it is acted on
+constexpr unsigned kGood = 1, kBad = 3;     // more than a quarter of touches that are not as expected
+constexpr unsigned kJump = 128;             // ... for one jump behind another: against the order each block is one
+constexpr unsigned kMostDoubt = 1024;       // ... for a while: the order is given up
+constexpr std::uint64_t kFar = 4;           // leads, that nobody passes unseen
+constexpr std::uint64_t kMostPassed = 320;  // visits, unseen: each is looked at
+constexpr double kMostReads = 2;            // times what could be expected
+constexpr std::uint64_t kOtherMemory = 8;   // a part of memory, by which it is another budget
+constexpr std::uint64_t kMostRead = 2;      // pages ahead for each that was passed
+constexpr unsigned kMostUnused = 128;       // the same of markers
+constexpr unsigned kStrange = 512;          // ... that it has left it
+constexpr unsigned kOfLater = 16;           // one of what is expected much later counts so often
+constexpr std::size_t kMostBusy = 64;       // blocks that are passed by for one that may leave
+constexpr double kGolden = 0.61803398875;   // multiples of it, less their whole parts, are spread evenly
 }  // namespace
 
 ExpectedOrder::Tables::Tables(std::shared_ptr<const PageOrder> wanted, bool in_round, std::uint64_t memory_pages)
