@@ -298,7 +298,8 @@ Result<int> run_paged(const std::string& path, const RunArguments& arguments, ba
   summary.used_again_bytes = used_again(whole, options.memory);
   summary.doubt = doubt_of(summary, Machine::here());
   summary.loaded = loaded_by(path, arguments.command);
-  const bool is_unmet = summary.paging_processes != 0 && summary.plans_met == 0;
+  const bool follows = summary.touches_expected + summary.touches_unexpected != 0;
+  const bool is_unmet = summary.paging_processes != 0 && summary.plans_met == 0 && !follows;
   if (!options.plan.empty() && is_unmet && recording == nullptr) {
     say(coloured(Colour::kYellow,
                  fmt::format("WARNING: {}: no process of the run used what it plans: it is of another program, or of "

@@ -64,12 +64,17 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
       begun_(tables.begun),
       ended_(tables.ended) {
   for (const auto& [moment, block] : tables.by_need) {
-    const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
-    if (first + PageOrder::kBlockPages > table_.capacity_pages() || !is_in_view(block)) continue;
+    if (!is_in_view(block)) continue;
     places_[block].ranked = true;
     ranked_.emplace_hint(ranked_.end(), moment, block);
   }
   expected_until_ = expected_reads_.until(*order_, begun_);
+}
+
+// What came while memory filled has pushed out something already: no more than memory holds is still to leave for it.
+void ExpectedOrder::trust() {
+  is_trusted_ = true;
+  to_spread_ = std::min(to_spread_, room_.limit());
 }
 
 void ExpectedOrder::skip_to_round() {
@@ -118,7 +123,7 @@ bool ExpectedOrder::touched(PageNumber page) {
   judge(begins || is_in_view(found->first));
   if (expected > now_) {
     go_to(expected);
-    if (++in_a_row_ >= kTrust) is_trusted_ = true;
+    if (++in_a_row_ >= kTrust) trust();
   }
   note_expected_reads();
   return true;
@@ -174,7 +179,7 @@ void ExpectedOrder::note_marker(bool used) {
 
 void ExpectedOrder::judge(bool good) { good ? void(doubt_ -= std::min(doubt_, kGood)) : doubt(kBad); }
 
-// What is only looked at costs nothing, and may come to be right.
+// What is only looked at costs little, and may come to be right.
 void ExpectedOrder::doubt(unsigned by) {
   if (!is_trusted_) return;
   doubt_ += by;
@@ -206,13 +211,14 @@ bool ExpectedOrder::is_in_vain(Moment needed) const {
 
 void ExpectedOrder::note_strange(Moment expected, bool is_known) {
   strange_ += is_known ? kOfLater : 1;
+  if (is_known && !passed_unseen_) in_a_row_ = 0;
   if (strange_ >= kStrange) followed_ = false;
   if (expected == PageOrder::kNever) return;
   const bool agrees = expected >= elsewhere_ && expected - elsewhere_ <= lead();
   agree_ = agrees ? agree_ + 1 : 1;
   elsewhere_ = expected;
   if (agree_ < kAgree) return;
-  agree_ = strange_ = in_a_row_ = 0;
+  agree_ = strange_ = 0;
   if (!followed_) {
     read_ahead_ = 0;
     followed_since_ = expected;
@@ -285,8 +291,9 @@ ExpectedOrder::Ranked::iterator ExpectedOrder::next_to_leave() {
 }
 
 bool ExpectedOrder::is_in_view(std::uint32_t block) const {
-  const PageNumber first = PageNumber{block} * PageOrder::kBlockPages;
-  return table_.next_run(first, first + PageOrder::kBlockPages, PageState::kPresent).count != 0;
+  const PageNumber first = PageNumber{block} * PageOrder::kBlockPages, end = first + PageOrder::kBlockPages;
+  if (end > table_.capacity_pages()) return false;  // it is another heap's
+  return table_.next_run(first, end, PageState::kPresent).count != 0;
 }
 
 bool ExpectedOrder::is_there_until(Moment moment) const {

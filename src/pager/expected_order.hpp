@@ -76,9 +76,9 @@ class ExpectedOrder {
   [[nodiscard]] bool passed_unseen() const { return passed_unseen_; }
   // The program is where it is expected to be, and the order is trusted: what is said below holds.
   [[nodiscard]] bool is_followed() const { return followed_ && is_trusted_; }
-  // So many touches have come as expected, one behind the other, that it is acted on; or somebody says so.
+  // So many touches of its pages have come as expected, one behind the other, that it is acted on; or somebody says so.
   [[nodiscard]] bool is_trusted() const { return is_trusted_; }
-  void trust() { is_trusted_ = true; }
+  void trust();
   [[nodiscard]] Moment now() const { return now_; }
   // It has come to the order's round.
   [[nodiscard]] bool is_in_round() const { return order_->has_round() && now_ >= order_->visit(order_->round()).first; }

@@ -18,6 +18,9 @@ OrderReads::OrderReads(const PageOrder& order, std::uint64_t memory_pages) : mem
   std::set<std::pair<PageOrder::Number, std::uint32_t>> may_leave;  // by next visit; they are there, too
   PageOrder::Number ended = 0;                                      // of by_end()
   std::uint32_t reads = 0;
+  const auto hold = [&](std::uint64_t blocks) {  // no more than these, but for those in use
+    while (!may_leave.empty() && may_leave.size() + in_use.size() > blocks) may_leave.erase(std::prev(may_leave.end()));
+  };
   const auto end_before = [&](PageOrder::Moment moment) {
     for (; order.has(ended); ++ended) {
       const PageOrder::Number number = order.by_end(ended);
@@ -27,6 +30,7 @@ OrderReads::OrderReads(const PageOrder& order, std::uint64_t memory_pages) : mem
       if (found == in_use.end() || found->second != number) continue;
       in_use.erase(found);
       may_leave.emplace(visit.next, visit.block);
+      hold(room);
     }
   };
   const auto visit_all = [&](PageOrder::Number from, PageOrder::Number end) {
@@ -36,9 +40,7 @@ OrderReads::OrderReads(const PageOrder& order, std::uint64_t memory_pages) : mem
       end_before(visit.first);
       const bool is_there = may_leave.erase({number, visit.block}) != 0 || in_use.contains(visit.block);
       if (!is_there && !known.insert(visit.block).second) ++reads;
-      if (!is_there && may_leave.size() + in_use.size() >= room && !may_leave.empty()) {
-        may_leave.erase(std::prev(may_leave.end()));
-      }
+      if (!is_there) hold(room - 1);
       in_use[visit.block] = number;
     }
   };

@@ -16,7 +16,7 @@ namespace farheap::pager {
 class OrderReads {
  public:
   OrderReads() = default;  // nothing is known
-  // In so much memory. Time: some 300 ns a visit; of more than kMostVisits nothing is known.
+  // In so much memory. Time: less than a microsecond a visit; of more than kMostVisits nothing is known.
   OrderReads(const PageOrder& order, std::uint64_t memory_pages);
   static constexpr std::size_t kMostVisits = 1 << 18;
 

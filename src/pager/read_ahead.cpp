@@ -42,8 +42,10 @@ std::uint64_t ReadAhead::stream_window() const {
 
 std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Tables> tables, OrderFrom from) {
   in_round_ = is_in_round();
+  if (order_ && from_ != OrderFrom::kProgram) {
+    plan_is_trusted_ = order_->is_trusted() && !order_->is_given_up() && !is_round_left_;
+  }
   is_round_left_ = false;
-  if (order_ && from_ != OrderFrom::kProgram) plan_is_trusted_ = order_->is_trusted() && !order_->is_given_up();
   std::unique_ptr<ExpectedOrder> before = std::move(order_);
   room_.no_longer_announced(announced_for_order_);
   announced_for_order_ = 0;
@@ -51,7 +53,7 @@ std::unique_ptr<ExpectedOrder> ReadAhead::expect(std::optional<ExpectedOrder::Ta
   order_ = std::make_unique<ExpectedOrder>(std::move(*tables), table_, policy_, room_);
   from_ = from;
   ++orders_;
-  // As the plan's order before, which was of the objects that lived then.
+  // As the order before, which was of the same phase of the plan and the objects that lived then.
   if (from != OrderFrom::kProgram && plan_is_trusted_) order_->trust();
   if (from == OrderFrom::kProgram) {
     // Of a heap that was opened nothing is known before: its pages would not come until they are touched.

@@ -21,8 +21,8 @@ struct LiveObject {
   friend auto operator<=>(const LiveObject&, const LiveObject&) = default;
 };
 
-// An order of more visits is not made. Each takes some 200 bytes, and all of them a tenth of the run's memory at the
-// most: they are no part of what pages.
+// An order of more visits is not made. Each takes some 200 bytes, which are no part of what pages: all of them a tenth
+// of the run's memory at the most.
 inline constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 22;
 [[nodiscard]] constexpr std::uint64_t most_visits_in(std::uint64_t memory_bytes) {
   return std::min(kMostVisits, memory_bytes / 2048);

@@ -89,7 +89,7 @@ std::shared_ptr<const pager::PageOrder> PlannedRun::order() {
   if (most_visits(phase, told_) <= most_visits_) {
     if (!told_.empty()) order_ = std::make_shared<const pager::PageOrder>(order_of(phase, told_));
   } else if (!std::exchange(has_warned_, true)) {
-    base::log(base::LogLevel::kWarn, "the plan is not followed: its order would take more than a tenth of the memory");
+    base::log(base::LogLevel::kWarn, "the plan is not followed: its order itself would take too much memory");
   }
   took_ = base::Clock::now() - since;
   return order_;

@@ -304,13 +304,13 @@ std::vector<double> places_of_strides(const PlannedPhase& phase, const PlannedOb
   return places;
 }
 
-bool are_as_wide(const PlannedObject& one, const PlannedObject& other) {
-  const auto widths = [](const PlannedObject& object) {
-    std::set<std::uint32_t> found;
-    for (const PlannedStride& stride : object.strides) found.insert(stride.repeats);
-    return found;
-  };
-  return widths(one) == widths(other);
+// In how many pieces the object is for the passes of the round.
+std::set<std::uint32_t> widths_in_round(const PlannedPhase& phase, const PlannedObject& object) {
+  std::set<std::uint32_t> found;
+  for (const PlannedStride& stride : object.strides) {
+    if (std::ranges::max(stride.times) >= phase.once) found.insert(stride.repeats);
+  }
+  return found;
 }
 
 // What looks like two phases may be one that something else has interrupted: then rounds are equally long, and parts of
@@ -335,7 +335,7 @@ bool is_same_round(const PlannedPhase& one, const PlannedPhase& other) {
   for (const PlannedObject& object : one.objects) {
     const auto found = objects.find({object.site, object.number});
     const PlannedObject* const same = found == objects.end() ? nullptr : found->second;
-    const bool is_comparable = same != nullptr && are_as_wide(object, *same);
+    const bool is_comparable = same != nullptr && widths_in_round(one, object) == widths_in_round(other, *same);
     for (std::size_t i = 0; i < kComparedParts; ++i) {
       const auto places_of = [i](const PlannedPhase& phase, const PlannedObject& its) {
         return places_in_round(phase, its.parts[compared_part(i, its.parts.size())]);

@@ -296,15 +296,19 @@ bool PagedSegment::hint_early(pager::HintKind kind, const void* at, std::size_t 
   if (!contains(at) || bytes == 0) return false;
   const bool ends = kind == pager::HintKind::kDoneWith || kind == pager::HintKind::kNormal;
   if (!EarlyHints::lasts(kind) && !(ends && has_early_hints_.load(std::memory_order_relaxed))) return true;
-  AtTheTables working;
-  base::SharedGuard life(life_);
-  if (is_paging()) return paging_->hint(kind, at, bytes);  // it has begun meanwhile
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - range_.data());
   const std::size_t end = offset + std::min(bytes, range_.size() - offset);
-  base::LockGuard lock(runs_mutex_);
-  early_hints_.say(kind, offset / kPageBytes, base::pages_for(end));
-  has_early_hints_.store(true, std::memory_order_relaxed);
-  return true;
+  AtTheTables working;
+  {
+    base::SharedGuard life(life_);
+    if (!is_paging()) {
+      base::LockGuard lock(runs_mutex_);
+      early_hints_.say(kind, offset / kPageBytes, base::pages_for(end));
+      has_early_hints_.store(true, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return paging_->hint(kind, at, bytes);  // it has begun meanwhile
 }
 
 bool PagedSegment::expect_order(std::span<const farheap_step> steps, std::size_t round) {

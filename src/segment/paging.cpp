@@ -212,13 +212,11 @@ void Paging::start_companion() const {
 void* Paging::tell_order(void* paging) {
   constexpr std::chrono::milliseconds kBetweenLooks{100};
   auto& self = *static_cast<Paging*>(paging);
-  const auto has_room_for = [&self](const pager::PageOrder& order) {
-    return order.fits(self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes);
-  };
+  const std::uint64_t budget_pages = self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes;
   bool has_warned = false, is_met = false;
   for (std::size_t part = 0;;) {
     const auto order = self.order_source_->order();
-    const bool fits = order == nullptr || has_room_for(*order);
+    const bool fits = order == nullptr || order->fits(budget_pages);
     if (!fits && !std::exchange(has_warned, true)) {
       base::log(base::LogLevel::kWarn,
                 "the plan is not followed: it goes across objects, more of which is used side by side than there is "
@@ -235,9 +233,7 @@ void* Paging::tell_order(void* paging) {
       const pager::OrderState state = self.pager_->order_state();
       const bool is_kept = state == pager::OrderState::kKept || state == pager::OrderState::kNone;
       if (!is_kept && self.order_source_->left(state)) break;
-      // Meanwhile the budget may change.
-      if (order && has_room_for(*order) != fits) break;
-      self.pager_->weigh_order();
+      self.pager_->weigh_order();  // meanwhile the budget may change
     }
   }
 }

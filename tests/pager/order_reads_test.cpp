@@ -69,6 +69,20 @@ TEST(OrderReads, WhatIsInUseDoesNotLeave) {
   EXPECT_EQ(OrderReads(order, 3 * kBlock).until(order, 5), 0u);
 }
 
+// Four blocks side by side have no room for themselves; afterwards there is room for two again, as before.
+TEST(OrderReads, WhatHasNoRoomSideBySideLeavesAfterwards) {
+  PageOrder order(1);
+  for (std::uint32_t block = 0; block < 4; ++block) order.add_visit({.block = block, .first = block, .last = 99});
+  PageOrder::Moment now = 100;
+  for (int round = 0; round < 10; ++round) {
+    for (std::uint32_t block = 0; block < 3; ++block, now += 10) {
+      order.add_visit({.block = block, .first = now, .last = now + 9});
+    }
+  }
+  order.finish();
+  EXPECT_GE(OrderReads(order, 2 * kBlock).until(order, 34), 10 * kBlock);
+}
+
 TEST(OrderReads, OfNothingNothingIsKnown) {
   EXPECT_FALSE(OrderReads().is_known());
   const PageOrder order = order_over({});

@@ -196,7 +196,7 @@ TEST_P(PagedSegmentTest, BelowTheBudgetItIsPlainMemory) {
   EXPECT_EQ(pages_not_zero(last + kMiB, kMiB), 0u);
   EXPECT_EQ(wrong_pages(last, kMiB, pieces_.size() - 1), 0u);
   EXPECT_EQ(pages_not_zero(last + 2 * kMiB, kMiB), kMiB / kPageBytes);
-  EXPECT_FALSE(segment().hint(pager::HintKind::kDoneWith, last, kPiece));
+  EXPECT_TRUE(segment().hint(pager::HintKind::kDoneWith, last, kPiece));
   EXPECT_EQ(wrong_pages(last, kMiB, pieces_.size() - 1), 0u);
   EXPECT_FALSE(segment().is_paging());
   EXPECT_EQ(counters().paging_processes, 0u);
