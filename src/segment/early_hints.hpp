@@ -29,15 +29,12 @@ class EarlyHints {
     kept_.remove(first, end);
     streamed_.remove(first, end);
   }
-  // What holds now; afterwards nothing does.
-  [[nodiscard]] std::vector<pager::Hint> take() {
+  // What holds of this kind; afterwards nothing of it does.
+  [[nodiscard]] std::vector<pager::Hint> take(pager::HintKind kind) {
     std::vector<pager::Hint> all;
-    const auto add = [&](pager::HintKind kind, pager::KeptRanges& ranges) {
-      for (const auto& [first, end] : ranges.by_first()) all.push_back({kind, first, end - first});
-      ranges = {};
-    };
-    add(pager::HintKind::kStream, streamed_);
-    add(pager::HintKind::kKeep, kept_);
+    pager::KeptRanges& ranges = kind == pager::HintKind::kKeep ? kept_ : streamed_;
+    for (const auto& [first, end] : ranges.by_first()) all.push_back({kind, first, end - first});
+    ranges = {};
     return all;
   }
 
