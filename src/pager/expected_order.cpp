@@ -71,7 +71,7 @@ ExpectedOrder::ExpectedOrder(Tables tables, PageTable& table, Policy& policy, co
   expected_until_ = expected_reads_.until(*order_, begun_);
 }
 
-// What came while memory filled has pushed out something already: no more than memory holds is still to leave for it.
+// Fresh pages have pushed out others while memory filled. No more than memory holds is still to leave for them.
 void ExpectedOrder::trust() {
   is_trusted_ = true;
   to_spread_ = std::min(to_spread_, room_.limit());
@@ -133,7 +133,7 @@ void ExpectedOrder::reads(PageNumber page, std::uint32_t pages) {
   if (!is_followed() || !is_weighed() || !expected_reads_.is_known()) return;
   const auto found = places_.find(PageOrder::block_of(page));
   if (found == places_.end()) return;
-  // What comes for the first time is not expected to be read (OrderReads); it may have been there before the order.
+  // OrderReads counts no block's first visit. Its pages may have been in the store before the order was told.
   if (found->second.ended == PageOrder::kNever && !is_in_round()) return;
   compared_.happened += pages;
   untold_.happened += pages;
@@ -179,7 +179,7 @@ void ExpectedOrder::note_marker(bool used) {
 
 void ExpectedOrder::judge(bool good) { good ? void(doubt_ -= std::min(doubt_, kGood)) : doubt(kBad); }
 
-// What is only looked at costs little, and may come to be right.
+// An order that is only looked at costs little, and may come to be right.
 void ExpectedOrder::doubt(unsigned by) {
   if (!is_trusted_) return;
   doubt_ += by;

@@ -72,7 +72,7 @@ class ExpectedOrder {
 
   // A page was touched that was not in view. Whether its block was expected to be in use about now.
   bool touched(PageNumber page);
-  // All that the order has until the latest touch was in view: nobody could see the program pass it.
+  // The blocks of all visits before the latest touch were in view: nobody could see the program pass them.
   [[nodiscard]] bool passed_unseen() const { return passed_unseen_; }
   // The program is where it is expected to be, and the order is trusted: what is said below holds.
   [[nodiscard]] bool is_followed() const { return followed_ && is_trusted_; }
@@ -159,7 +159,7 @@ class ExpectedOrder {
   [[nodiscard]] bool is_in_vain(Moment needed) const;
   [[nodiscard]] Ranked::iterator next_to_leave();
   [[nodiscard]] bool is_in_view(std::uint32_t block) const;  // a page of it
-  // What the order has between now and then is in view: a program passes it unseen.
+  // The blocks of all visits between now and then are in view: a program passes them unseen.
   [[nodiscard]] bool is_there_until(Moment moment) const;
   [[nodiscard]] InView blocks_in_view(std::uint32_t block);
 

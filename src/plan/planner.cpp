@@ -281,7 +281,7 @@ void find_stretches(std::span<const TimedUse> uses, Stretch within, std::uint32_
   find_stretches(uses, {end, within.to}, near, least, into);
 }
 
-// Of so many parts those that are compared lie as far from each other.
+// The parts that are compared lie equally far from each other. This is the i-th of them.
 std::size_t compared_part(std::size_t i, std::size_t parts) { return (2 * i + 1) * parts / (2 * kComparedParts); }
 
 // When in the round this part of an object is used, from 0 to 1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a program says of its memory before pages leave it, and is to hold then: programs say what they keep when they
-// have just allocated it.
+// Hints that a program gives before pages leave its memory, and that hold from then on. Programs say what they keep
+// when they have just allocated it.
 //
 // Thread-safety: none of its own.
 #pragma once
