@@ -8,6 +8,7 @@
 
 #include "crash/crash_world.hpp"
 #include "heap_folder.hpp"
+#include "tests/steps.hpp"
 
 namespace farheap::testing {
 namespace {
@@ -21,7 +22,7 @@ TEST(KeptHeapCrashTest, KilledWhileItIsCreatedItIsCreatedAgain) {
 TEST(KeptHeapCrashTest, KilledAtAnyInstantItOpensAtACommit) {
   const HeapFolder folder;
   const char* const wanted = std::getenv("FARHEAP_KILLS");
-  const int kills = wanted != nullptr ? std::atoi(wanted) : 40;
+  const int kills = wanted != nullptr ? std::atoi(wanted) : test::steps(40, 2);
   crash::World world(folder.file(), 4);
   for (int i = 0; i < kills; ++i) ASSERT_EQ(world.kill_once(), "") << "kill " << i;
   const crash::Counts& counts = world.counts();

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/steps.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes);
 // How many changes of each file are tried: a slow fuzzer defines it, and is spared the shortenings between them, too.
 extern "C" __attribute__((weak)) int farheap_corpus_changes();
@@ -25,14 +27,15 @@ std::filesystem::path corpus() {
 }  // namespace
 
 TEST(Corpus, IsSurvived) {
-  const int changes = farheap_corpus_changes != nullptr ? farheap_corpus_changes() : 300;
+  const int usual = farheap::test::steps(300, 3);
+  const int changes = farheap_corpus_changes != nullptr ? std::min(farheap_corpus_changes(), usual) : usual;
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(corpus())) {
     std::ifstream in(file.path(), std::ios::binary);
     std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
     std::vector<std::uint8_t> bytes(text.begin(), text.end());
     ++files;
-    const std::size_t step = changes < 300 ? 1 + bytes.size() / 4 : 1;
+    const std::size_t step = changes < usual ? 1 + bytes.size() / 4 : static_cast<std::size_t>(300 / usual);
     EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0) << file.path();
     for (std::size_t length = 0; length < bytes.size(); length += step) {
       EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), length), 0) << file.path();

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "array_world.hpp"
-#include "steps.hpp"
+#include "tests/steps.hpp"
 
 namespace farheap::pager::testing {
 namespace {
@@ -158,7 +158,7 @@ TEST_P(CommitModelTest, EveryCommitIsAStateThatWas) {
   std::mt19937_64 random(11);
   std::vector<PageBytes> buffer(Pager::kCommitPages);
   std::uint64_t taken = 0;
-  const int rounds = steps(25, 4);
+  const int rounds = test::steps(25, 4);
   for (int round = 0; round < rounds; ++round) {
     bool cut = false;
     const std::uint64_t pages = world.pager->begin_commit([&] {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "array_world.hpp"
-#include "steps.hpp"
+#include "tests/steps.hpp"
 
 namespace farheap::pager::testing {
 namespace {
@@ -128,7 +128,7 @@ TEST_P(FlushModelTest, WhatWasWrittenBeforeIsThere) {
   std::vector<std::thread> threads;
   for (auto& writer : writers) {
     threads.emplace_back([writer = writer.get()] {
-      for (int step = 0; step < steps(2500, 2); ++step) writer->step();
+      for (int step = 0; step < test::steps(2500, 2); ++step) writer->step();
     });
   }
   for (auto& thread : threads) thread.join();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "array_world.hpp"
-#include "steps.hpp"
+#include "tests/steps.hpp"
 
 namespace farheap::pager::testing {
 
@@ -144,7 +144,7 @@ inline void run_and_compare(World& world, const WorldOptions& options, int threa
   Program program(world, options.pages);
   std::vector<std::thread> workers;
   for (int i = 0; i < threads; ++i) {
-    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, steps(3000, 3)); });
+    workers.emplace_back([&, i] { run_thread(program, options.pages, options.seed * 100 + i, test::steps(3000, 3)); });
   }
   for (auto& worker : workers) worker.join();
   std::vector<PageBytes> buffer(512);

@@ -415,7 +415,8 @@ class Scattered {
     return reinterpret_cast<Word*>(pieces_[page / kPiecePages] + page % kPiecePages * kPageBytes);
   }
   [[nodiscard]] bool holds(std::size_t page) const {
-    return std::all_of(words(page), words(page) + kPageWords, [&](Word word) { return word == values_[page]; });
+    const Word* const all = words(page);
+    return *all == values_[page] && std::memcmp(all, all + 1, kPageBytes - sizeof(Word)) == 0;
   }
   const std::vector<std::byte*>& pieces_;
   std::vector<Word> values_;
