@@ -9,7 +9,7 @@
 #include "array_world.hpp"
 #include "tests/steps.hpp"
 
-namespace farheap::pager::testing {
+namespace farheap::pager::testing::flush_model_test {
 namespace {
 
 class Writer {
@@ -282,4 +282,4 @@ TEST(PagerFlush, AGuardedPageThatVanishesIsLookedAtWhenItComesBack) {
 }
 
 }  // namespace
-}  // namespace farheap::pager::testing
+}  // namespace farheap::pager::testing::flush_model_test

@@ -15,7 +15,7 @@
 
 #include "random_program.hpp"
 
-namespace farheap::pager::testing {
+namespace farheap::pager::testing::model_test {
 namespace {
 
 struct Case {
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 }  // namespace
-}  // namespace farheap::pager::testing
+}  // namespace farheap::pager::testing::model_test

@@ -9,7 +9,7 @@
 
 #include "random_program.hpp"
 
-namespace farheap::pager::testing {
+namespace farheap::pager::testing::owners_test {
 namespace {
 
 std::uint64_t word(const PageBytes& bytes) {
@@ -351,4 +351,4 @@ TEST(PagerOwners, NeedAPagerThatTracksChanges) {
 }
 
 }  // namespace
-}  // namespace farheap::pager::testing
+}  // namespace farheap::pager::testing::owners_test

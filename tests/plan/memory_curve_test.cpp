@@ -12,7 +12,7 @@
 #include "plan/optimum.hpp"
 #include "profile/page_sampler.hpp"
 
-namespace farheap::plan {
+namespace farheap::plan::memory_curve_test {
 namespace {
 
 using pager::PageNumber;
@@ -115,4 +115,4 @@ TEST(MemoryCurve, OfAnyWordsIsFinite) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::memory_curve_test

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace farheap::plan {
+namespace farheap::plan::object_uses_test {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
@@ -246,4 +246,4 @@ TEST(ObjectUses, AnyUsesGivePartsThatAPlanMayHave) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::object_uses_test

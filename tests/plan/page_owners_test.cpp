@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace farheap::plan {
+namespace farheap::plan::page_owners_test {
 namespace {
 
 using Objects = std::vector<profile::LargeObject>;
@@ -95,4 +95,4 @@ TEST(PageOwners, OfObjectsWithinEachOtherAreFewPieces) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::page_owners_test

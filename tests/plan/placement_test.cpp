@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-namespace farheap::plan {
+namespace farheap::plan::placement_test {
 namespace {
 
 using testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(Placement, IsTheBestOfWhatCanBeDivided) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::placement_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace farheap::plan {
+namespace farheap::plan::planned_order_test {
 namespace {
 
 using pager::PageOrder;
@@ -286,4 +286,4 @@ TEST(PlannedOrder, AnyPlanGivesASoundOrder) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::planned_order_test

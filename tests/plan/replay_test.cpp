@@ -13,7 +13,7 @@
 #include "plan/pager_curve.hpp"
 #include "profile/page_sampler.hpp"
 
-namespace farheap::plan {
+namespace farheap::plan::replay_test {
 namespace {
 
 using profile::PageEvent;
@@ -194,4 +194,4 @@ TEST(PagerCurve, OfALongRecordingIsToldInASmallerWorld) {
 TEST(PagerCurve, OfNothingIsNothing) { EXPECT_TRUE(pager_curve({}, memory_curve({})).empty()); }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::replay_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace farheap::plan {
+namespace farheap::plan::round_test {
 namespace {
 
 constexpr std::uint32_t kNear = 20;
@@ -198,4 +198,4 @@ TEST(Repeated, OfSweepsIsAllButTheFirst) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::round_test

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <random>
 
-namespace farheap::plan {
+namespace farheap::plan::similarity_test {
 namespace {
 
 using profile::AccessCounts;
@@ -61,4 +61,4 @@ TEST(Similarity, IsSymmetricAndWithinItsBounds) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::similarity_test

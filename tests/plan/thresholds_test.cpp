@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace farheap::plan {
+namespace farheap::plan::thresholds_test {
 namespace {
 
 using profile::AccessCounts;
@@ -53,4 +53,4 @@ TEST(Thresholds, MergeAllWhereNothingCosts) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::thresholds_test

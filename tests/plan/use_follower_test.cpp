@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace farheap::plan {
+namespace farheap::plan::use_follower_test {
 namespace {
 
 using testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(UseFollower, WithoutARoundTheEndIsTheEnd) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::use_follower_test

@@ -10,7 +10,7 @@
 #include "base/units.hpp"
 #include "profile/page_trace.hpp"
 
-namespace farheap::plan {
+namespace farheap::plan::use_phases_test {
 namespace {
 
 using base::kPageBytes;
@@ -128,4 +128,4 @@ TEST(UsePhases, NoMoreThanIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace farheap::plan
+}  // namespace farheap::plan::use_phases_test

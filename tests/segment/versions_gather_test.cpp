@@ -14,7 +14,7 @@
 #include "store/aligned_buffer.hpp"
 #include "store/decorator.hpp"
 
-namespace farheap::segment {
+namespace farheap::segment::versions_gather_test {
 namespace {
 
 using base::kPageBytes;
@@ -155,4 +155,4 @@ TEST_F(VersionsGatherTest, IdleTimeIsUsed) {
 }
 
 }  // namespace
-}  // namespace farheap::segment
+}  // namespace farheap::segment::versions_gather_test

@@ -8,7 +8,7 @@
 #include "test_pages.hpp"
 #include "tests/store/store_fixture.hpp"
 
-namespace farheap::segment {
+namespace farheap::segment::versions_reopened_test {
 namespace {
 
 constexpr std::uint64_t kPages = 512;
@@ -139,4 +139,4 @@ TEST_F(Reopened, WhereTheSuperblockCannotBeRewrittenTheStoreGrows) {
 }
 
 }  // namespace
-}  // namespace farheap::segment
+}  // namespace farheap::segment::versions_reopened_test

@@ -14,7 +14,7 @@
 #include "test_pages.hpp"
 #include "tests/steps.hpp"
 
-namespace farheap::segment {
+namespace farheap::segment::versions_salvage_test {
 namespace {
 
 constexpr PageNumber kPages[] = {0, 1, 2, 3, 513};
@@ -211,4 +211,4 @@ TEST_F(SalvageTest, EachBookCostsWhatItTellsOf) {
 }
 
 }  // namespace
-}  // namespace farheap::segment
+}  // namespace farheap::segment::versions_salvage_test

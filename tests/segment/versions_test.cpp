@@ -10,7 +10,7 @@
 #include "tests/store/store_fixture.hpp"
 #include "versions_worker.hpp"
 
-namespace farheap::segment {
+namespace farheap::segment::versions_test {
 namespace {
 
 constexpr Versions::Settings kSettings{.base_address = std::uint64_t{1} << 44,
@@ -274,4 +274,4 @@ TEST(Versions, SpaceIsUsedAgain) {
 }
 
 }  // namespace
-}  // namespace farheap::segment
+}  // namespace farheap::segment::versions_test
