@@ -265,6 +265,12 @@ std::vector<std::string> doubtful_lines(const RunSummary& summary) {
           "next: " + next_step(summary)};
 }
 
+std::string how_many_paged(const RunSummary& summary) {
+  if (summary.processes == 1) return summary.paging_processes == 0 ? "not paged" : "paged";
+  return summary.paging_processes == 0 ? "none of them paged"
+                                       : fmt::format("{} of them paged", summary.paging_processes);
+}
+
 }  // namespace
 
 bool did_not_start(const RunSummary& summary) { return summary.failed_starts != 0 && summary.processes == 0; }
@@ -287,9 +293,9 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
   const std::string peak = summary.peak_bytes == 0 ? "peak not seen, budget " + format_size(summary.budget_bytes)
                                                    : fmt::format("peak {} of {}", format_size(summary.peak_bytes),
                                                                  format_size(summary.budget_bytes));
-  lines.push_back(fmt::format("{} {} after {:.1f} s; {}; {}, {} of them paged", summary.command.front(),
-                              how_it_ended(summary), summary.seconds, peak,
-                              counted(summary.processes, "process", "processes"), summary.paging_processes));
+  lines.push_back(fmt::format("{} {} after {:.1f} s; {}; {}, {}", summary.command.front(), how_it_ended(summary),
+                              summary.seconds, peak, counted(summary.processes, "process", "processes"),
+                              how_many_paged(summary)));
   if (summary.paging_processes != 0) {
     const std::string packed =
         summary.faults_packed == 0 ? "" : fmt::format(" ({} of them compressed)", summary.faults_packed);
@@ -358,8 +364,7 @@ std::string next_step(const RunSummary& summary) {
       return "nothing; its heap is smaller than the least budget, " + format_size(base::kLeastBudgetBytes);
     }
     if (peak > budget * kNearBudget) return "nothing; all of it fitted, and it pages with less";
-    return fmt::format("`{}`; it never came near the budget, and pages with less than that",
-                       with_memory(summary, peak * 1.1));
+    return fmt::format("`{}`; it needed no more than this, and pages with less", with_memory(summary, peak * 1.1));
   }
   const double share = stalled_share(summary);
   if (thrashes(summary) && enough_bytes(summary) != 0) {

@@ -117,7 +117,8 @@ TEST(RedisRun, StandsStillWhileAServerIsFull) {
   auto servers = redis_or_throw({"--maxmemory", "30mb"});
   const auto port = servers.members.front()->port();
   std::thread make_room([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_TRUE(await([&] { return tell(port, {"INFO", "errorstats"}).text.find("errorstat_OOM") != std::string::npos; }))
+        << "it refused nothing";
     EXPECT_EQ(tell(port, {"CONFIG", "SET", "maxmemory", "0"}).text, "OK");
   });
   const auto end = run_with(servers.uri, [] {});
