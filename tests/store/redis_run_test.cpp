@@ -117,8 +117,9 @@ TEST(RedisRun, StandsStillWhileAServerIsFull) {
   auto servers = redis_or_throw({"--maxmemory", "30mb"});
   const auto port = servers.members.front()->port();
   std::thread make_room([&] {
-    EXPECT_TRUE(await([&] { return tell(port, {"INFO", "errorstats"}).text.find("errorstat_OOM") != std::string::npos; }))
-        << "it refused nothing";
+    EXPECT_TRUE(await([&] {
+      return tell(port, {"INFO", "errorstats"}).text.find("errorstat_OOM") != std::string::npos;
+    })) << "it refused nothing";
     EXPECT_EQ(tell(port, {"CONFIG", "SET", "maxmemory", "0"}).text, "OK");
   });
   const auto end = run_with(servers.uri, [] {});
