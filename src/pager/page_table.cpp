@@ -28,6 +28,8 @@ Extent& PageTable::extent(PageNumber page) {
   auto& slot = extents_[page / kExtentPages];
   if (!slot) {
     slot = std::make_unique<Extent>();
+    const PageNumber first = page / kExtentPages * kExtentPages;
+    if (streamed_.overlap(first, first + kExtentPages)) slot->hint = HintKind::kStream;
     extents_end_ = std::max(extents_end_, page / kExtentPages + 1);
   }
   return *slot;

@@ -35,6 +35,7 @@
 #include "pager/core_index.hpp"
 #include "pager/flush_list.hpp"
 #include "pager/hint.hpp"
+#include "pager/page_ranges.hpp"
 #include "pager/view.hpp"
 
 namespace farheap::pager {
@@ -130,6 +131,9 @@ class PageTable {
   // nullptr where nothing was ever touched.
   [[nodiscard]] Extent* find(PageNumber page) const { return extents_[page / kExtentPages].get(); }
   [[nodiscard]] Extent& extent(PageNumber page);
+  // Pages [first, end) are to be streamed, or no longer. Extents that are there already are the caller's.
+  void stream_from_the_first_touch(PageNumber first, PageNumber end) { streamed_.add(first, end); }
+  void stream_no_more(PageNumber first, PageNumber end) { streamed_.remove(first, end); }
 
   [[nodiscard]] PageState state(PageNumber page) const {
     const Extent* extent = find(page);
@@ -186,6 +190,7 @@ class PageTable {
   std::uint64_t extents_end_ = 0;  // none was made at or after this one
   os::ReservedArray<std::unique_ptr<Extent>> extents_;
   os::ReservedArray<Block> blocks_;
+  PageRanges streamed_;
   std::uint64_t stored_pages_ = 0;
   BlockId blocks_made_ = 0;
   BlockId free_blocks_ = 0;  // linked by Block::newer

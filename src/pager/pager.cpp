@@ -220,6 +220,7 @@ void Pager::discard(PageNumber first, std::uint64_t count) {
       moving_.wait_for_thaw(mutex_);
       earlier_.learn(from);
       kept_.remove(from, stop);
+      table_.stream_no_more(from, stop);
       if (table_.find(from) != nullptr) {
         discard_in_extent(from, stop, PageState::kFresh);
         moving_.begin();  // a fork in between would leave the child's map with slots that no page of it has
@@ -256,16 +257,13 @@ void Pager::hint(const Hint& said) {
   if (said.kind == HintKind::kDoneWith) put_out(first, end);
 }
 
-// What is in the store from an earlier run has to be known before it can be noted that it will be streamed.
 void Pager::note_hint(HintKind kind, PageNumber first, PageNumber end) {
-  constexpr std::uint64_t kMostLearned = 1 << 14;  // extents: the map is asked for each
-  std::uint64_t learned = 0;
+  if (kind == HintKind::kStream) {
+    table_.stream_from_the_first_touch(first, end);
+  } else {
+    table_.stream_no_more(first, end);
+  }
   for (PageNumber page = first / kExtentPages * kExtentPages; page < end; page += kExtentPages) {
-    if (kind == HintKind::kStream && earlier_.is_unknown(page) && learned < kMostLearned) {
-      ++learned;
-      earlier_.learn(page);
-      door_.let_through(mutex_);
-    }
     Extent* const extent = table_.find(page);
     if (extent == nullptr) continue;
     const bool was_done_with = extent->hint == HintKind::kDoneWith;

@@ -46,7 +46,7 @@
 #include "pager/flush_batch.hpp"
 #include "pager/hint.hpp"
 #include "pager/incoming.hpp"
-#include "pager/kept_ranges.hpp"
+#include "pager/page_ranges.hpp"
 #include "pager/leaving.hpp"
 #include "pager/moving.hpp"
 #include "pager/page_table.hpp"
@@ -322,7 +322,7 @@ class Pager {
   ToldWrites told_writes_;                           // by any thread, without mutex_
   FlushBatch flush_batch_ FARHEAP_GUARDED_BY(leaving_view_);
   Policy policy_ FARHEAP_GUARDED_BY(mutex_);
-  KeptRanges kept_ FARHEAP_GUARDED_BY(mutex_);
+  PageRanges kept_ FARHEAP_GUARDED_BY(mutex_);
   Probation probation_ FARHEAP_GUARDED_BY(mutex_);
   Around around_ FARHEAP_GUARDED_BY(mutex_);
   Room room_ FARHEAP_GUARDED_BY(mutex_);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pager/hint.hpp"
-#include "pager/kept_ranges.hpp"
+#include "pager/page_ranges.hpp"
 
 namespace farheap::segment {
 
@@ -29,17 +29,17 @@ class EarlyHints {
     kept_.remove(first, end);
     streamed_.remove(first, end);
   }
-  // What holds of this kind; afterwards nothing of it does.
-  [[nodiscard]] std::vector<pager::Hint> take(pager::HintKind kind) {
+  // What holds; afterwards nothing does.
+  [[nodiscard]] std::vector<pager::Hint> take() {
     std::vector<pager::Hint> all;
-    pager::KeptRanges& ranges = kind == pager::HintKind::kKeep ? kept_ : streamed_;
-    for (const auto& [first, end] : ranges.by_first()) all.push_back({kind, first, end - first});
-    ranges = {};
+    for (const auto& [first, end] : kept_.by_first()) all.push_back({pager::HintKind::kKeep, first, end - first});
+    for (const auto& [first, end] : streamed_.by_first()) all.push_back({pager::HintKind::kStream, first, end - first});
+    kept_ = {}, streamed_ = {};
     return all;
   }
 
  private:
-  pager::KeptRanges kept_, streamed_;
+  pager::PageRanges kept_, streamed_;
 };
 
 }  // namespace farheap::segment

@@ -267,9 +267,8 @@ Status PagedSegment::start_paging(bool tells_writes) {
   }
   Status started = paging_->start(backing, budget, std::move(wanted), [this] { return own_runs(); });
   if (!started) return started;
-  tell_early_hints(pager::HintKind::kKeep);  // what is adopted may leave at once
+  tell_early_hints();  // what is adopted may leave at once
   adopt_what_is_in_memory();
-  tell_early_hints(pager::HintKind::kStream);  // of what is known to be there
   if (early_order_) paging_->pager().expect(std::exchange(early_order_, nullptr), pager::OrderFrom::kProgram);
   base::log(base::LogLevel::kInfo, "process {} is near its budget: pages go to {}", getpid(), store_->describe());
   is_paging_.store(true, std::memory_order_release);
@@ -281,11 +280,11 @@ Status PagedSegment::start_paging(bool tells_writes) {
   return {};
 }
 
-void PagedSegment::tell_early_hints(pager::HintKind kind) {
+void PagedSegment::tell_early_hints() {
   std::vector<pager::Hint> hints;
   {
     base::LockGuard lock(runs_mutex_);
-    hints = early_hints_.take(kind);
+    hints = early_hints_.take();
   }
   for (const pager::Hint& one : hints) {
     (void)paging_->hint(one.kind, range_.data() + one.first * kPageBytes, one.count * kPageBytes);

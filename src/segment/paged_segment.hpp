@@ -178,7 +178,7 @@ class PagedSegment final : public PageSpace {
   void drop_what_nobody_has();
   void adopt_what_is_in_memory();
   void drop_plain(std::byte* at, std::size_t bytes);
-  void tell_early_hints(pager::HintKind kind);
+  void tell_early_hints();
   bool hint_early(pager::HintKind kind, const void* at, std::size_t bytes);
   // Data can no longer be kept.
   [[noreturn]] static void give_up(const Error& error);

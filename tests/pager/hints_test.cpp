@@ -184,6 +184,28 @@ TEST_F(HintsTest, WhatIsGivenBackIsKeptNoMore) {
   EXPECT_EQ(in_memory(0, 256), 0u);
 }
 
+// ---- stream
+
+// What nobody had touched was not streamed, whatever was said.
+TEST_F(HintsTest, WhatIsSaidToBeStreamedIsFromItsFirstTouchOn) {
+  constexpr PageNumber kSaid = 0, kUnsaid = 1024, kSaidAndTakenBack = 2048;
+  say(HintKind::kStream, kSaid, 512);
+  say(HintKind::kStream, kSaidAndTakenBack, 512);
+  say(HintKind::kNormal, kSaidAndTakenBack, 512);
+  const auto pages_at_a_miss = [&](PageNumber first) {
+    for (PageNumber i = 0; i < 512; ++i) touch(first + i * 37 % 512);  // in no order that would be followed
+    for (int round = 0; round < 4; ++round) sweep(4096, kPages);
+    PageNumber missed = first + 256;
+    while (is_in_memory(pager_->state(missed))) ++missed;
+    const std::uint64_t before = in_memory(first, first + 512);
+    touch(missed, false);
+    return in_memory(first, first + 512) - before;
+  };
+  EXPECT_GE(pages_at_a_miss(kSaid), 32u);
+  EXPECT_LT(pages_at_a_miss(kUnsaid), 32u);
+  EXPECT_LT(pages_at_a_miss(kSaidAndTakenBack), 32u);
+}
+
 // ---- done with
 
 TEST_F(HintsTest, DoneWithDoesNotWaitForAReadThatIsUnderWay) {

@@ -148,10 +148,14 @@ class Recorded(Page):
         if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
             skipped(cls.__name__, "`farheap doctor` says that programs cannot be run here")
         cls.profile = str(folder / "app.profile")
-        cls.record(cls.profile)
+        for _ in range(5):
+            cls.record(cls.profile)
+            cls.report = json.loads(tool("report", cls.profile, "--json").stdout)
+            if not cls.report["memory"]["missing"]:
+                break
+            print("recorded again:", cls.report["memory"]["missing"])  # it waits for most of its time on a busy machine
         done = tool("report", cls.profile, "--html", str(folder / "page.html"))
         assert done.returncode == 0, done.stderr
-        cls.report = json.loads(tool("report", cls.profile, "--json").stdout)
         return folder / "page.html"
 
     @staticmethod

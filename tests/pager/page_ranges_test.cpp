@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "pager/kept_ranges.hpp"
+#include "pager/page_ranges.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 namespace farheap::pager {
 namespace {
 
-TEST(KeptRangesTest, RangesThatTouchAreOne) {
-  KeptRanges kept;
+TEST(PageRangesTest, RangesThatTouchAreOne) {
+  PageRanges kept;
   kept.add(10, 20);
   kept.add(30, 40);
   EXPECT_EQ(kept.size(), 2u);
@@ -21,8 +21,8 @@ TEST(KeptRangesTest, RangesThatTouchAreOne) {
   EXPECT_FALSE(kept.overlap(0, 10));
 }
 
-TEST(KeptRangesTest, WhatIsTakenBackInTheMiddleLeavesBothSides) {
-  KeptRanges kept;
+TEST(PageRangesTest, WhatIsTakenBackInTheMiddleLeavesBothSides) {
+  PageRanges kept;
   kept.add(0, 100);
   kept.remove(40, 60);
   EXPECT_EQ(kept.size(), 2u);
@@ -33,10 +33,10 @@ TEST(KeptRangesTest, WhatIsTakenBackInTheMiddleLeavesBothSides) {
   EXPECT_EQ(kept.size(), 0u);
 }
 
-TEST(KeptRangesTest, AgreesWithAPlainArray) {
+TEST(PageRangesTest, AgreesWithAPlainArray) {
   constexpr PageNumber kPages = 200;
   std::mt19937 random(1);
-  KeptRanges kept;
+  PageRanges kept;
   std::vector<bool> plain(kPages);
   for (int i = 0; i < 20'000; ++i) {
     const PageNumber first = random() % kPages, end = std::min(kPages, first + 1 + random() % 20);
@@ -51,12 +51,12 @@ TEST(KeptRangesTest, AgreesWithAPlainArray) {
   EXPECT_EQ(kept.size(), ranges);
 }
 
-TEST(KeptRangesTest, NoMoreAreRememberedThanAFewThousand) {
-  KeptRanges kept;
-  for (PageNumber i = 0; i < KeptRanges::kMost + 1000; ++i) kept.add(2 * i, 2 * i + 1);
-  EXPECT_EQ(kept.size(), KeptRanges::kMost);
+TEST(PageRangesTest, NoMoreAreRememberedThanAFewThousand) {
+  PageRanges kept;
+  for (PageNumber i = 0; i < PageRanges::kMost + 1000; ++i) kept.add(2 * i, 2 * i + 1);
+  EXPECT_EQ(kept.size(), PageRanges::kMost);
   kept.add(1, 2);  // joins two
-  EXPECT_EQ(kept.size(), KeptRanges::kMost - 1);
+  EXPECT_EQ(kept.size(), PageRanges::kMost - 1);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "pager/kept_ranges.hpp"
+#include "pager/page_ranges.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 namespace farheap::pager {
 
-void KeptRanges::add(PageNumber first, PageNumber end) {
+void PageRanges::add(PageNumber first, PageNumber end) {
   auto next = ends_.upper_bound(first);
   if (next != ends_.begin() && std::prev(next)->second >= first) --next;
   const bool joins = next != ends_.end() && next->first <= end;
@@ -18,7 +18,7 @@ void KeptRanges::add(PageNumber first, PageNumber end) {
   ends_.emplace_hint(next, first, end);
 }
 
-void KeptRanges::remove(PageNumber first, PageNumber end) {
+void PageRanges::remove(PageNumber first, PageNumber end) {
   auto next = ends_.upper_bound(first);
   if (next != ends_.begin() && std::prev(next)->second > first) --next;
   while (next != ends_.end() && next->first < end) {
@@ -29,7 +29,7 @@ void KeptRanges::remove(PageNumber first, PageNumber end) {
   }
 }
 
-bool KeptRanges::overlap(PageNumber first, PageNumber end) const {
+bool PageRanges::overlap(PageNumber first, PageNumber end) const {
   const auto next = ends_.lower_bound(end);
   return next != ends_.begin() && std::prev(next)->second > first;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which pages were said to be kept. They need not be in memory, nor have been touched: whenever they come, they are to
-// stay.
+// Pages of which something was said: that they are kept, or streamed. They need not be in memory, nor have been touched:
+// it holds whenever they come.
 //
 // Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace farheap::pager {
 
-class KeptRanges {
+class PageRanges {
  public:
   // So many ranges apart from each other are remembered, about.
   static constexpr std::size_t kMost = 1 << 16;
@@ -21,7 +21,7 @@ class KeptRanges {
   // Pages [first, end). Does nothing where it would be one range too many.
   void add(PageNumber first, PageNumber end);
   void remove(PageNumber first, PageNumber end);
-  // Whether one of these pages is kept.
+  // Whether one of these pages is among them.
   [[nodiscard]] bool overlap(PageNumber first, PageNumber end) const;
   [[nodiscard]] std::size_t size() const { return ends_.size(); }
   // The end of each.
