@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pages of which something was said: that they are kept, or streamed. They need not be in memory, nor have been touched:
-// it holds whenever they come.
+// Pages of which something was said: that they are kept, or streamed. They need not be in memory, nor have been
+// touched: it holds whenever they come.
 //
 // Thread-safety: none of its own; the pager's mutex guards it.
 #pragma once
