@@ -88,6 +88,9 @@ int plan(const PlanArguments& arguments) {
     complain(written.error());
     return kFailed;
   }
+  if (profile->is_cut) {
+    say(fmt::format("WARNING: the plan is of a part of {}: {}", arguments.file, profile->what_is_missing()));
+  }
   if (planned->process->pages_read != 0) {
     say("WARNING: pages left memory while it was recorded, so too few uses were seen; record it with more --memory");
   }

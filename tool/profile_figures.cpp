@@ -154,7 +154,7 @@ PhaseFigures phases_of(const profile::ProcessProfile& process, CodeNames& names)
 }
 
 void add_notes(const profile::Profile& profile, CodeNames& names, ProfileFigures& into) {
-  if (profile.is_cut) into.notes.emplace_back("the file ends in the middle: this is what is whole of it");
+  if (profile.is_cut) into.notes.push_back("not all of the profile could be read: " + profile.what_is_missing());
   if (profile.processes_left_out != 0) {
     into.notes.push_back(
         fmt::format("{} more processes are not in it: 64 are kept, those that waited longest and held most, and no "

@@ -225,11 +225,11 @@ std::string heap_summary(const ProfileFigures& figures) {
 
 std::string profile_text(const ProfileFigures& figures) {
   std::string text = waits_summary(figures) + "\n" + heap_summary(figures) + "\n";
+  for (const std::string& note : figures.notes) text += "Note: " + printable(note) + ".\n";
   text += lines_table(figures) + sites_table(figures) + phases_table(figures.phases);
   if (figures.without_place > 0.01) {
     text += fmt::format("\nOf {} of the faults the kernel did not tell the line.\n", percent(figures.without_place));
   }
-  for (const std::string& note : figures.notes) text += "\n" + printable(note) + "\n";
   return text;
 }
 

@@ -328,6 +328,11 @@ std::string encode(const Profile& profile) {
   return std::string(kProfileMagic) + head.bytes() + out.bytes();
 }
 
+std::string Profile::what_is_missing() const {
+  if (is_damaged) return "it is damaged in the middle, and this is what comes before that";
+  return is_cut ? "it ends in the middle, and this is what is whole of it" : "";
+}
+
 Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
   constexpr char kWhat[] = "cannot read the profile";
   if (!bytes.starts_with(kProfileMagic)) {
@@ -348,7 +353,9 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
     const auto kind = static_cast<Section>(in.number());
     const std::uint64_t checksum = in.number();
     const std::string section = in.text();
-    if (!in.is_good() || checksum != checksum_of(kind, section)) break;
+    if (!in.is_good()) break;
+    profile.is_damaged = checksum != checksum_of(kind, section);
+    if (profile.is_damaged) break;
     bool is_taken = true;
     if (kind == Section::kFiles) is_taken = take_files(section, profile);
     if (kind == Section::kProcess) is_taken = take_process(section, profile);

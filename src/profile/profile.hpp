@@ -125,12 +125,15 @@ struct Profile {
   std::vector<ProcessProfile> processes;
   std::uint64_t processes_left_out = 0;  // there were more than are kept
   std::vector<StoreSpeed> store;
-  std::string trace;    // of the run: JSON lines, docs/formats.md "A sample, and a trace"
-  bool is_cut = false;  // the file ends before the profile did
+  std::string trace;        // of the run: JSON lines, docs/formats.md "A sample, and a trace"
+  bool is_cut = false;      // what follows was not read: the file ends before the profile did, or is damaged
+  bool is_damaged = false;  // then is_cut, too: what follows does not fit its checksum
   friend bool operator==(const Profile&, const Profile&) = default;
 
   // The number of the file, which joins if it is new.
   [[nodiscard]] std::uint32_t file(const CodeFile& one);
+  // In words for the user; empty where all of it was read.
+  [[nodiscard]] std::string what_is_missing() const;
 };
 
 // A run may have thousands of processes: those that waited longest and held most are kept.
@@ -140,7 +143,8 @@ void keep_most_important(Profile& profile);
 inline constexpr std::string_view kProfileMagic = "FHPROFIL";
 inline constexpr std::uint32_t kProfileFormat = 1;
 [[nodiscard]] std::string encode(const Profile& profile);
-// `bytes`: of a file, or of its beginning: then what is whole is read, and is_cut is true. kCorrupt for what is no
+// `bytes`: of a file, or of its beginning: then what is whole is read, and is_cut is true; so it is
+// before a section that is damaged. kCorrupt for what is no
 // profile; kUnavailable for a newer format. `name` is for messages.
 [[nodiscard]] Result<Profile> read_profile(std::string_view bytes, const std::string& name);
 

@@ -225,6 +225,19 @@ class WhatIsRefused(Planning):
         self.assertIn(f"another build of {program}", said)
         self.assertEqual((report["touches_expected"], report["touches_unexpected"]), (0, 0))
 
+    # A plan was made of it without a word, and a damaged one was said to end in the middle.
+    def test_a_part_of_a_profile_is_planned_with_a_warning(self):
+        whole = self.profile.read_bytes()
+        damaged = bytearray(whole)
+        damaged[-100] ^= 1  # in the trace of the run, which comes last
+        part, plan = self.folder / "part.profile", self.folder / "part.plan"
+        for content, word in ((whole[:-10], "it ends in the middle"), (bytes(damaged), "it is damaged in the middle")):
+            part.write_bytes(content)
+            done = tool("plan", part, "-o", plan)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"WARNING: the plan is of a part of {part}: {word}", done.stderr)
+            self.assertEqual(plan.read_bytes(), self.plan_file.read_bytes())
+
     def test_what_is_no_whole_plan_is_an_error(self):
         whole = self.plan_file.read_bytes()
         damaged = self.folder / "damaged.plan"
