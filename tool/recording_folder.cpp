@@ -223,6 +223,10 @@ Result<profile::Profile> RecordingFolder::finish(std::vector<profile::StoreSpeed
     return profile;
   }
   profile->store = std::move(store);
+  if (is_profile(profile_path_)) {
+    const std::string old = profile_path_ + ".old";
+    if (rename(profile_path_.c_str(), old.c_str()) == 0) earlier_ = old;
+  }
   if (Status written = write_whole(profile_path_, path_ + "/draft", *profile); !written) {
     Error error = std::move(written.error());
     error.remedy = fmt::format("its parts are in {}; `farheap report` reads them, too", path_);
@@ -250,6 +254,7 @@ int finish_profile(RecordingFolder& folder, const std::string& path, int status,
     const std::size_t count = profile->processes.size();
     say(fmt::format("profile: {} in {}; `farheap report {}` shows which lines waited",
                     count == 1 ? "1 process" : fmt::format("{} processes", count), path, shell_word(path)));
+    if (!folder.earlier().empty()) say(fmt::format("what {} was before is in {} now", path, folder.earlier()));
   }
   return status;
 }

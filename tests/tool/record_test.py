@@ -278,6 +278,14 @@ class WhatGoesWrong(Recording):
         self.assertTrue(link.is_symlink())
         self.assertTrue(real.read_bytes().startswith(b"FHPROFIL"))
 
+    # It was replaced without a word.
+    def test_an_earlier_profile_of_that_name_is_kept(self):
+        self.record("once")
+        before = pathlib.Path(self.profile).read_bytes()
+        done = self.record("once")
+        self.assertEqual(pathlib.Path(self.profile + ".old").read_bytes(), before)
+        self.assertIn(f"what {self.profile} was before is in {self.profile}.old now", done.stderr)
+
     def test_a_damaged_recording_does_not_take_the_others_with_it(self):
         run = subprocess.Popen([real_runs.tool_path(), "record", "-o", self.profile, "--memory", str(BUDGET), "--", PROGRAM,
                                 str(LARGE_MIB), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

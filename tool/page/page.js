@@ -29,7 +29,7 @@ function factsOf({report, comparison}) {
     ["faults", known(report.waits?.faults ?? report.faults, countText)],
     ["read from the store", known(report.bytes_read, sizeText)],
     ["budget", known(report.budget_bytes, sizeText)],
-    ["heap at its peak", known(report.heap_peak_bytes, sizeText)],
+    ["heap at its peak", report.heap_peak_bytes > 0 ? sizeText(report.heap_peak_bytes) : null],
   ].filter(([, text]) => text !== null);
 }
 
