@@ -25,9 +25,9 @@ class RecordingFolder {
 
   [[nodiscard]] const std::string& path() const { return path_; }  // absolute
   [[nodiscard]] std::string trace_path() const;
-  // After the last process: writes the profile and removes the folder. What cannot be written stays in the parts. A profile
-  // that is there already is renamed: its recording may have taken hours.
-  // `store`: what it can do; empty if nobody asked.
+  // After the last process: writes the profile and removes the folder. What cannot be written stays in the parts. A
+  // profile that is there already is renamed: its recording may have taken hours. `store`: what it can do; empty if
+  // nobody asked.
   [[nodiscard]] Result<profile::Profile> finish(std::vector<profile::StoreSpeed> store);
   // Its name then; empty where there was none.
   [[nodiscard]] const std::string& earlier() const { return earlier_; }
