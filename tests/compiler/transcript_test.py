@@ -30,7 +30,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
 sys.path.insert(0, str(TESTS / "tool"))
 from distribution import Failed, Skip, fetch, run  # noqa: E402
-from report_page_test import By, browser, webdriver  # noqa: E402
+from pages import By, browser, webdriver  # noqa: E402
 
 SKIPPED = 77
 JOBS = str(os.cpu_count() or 1)

@@ -2,142 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pages of `farheap report --html` in Chromium: views, filter, numbers, keys, light and dark, accessibility, size."""
 
-import argparse
 import json
-import os
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
+
+from pages import MOST_NODES, Page, given, main, size_text
+from real_runs import needs_runs, skipped, tool
 
 try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
-except ImportError:
-    webdriver = By = None
+except ImportError:  # then every case is skipped, with a loud line
+    pass
 
-TOOL = PROGRAM = MAKER = AXE = SCREENSHOTS = ""
-NAMES = True  # built with libdw
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
 VIEWS = ["lines", "sites", "phases", "stacks", "budget", "timeline", "ranges"]
-MOST_NODES = 40_000  # a browser takes well under a second for as many
-
-
-def tool(*words):
-    return subprocess.run([TOOL, *words], capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=240)
-
-
-def size_text(value):
-    """As base::format_size()."""
-    units, unit = ["B", "KiB", "MiB", "GiB", "TiB"], 0
-    while value >= 1024 and unit < 4:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {units[unit]}"
-
-
-def skipped(case, why):
-    print(f"SKIPPED, NOT TESTED: {case}: {why}", file=sys.stderr, flush=True)
-    raise unittest.SkipTest(why)
-
-
-def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 "--window-size=1280,900"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-
-
-class Page(unittest.TestCase):
-    """One browser for all cases of a class; `make(folder)` answers the page's file."""
-
-    @classmethod
-    def setUpClass(cls):
-        missing = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
-        if webdriver is None or missing:
-            skipped(cls.__name__, f"needs {', '.join(missing) or 'selenium'} (apt-get install chromium chromium-driver "
-                                  "python3-selenium)")
-        folder = tempfile.TemporaryDirectory(prefix="farheap-page-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.page = cls.make(cls.folder)
-        cls.driver = browser()
-        cls.addClassCleanup(cls.driver.quit)
-
-    def setUp(self):
-        self.scheme("light")
-        self.driver.get("about:blank")
-        self.driver.get(f"file://{self.page}")
-
-    def tearDown(self):
-        errors = [entry["message"] for entry in self.driver.get_log("browser")]
-        self.assertEqual(errors, [], "the browser's console")
-
-    def scheme(self, name):
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
-                                    {"features": [{"name": "prefers-color-scheme", "value": name}]})
-
-    def script(self, text, *values):
-        return self.driver.execute_script(text, *values)
-
-    def all(self, selector, within=None):
-        return (within or self.driver).find_elements(By.CSS_SELECTOR, selector)
-
-    def one(self, selector):
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def tabs(self):
-        return [tab.get_attribute("id").removeprefix("tab-") for tab in self.all("[role=tab]")]
-
-    def open(self, view):
-        self.one(f"#tab-{view}").click()
-        panel = self.one(f"#view-{view}")
-        self.assertTrue(panel.is_displayed())
-        if view in ("stacks", "contexts"):  # frames grow in the next moments
-            wide = f"return document.querySelector('#view-{view} g.frame rect').getBoundingClientRect().width > 900"
-            WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(wide))
-        return panel
-
-    def rows(self, view, table=0):
-        """[{heading: (value, text)}] of a table; headings that come again have a number behind them."""
-        return self.script("""
-            const table = document.querySelectorAll(`#view-${arguments[0]} table`)[arguments[1]];
-            const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-            const before = (name, at) => names.slice(0, at).filter((one) => one.replace(/ \\d+$/, "") === name).length;
-            names.forEach((name, at) => { if (before(name, at) > 0) names[at] = `${name} ${before(name, at) + 1}`; });
-            return [...table.tBodies[0].rows].map((row) => Object.fromEntries(
-              [...row.cells].map((cell, at) => [names[at], [cell.dataset.value, cell.textContent]])));""", view, table)
-
-    def press(self, *keys):
-        self.driver.switch_to.active_element.send_keys(*keys)
-
-    def nodes(self):
-        return self.script("return document.getElementsByTagName('*').length")
-
-    def shot(self, name):
-        picture = self.driver.get_screenshot_as_png()
-        if SCREENSHOTS:
-            (pathlib.Path(SCREENSHOTS) / f"{name}.png").write_bytes(picture)
-        return picture
-
-    def assert_accessible(self, where):
-        if not pathlib.Path(AXE).is_file():
-            skipped(self.id(), f"axe-core is not in {AXE} (./dev test fetches it)")
-        self.script(pathlib.Path(AXE).read_text(encoding="utf-8"))
-        found = self.driver.execute_async_script("axe.run().then(arguments[0], (error) => arguments[0](String(error)));")
-        self.assertIsInstance(found, dict, found)
-        self.assertGreater(len(found["passes"]), 10, "axe looked at the page")
-        said = [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}: {one['nodes'][0]['failureSummary']}"
-                for one in found["violations"]]
-        self.assertEqual(said, [], where)
 
 
 class Recorded(Page):
@@ -145,8 +24,7 @@ class Recorded(Page):
 
     @classmethod
     def make(cls, folder):
-        if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
-            skipped(cls.__name__, "`farheap doctor` says that programs cannot be run here")
+        needs_runs(cls.__name__)
         cls.profile = str(folder / "app.profile")
         for _ in range(5):
             cls.record(cls.profile)
@@ -160,7 +38,7 @@ class Recorded(Page):
 
     @staticmethod
     def record(profile):
-        done = tool("record", "-o", profile, "--memory", "48M", "--", PROGRAM, "48", "once")
+        done = tool("record", "-o", profile, "--memory", "48M", "--", given.program, "48", "once")
         assert done.returncode == 0, done.stderr
 
     def test_every_view_opens(self):
@@ -270,7 +148,7 @@ class Recorded(Page):
             self.assertIn(name, names)
 
     def needs_names(self):
-        if not NAMES:
+        if given.no_names:
             skipped(self.id(), "built without libdw")
 
     def test_the_filter_leaves_rows_that_have_all_words(self):
@@ -380,10 +258,9 @@ class Recorded(Page):
 class Traced(Page):
     @classmethod
     def make(cls, folder):
-        if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
-            skipped(cls.__name__, "`farheap doctor` says that programs cannot be run here")
+        needs_runs(cls.__name__)
         trace = str(folder / "trace")
-        assert tool("run", "--memory", "48M", "--trace", trace, "--", PROGRAM, "48", "once").returncode == 0
+        assert tool("run", "--memory", "48M", "--trace", trace, "--", given.program, "48", "once").returncode == 0
         assert tool("report", trace, "--html", str(folder / "page.html")).returncode == 0
         return folder / "page.html"
 
@@ -397,11 +274,10 @@ class Traced(Page):
 class Compared(Page):
     @classmethod
     def make(cls, folder):
-        if not json.loads(tool("doctor", "--json").stdout)["run_works"]:
-            skipped(cls.__name__, "`farheap doctor` says that programs cannot be run here")
+        needs_runs(cls.__name__)
         runs = [str(folder / name) for name in ("before.profile", "after.profile")]
         for run, memory in zip(runs, ("1G", "48M")):
-            assert tool("record", "-o", run, "--memory", memory, "--", PROGRAM, "48", "once").returncode == 0
+            assert tool("record", "-o", run, "--memory", memory, "--", given.program, "48", "once").returncode == 0
         done = tool("report", "--compare", *runs, "--html", str(folder / "page.html"))
         assert done.returncode == 1, (done.returncode, done.stderr)
         cls.figures = json.loads(tool("report", "--compare", *runs, "--json").stdout)["figures"]
@@ -416,171 +292,10 @@ class Compared(Page):
             self.assertEqual(row["Verdict"][0], "worse" if one["worse"] else "not worse")
         self.assert_accessible("comparison")
 
-
-def duration_text(seconds):
-    return f"{seconds * 1000:.1f} ms" if seconds < 10 else f"{seconds:.1f} s"
-
-
-class Counted(Page):
-    """Of a program that counted its contexts (farcc -ffar=record)."""
-
-    MOST_ROWS = 2000
-
-    @classmethod
-    def make(cls, folder):
-        profile = str(folder / "counted.profile")
-        subprocess.run([MAKER, "counted", profile], check=True, timeout=120)
-        done = tool("report", profile, "--html", str(folder / "page.html"))
-        assert done.returncode == 0, done.stderr
-        cls.few, cls.many = json.loads(tool("report", profile, "--json").stdout)["contexts"]
-        return folder / "page.html"
-
-    def test_two_profiles_that_were_counted_could_not_be_compared(self):
-        """They have no trace: the comparison ended with its being no trace, and status 2."""
-        profile = str(self.folder / "counted.profile")
-        other = self.folder / "run.json"
-        other.write_text('{"seconds": 1.5, "faults": 7}', encoding="utf-8")  # as --stats=json prints
-        same = tool("report", "--compare", profile, profile, "--json")
-        self.assertEqual(same.returncode, 0, same.stderr)
-        figures = {one["name"]: one for one in json.loads(same.stdout)["figures"]}
-        self.assertEqual(sorted(figures), ["reads", "seconds", "writes"])
-        for kind in ("reads", "writes"):
-            counted = sum(one[kind] for process in (self.few, self.many) for one in process["tree"])
-            self.assertGreater(counted, 0)
-            self.assertEqual((figures[kind]["before"], figures[kind]["after"]), (counted, counted))
-        for pair in ((profile, other), (other, profile)):
-            mixed = tool("report", "--compare", *map(str, pair))
-            self.assertEqual(mixed.returncode, 2, mixed.stdout)
-            self.assertIn("counted by the program itself", mixed.stderr)
-
-    @staticmethod
-    def name(context):
-        source = os.path.basename(context["source"])
-        where = f" ({source}:{context['line']})" if source and context["line"] else ""
-        return ("loop of " if context["kind"] == "loop" else "") + context["function"] + where
-
-    @staticmethod
-    def whole(process, key):
-        """Of each context with all below it."""
-        sums = [context[key] for context in process["tree"]]
-        for context in reversed(process["tree"][1:]):
-            sums[context["parent"]] += sums[context["id"]]
-        return sums
-
-    def second(self):
-        """The other process, which is opened first."""
-        panel = self.open("contexts")
-        self.all("summary", panel)[-1].click()
-        WebDriverWait(self.driver, 30).until(lambda _: len(self.all("#view-contexts table")) == 4)
-        return panel
-
-    def test_it_has_what_was_counted(self):
-        self.assertEqual(self.tabs(), ["contexts"])
-        self.assertIn("all were counted", self.one("header").text)
-        self.open("contexts")
-        self.shot("contexts")
-        self.assertLess(self.nodes(), MOST_NODES)
-        self.second()
-        self.assertEqual(len(self.all("g.frame")) > len(self.few["tree"]), True, "two graphs")
-        self.assertLess(self.nodes(), MOST_NODES)
-        ids = self.script("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
-        self.assertEqual(len(ids), len(set(ids)), "each id once")
-
-    def test_contexts_are_those_of_the_json(self):
-        self.open("contexts")
-        rows = self.rows("contexts")
-        tree = self.few["tree"]
-        whole = self.whole(self.few, "own_seconds")
-        wanted = sorted(tree[1:], key=lambda one: -whole[one["id"]])
-        self.assertEqual([row["With all below"][1] for row in rows],
-                         [duration_text(whole[one["id"]]) for one in wanted])
-        by_name = {self.name(one): one for one in wanted}
-        self.assertEqual({row["Context"][0] for row in rows}, set(by_name))
-        for row in rows:
-            one = by_name[row["Context"][0]]
-            self.assertAlmostEqual(float(row["With all below"][0]), whole[one["id"]], places=9)
-            for heading, key in (("Own", "own_seconds"), ("Entries", "entries"), ("Reads", "reads"), ("Writes", "writes")):
-                self.assertEqual(float(row[heading][0]), one[key], heading)
-        inner = next(row for row in rows if row["Context"][0] == "loop of step (app.c:13)")
-        self.assertIn("called from", inner["Context"][1])
-
-    def test_what_they_access_is_that_of_the_json(self):
-        self.open("contexts")
-        rows = self.rows("contexts", 1)
-        tree = self.few["tree"]
-        wanted = []
-        for site in self.few["sites"]:
-            of_site = [one for one in self.few["accesses"] if one["site"] == site["id"]]
-            most = max(of_site, key=lambda one: one["reads"] + one["writes"], default=None)
-            wanted.append(dict(site, reads=sum(one["reads"] for one in of_site),
-                               writes=sum(one["writes"] for one in of_site), into=self.name(tree[site["context"]]),
-                               most_by=self.name(tree[most["context"]]) if most else ""))
-        wanted.sort(key=lambda one: -(one["reads"] + one["writes"]))
-        self.assertEqual(len(rows), 3)
-        for row, one in zip(rows, wanted):
-            self.assertEqual(float(row["Accesses"][0]), one["reads"] + one["writes"])
-            for heading, key, text in (("Reads", "reads", "{:,}".format), ("Writes", "writes", "{:,}".format),
-                                       ("Peak", "peak_bytes", size_text), ("At the end", "live_bytes", size_text),
-                                       ("Allocated", "allocated_bytes", size_text), ("Objects", "objects", "{:,}".format)):
-                self.assertEqual(row[heading], [str(one[key]), text(one[key])], heading)
-            for heading, key in (("Allocated at", "site"), ("In", "into"), ("Most accesses by", "most_by")):
-                self.assertEqual(row[heading][0], one[key], heading)
-
-    def test_frames_are_as_wide_as_the_json_says(self):
-        panel = self.open("contexts")
-        for number, (key, text) in enumerate((("own_seconds", duration_text), ("reads", "{:,}".format),
-                                              ("writes", "{:,}".format))):
-            self.all("input[type=radio]", panel)[number].click()
-            whole = self.whole(self.few, key)
-            self.assertEqual(self.one(".frame-said").text, f"app (process 11): {text(whole[0])}, 100 % of all")
-            widths = dict(self.script("""return [...document.querySelectorAll('#view-contexts g.frame')].map((frame) =>
-                [frame.getAttribute('name'), frame.querySelector('rect').getBoundingClientRect().width]);"""))
-            for context in self.few["tree"][1:]:
-                wanted = widths["app (process 11)"] * whole[context["id"]] / whole[0]
-                if wanted > 2:
-                    self.assertAlmostEqual(widths[self.name(context)], wanted, delta=1.5, msg=self.name(context))
-
-    def test_what_is_left_out_is_said(self):
-        self.second()
-        tree, whole = self.many["tree"], self.whole(self.many, "own_seconds")
-        self.assertGreater(len(tree), self.MOST_ROWS + 1)
-        text = self.one("#view-contexts").text
-        self.assertIn(f"{len(tree) - 1 - self.MOST_ROWS:,} smaller contexts are not in this table", text)
-        self.assertIn(f"{len(self.many['sites']) - self.MOST_ROWS:,} sites that are accessed less", text)
-        left_out = self.script("return JSON.parse(document.getElementById('data').textContent).contexts[1]")
-        shown = sum(row[2] for row in left_out["contexts"])
-        self.assertAlmostEqual(shown + left_out["contexts_left_out"]["own_seconds"] + tree[0]["own_seconds"], whole[0],
-                               places=6)
-        self.assertEqual(sum(row[4] for row in left_out["contexts"]) + left_out["contexts_left_out"]["reads"],
-                         sum(one["reads"] for one in tree))
-        self.assertEqual(sum(row["writes"] for row in left_out["sites"]) + left_out["sites_left_out"]["writes"],
-                         sum(one["writes"] for one in self.many["accesses"]))
-
-    def test_names_are_text(self):
-        self.second()
-        self.assertIsNone(self.script("return window.broken ?? null"))
-        self.assertEqual(self.all("main b, main script"), [])
-        self.assertIn("</script><script>window.broken = 1</script>",
-                      [row["Context"][0] for row in self.rows("contexts")])
-
-    def test_keys_walk_its_graph(self):
-        self.open("contexts")
-        self.one("#view-contexts .flame").send_keys(Keys.ARROW_DOWN)
-        self.assertTrue(self.one(".frame-said").text.startswith("main (app.c:3):"), self.one(".frame-said").text)
-
-    def test_it_is_accessible(self):
-        for scheme in ("light", "dark"):
-            self.scheme(scheme)
-            self.second()
-            self.assert_accessible(f"contexts, {scheme}")
-            self.driver.get("about:blank")
-            self.driver.get(f"file://{self.page}")
-
-
 class Hostile(Page):
     @classmethod
     def make(cls, folder):
-        subprocess.run([MAKER, "hostile", str(folder / "page.html")], check=True, timeout=120)
+        subprocess.run([given.maker, "hostile", str(folder / "page.html")], check=True, timeout=120)
         return folder / "page.html"
 
     def test_names_are_text(self):
@@ -600,7 +315,7 @@ class Hostile(Page):
 class Huge(Page):
     @classmethod
     def make(cls, folder):
-        subprocess.run([MAKER, "huge", str(folder / "page.html")], check=True, timeout=500)
+        subprocess.run([given.maker, "huge", str(folder / "page.html")], check=True, timeout=500)
         return folder / "page.html"
 
     def test_a_million_stacks_open(self):
@@ -623,17 +338,5 @@ class Huge(Page):
         self.one("#view-sites .more").click()
         self.assertEqual(len(self.rows("sites")), 2000)
 
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tool", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--maker", required=True)
-    parser.add_argument("--axe", required=True, help="axe.min.js")
-    parser.add_argument("--screenshots", default="", help="a folder for pictures of the views")
-    parser.add_argument("--no-names", action="store_true")
-    parser.add_argument("classes", nargs="*")
-    words = parser.parse_args()
-    TOOL, PROGRAM, MAKER, AXE, SCREENSHOTS = words.tool, words.program, words.maker, words.axe, words.screenshots
-    NAMES = not words.no_names
-    unittest.main(argv=[sys.argv[0], *words.classes], verbosity=2)
+    main()
