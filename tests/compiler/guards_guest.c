@@ -95,8 +95,9 @@ static void in_threads(int on_own_stacks) {
 static void* read_until_cancelled(void* seed) {
   uint64_t random = 4101842887655102017u + (size_t)seed;
   for (;;) {
-    guard(page_of(next(&random) % g_pages), 0);
-    (void)*(volatile uint64_t*)page_of(next(&random) % g_pages);
+    const uint64_t* const at = page_of(next(&random) % g_pages);
+    if (g_guarded) guard(at, 0);
+    (void)*(const volatile uint64_t*)at;
     pthread_testcancel();
   }
   return NULL;
