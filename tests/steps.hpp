@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How long tests go on that try many things. Under a sanitizer a step takes two to twenty times as long: there they take
-// a part of their steps, and all of them in `./dev test --full`.
+// How long tests go on that try many things. Under a sanitizer a step takes two to twenty times as long: there they
+// take a part of their steps, and all of them in `./dev test --full`.
 #pragma once
 
 #include <algorithm>

@@ -23,8 +23,8 @@
 #include "segment/versions.hpp"
 #include "share/leased_store.hpp"
 #include "simulated_world.hpp"
-#include "tests/steps.hpp"
 #include "store/aligned_buffer.hpp"
+#include "tests/steps.hpp"
 
 namespace farheap::simulation {
 namespace {
