@@ -179,11 +179,16 @@ void Pager::guard_quiet() {
   lock_awake(mutex_);
   const base::LockGuard lock(mutex_, std::adopt_lock);
   flush_list_.sort_quiet();
+  // Runs may be of one page. A flush that waits here is let in after some pages, not after each run: while it looks at
+  // all of them again, none is guarded.
+  std::uint32_t at_a_stretch = 0;
   for (std::size_t at = 0; at < flush_list_.quiet().size() && moving_.may_evict();) {
     const PageRun run = next_quiet(flush_list_, table_, at);
     if (run.count == 0) break;
     guard_run(run);
-    if (!door_.is_wanted()) continue;
+    at_a_stretch += run.count;
+    if (at_a_stretch < kGuardedAtOnce || !door_.is_wanted()) continue;
+    at_a_stretch = 0;
     mutex_.unlock();
     leaving_view_.unlock();
     door_.wait();
