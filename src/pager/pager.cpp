@@ -301,8 +301,8 @@ void Pager::keep_if_said(BlockId id) {
   if (kept_.overlap(block.first, block.first + block.count)) policy_.keep(id, room_.limit());
 }
 
-// What is not at rest is only marked: who has it on its way sees to the rest. So nobody waits here, whatever the store
-// does. Of a block that reaches over the edge not all is done with: it stays.
+// What is not at rest is only marked: it leaves before others when it has come, or at once when that is said again. So
+// nobody waits here, whatever the store does. Of a block that reaches over the edge not all is done with: it stays.
 void Pager::put_out(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (page % kExtentPages == 0) door_.let_through(mutex_);
@@ -315,9 +315,10 @@ void Pager::put_out(PageNumber first, PageNumber end) {
     if (!is_in_memory(state)) continue;
     const BlockId id = table_.tag(at);
     Block& block = table_.block(id);
-    if (block.leave_first || block.first < first || block.first + block.count > end) continue;
+    if (block.first < first || block.first + block.count > end) continue;
+    const bool was_said = block.leave_first;
     block.leave_first = true;
-    if (state == PageState::kProbation && block.queue == Queue::kProbation) {
+    if (state == PageState::kProbation && block.queue == Queue::kProbation && !was_said) {
       probation_.remove(id);
       probation_.push_oldest(id);
     }

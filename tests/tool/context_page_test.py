@@ -3,6 +3,7 @@
 """The page of a program that counted its contexts (farcc -ffar=record), in Chromium."""
 
 import json
+import os
 import subprocess
 
 from pages import MOST_NODES, Page, given, main, size_text
