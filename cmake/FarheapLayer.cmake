@@ -12,8 +12,8 @@ endfunction()
 # farheap_add_test(NAME [PLAIN] [SEPARATE] SOURCES a.cpp ... ONE_THREAD b.cpp ... LINK target ...): one GoogleTest program, its cases
 # known to ctest. What is tested behind ONE_THREAD has one thread: nothing for the thread sanitizer, which leaves it out.
 # Where units are not tested (FARHEAP_TEST_UNITS) only those programs are made that are PLAIN: no build with a sanitizer
-# has them, or some of their cases. Files are compiled together: a file
-# whose names another has, too, has a namespace of its own, or SEPARATE compiles each alone.
+# has them, or some of their cases. Files are compiled together: a file that shares names with another has a namespace of
+# its own, or SEPARATE compiles each alone.
 function(farheap_add_test name)
   cmake_parse_arguments(TEST "PLAIN;SEPARATE" "" "SOURCES;ONE_THREAD;LINK" ${ARGN})
   set(tested ON)

@@ -102,13 +102,17 @@ void add_recordings(const std::vector<files::path>& recordings, profile::Profile
   for (const files::path& path : recordings) add_recording(path, build_id_of, to);
 }
 
-// In one piece, by way of `draft`, which is in the same file system.
-Status write_whole(const std::string& path, const std::string& draft, const profile::Profile& profile) {
+// In one piece, by way of `draft`, which is in the same file system. A file that is there already becomes `earlier`;
+// without that name it is replaced.
+Status write_whole(const std::string& path, const std::string& draft, const profile::Profile& profile,
+                   const std::string& earlier = {}) {
   if (Status written = write_output(draft, encode(profile), "cannot write the profile"); !written) {
     unlink(draft.c_str());
     return written;
   }
-  if (rename(draft.c_str(), path.c_str()) == 0) return {};
+  if ((earlier.empty() || rename(path.c_str(), earlier.c_str()) == 0) && rename(draft.c_str(), path.c_str()) == 0) {
+    return {};
+  }
   Status failed = fail(errno_error(errno, "cannot write the profile", path));
   unlink(draft.c_str());
   return failed;
@@ -223,11 +227,8 @@ Result<profile::Profile> RecordingFolder::finish(std::vector<profile::StoreSpeed
     return profile;
   }
   profile->store = std::move(store);
-  if (is_profile(profile_path_)) {
-    const std::string old = profile_path_ + ".old";
-    if (rename(profile_path_.c_str(), old.c_str()) == 0) earlier_ = old;
-  }
-  if (Status written = write_whole(profile_path_, path_ + "/draft", *profile); !written) {
+  if (is_profile(profile_path_)) earlier_ = profile_path_ + ".old";
+  if (Status written = write_whole(profile_path_, path_ + "/draft", *profile, earlier_); !written) {
     Error error = std::move(written.error());
     error.remedy = fmt::format("its parts are in {}; `farheap report` reads them, too", path_);
     return fail(std::move(error));

@@ -21,7 +21,7 @@ class PageRanges {
   // Pages [first, end). Does nothing where it would be one range too many.
   void add(PageNumber first, PageNumber end);
   void remove(PageNumber first, PageNumber end);
-  // Whether one of these pages is among them.
+  // True if a range has one of the pages [first, end).
   [[nodiscard]] bool overlap(PageNumber first, PageNumber end) const;
   [[nodiscard]] std::size_t size() const { return ends_.size(); }
   // The end of each.

@@ -131,7 +131,7 @@ class PageTable {
   // nullptr where nothing was ever touched.
   [[nodiscard]] Extent* find(PageNumber page) const { return extents_[page / kExtentPages].get(); }
   [[nodiscard]] Extent& extent(PageNumber page);
-  // Pages [first, end) are to be streamed, or no longer. Extents that are there already are the caller's.
+  // Extents of pages [first, end) that are made later are to be streamed, or no longer.
   void stream_from_the_first_touch(PageNumber first, PageNumber end) { streamed_.add(first, end); }
   void stream_no_more(PageNumber first, PageNumber end) { streamed_.remove(first, end); }
 

@@ -301,8 +301,8 @@ void Pager::keep_if_said(BlockId id) {
   if (kept_.overlap(block.first, block.first + block.count)) policy_.keep(id, room_.limit());
 }
 
-// What is not at rest is only marked: it leaves before others when it has come, or at once when that is said again. So
-// nobody waits here, whatever the store does. Of a block that reaches over the edge not all is done with: it stays.
+// Blocks on their way are only marked: they leave before others, or at once when the program says it again. So nobody
+// waits here, whatever the store does. A block that reaches over the edge stays: not all of it is done with.
 void Pager::put_out(PageNumber first, PageNumber end) {
   for (PageNumber page = first; page < end;) {
     if (page % kExtentPages == 0) door_.let_through(mutex_);

@@ -143,9 +143,9 @@ void keep_most_important(Profile& profile);
 inline constexpr std::string_view kProfileMagic = "FHPROFIL";
 inline constexpr std::uint32_t kProfileFormat = 1;
 [[nodiscard]] std::string encode(const Profile& profile);
-// `bytes`: of a file, or of its beginning: then what is whole is read, and is_cut is true; so it is
-// before a section that is damaged. kCorrupt for what is no
-// profile; kUnavailable for a newer format. `name` is for messages.
+// `bytes`: of a file, or of its beginning. Sections are read until the file ends, or one is damaged; is_cut is true
+// then. kCorrupt for what is no profile; kUnavailable for a newer format.
+// `name` is for messages.
 [[nodiscard]] Result<Profile> read_profile(std::string_view bytes, const std::string& name);
 
 }  // namespace farheap::profile

@@ -29,7 +29,7 @@ class EarlyHints {
     kept_.remove(first, end);
     streamed_.remove(first, end);
   }
-  // What holds; afterwards nothing does.
+  // All that was said, which is forgotten here.
   [[nodiscard]] std::vector<pager::Hint> take() {
     std::vector<pager::Hint> all;
     for (const auto& [first, end] : kept_.by_first()) all.push_back({pager::HintKind::kKeep, first, end - first});

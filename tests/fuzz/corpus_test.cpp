@@ -28,14 +28,15 @@ std::filesystem::path corpus() {
 
 TEST(Corpus, IsSurvived) {
   const int usual = farheap::test::steps(300, 3);
-  const int changes = farheap_corpus_changes != nullptr ? std::min(farheap_corpus_changes(), usual) : usual;
+  const bool is_slow = farheap_corpus_changes != nullptr;
+  const int changes = is_slow ? std::min(farheap_corpus_changes(), usual) : usual;
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(corpus())) {
     std::ifstream in(file.path(), std::ios::binary);
     std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
     std::vector<std::uint8_t> bytes(text.begin(), text.end());
     ++files;
-    const std::size_t step = changes < usual ? 1 + bytes.size() / 4 : static_cast<std::size_t>(300 / usual);
+    const std::size_t step = is_slow ? 1 + bytes.size() / 4 : static_cast<std::size_t>(300 / usual);
     EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0) << file.path();
     for (std::size_t length = 0; length < bytes.size(); length += step) {
       EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), length), 0) << file.path();

@@ -186,7 +186,7 @@ TEST_F(HintsTest, WhatIsGivenBackIsKeptNoMore) {
 
 // ---- stream
 
-// What nobody had touched was not streamed, whatever was said.
+// The hint was lost for memory that nobody had touched.
 TEST_F(HintsTest, WhatIsSaidToBeStreamedIsFromItsFirstTouchOn) {
   constexpr PageNumber kSaid = 0, kUnsaid = 1024, kSaidAndTakenBack = 2048;
   say(HintKind::kStream, kSaid, 512);

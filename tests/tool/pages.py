@@ -30,6 +30,7 @@ def size_text(value):
         value, unit = value / 1024, unit + 1
     return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {units[unit]}"
 
+
 def browser():
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
@@ -122,6 +123,7 @@ class Page(unittest.TestCase):
         said = [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}: {one['nodes'][0]['failureSummary']}"
                 for one in found["violations"]]
         self.assertEqual(said, [], where)
+
 
 def main():
     parser = argparse.ArgumentParser()
