@@ -65,7 +65,7 @@ void fullest_batch(Trial& trial) {
   const auto is_done = [](const auto& entry) { return entry.outcome == Outcome::kOk; };
   trial.expect(std::ranges::all_of(puts, is_done) && std::ranges::all_of(gets, is_done), "not all of {} are done",
                count);
-  trial.expect(into == from, "other bytes than were put");
+  trial.expect(same_bytes(into, from), "other bytes than were put");
 }
 
 void outcome_of_each(Trial& trial) {
@@ -87,7 +87,7 @@ void outcome_of_each(Trial& trial) {
   for (std::size_t i = 0; i < kRuns; ++i) {
     const auto wanted = i % 7 == 0 ? Outcome::kAbsent : Outcome::kOk;
     trial.expect(gets[i].outcome == wanted, "entry {}: {}, not {}", i, name_of(gets[i].outcome), name_of(wanted));
-    if (i % 7 != 0) trial.expect(into[i] == bytes[i], "entry {} has the bytes of another", i);
+    if (i % 7 != 0) trial.expect(same_bytes(into[i], bytes[i]), "entry {} has the bytes of another", i);
   }
 }
 
@@ -126,7 +126,7 @@ void gets_in_flight(Trial& trial) {
         trial.expect(one->outcome == (there ? Outcome::kOk : Outcome::kAbsent), "block {}: {}", one->block,
                      name_of(one->outcome));
         const auto wanted = client.blocks(one->block, 1);
-        if (there) trial.expect(std::ranges::equal(one->into, wanted), "block {} is another", one->block);
+        if (there) trial.expect(same_bytes(one->into, wanted), "block {} is another", one->block);
       }
     }
     trial.expect(flying->take() == nullptr, "an answer to nothing");

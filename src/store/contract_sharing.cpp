@@ -56,8 +56,8 @@ class ModelledThread {
     trial_.expect(outcome == wanted, "blocks {} + {}: {}, not {}", block, count, name_of(outcome), name_of(wanted));
     for (std::uint64_t i = 0; all && i < count; ++i) {
       const auto bytes = client_.blocks(block + i, 1, model_[block + i]);
-      trial_.expect(std::equal(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(i * size)),
-                    "block {} is not what was put", block + i);
+      trial_.expect(same_bytes(bytes, std::span(into).subspan(i * size, size)), "block {} is not what was put",
+                    block + i);
     }
   }
 
@@ -132,7 +132,7 @@ void never_torn(Trial& trial) {
       continue;
     }
     if (!trial.expect(got.outcome == Outcome::kOk, "get: {}", name_of(got.outcome))) break;
-    if (!trial.expect(into == Bytes(size, into[0]), "a block was seen half written")) break;
+    if (!trial.expect(same_bytes(into, Bytes(size, into[0])), "a block was seen half written")) break;
     if (trial.can(Capability::kVersions)) last = got.version;
     seen = into[0];
   }
@@ -152,7 +152,8 @@ void after_a_fork(Trial& trial) {
     Bytes second(4 * trial.block_bytes());
     Get gets[] = {{.block = 1, .into = first}, {.block = 8, .into = second}};
     client.get(gets);
-    trial.expect(first == client.blocks(1, 1) && second == client.blocks(8, 4), "the child reads other bytes");
+    trial.expect(same_bytes(first, client.blocks(1, 1)) && same_bytes(second, client.blocks(8, 4)),
+                 "the child reads other bytes");
     client.put(1000, client.blocks(1000, 3));
     client.holds(1000, 3);
   });

@@ -32,6 +32,9 @@ void set_number(Bytes& block, std::uint64_t number);
 
 [[nodiscard]] std::string_view name_of(Outcome outcome);
 
+// As == of vectors says, which libstdc++ finds out byte by byte.
+[[nodiscard]] bool same_bytes(std::span<const std::byte> one, std::span<const std::byte> other);
+
 // One handle, with the calls in short. Longer runs and batches than limits() allows are split.
 class Client {
  public:
