@@ -8,6 +8,7 @@
 
 #include "array_world.hpp"
 #include "tests/steps.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::pager::testing::flush_model_test {
 namespace {
@@ -60,15 +61,13 @@ class Writer {
     for (PageNumber index = 0; index < values_.size(); ++index) {
       // Nothing but absence, and nothing but zeros, are the same.
       const auto found = world_.backing.page(first_ + index);
-      PageBytes expected;
-      for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(expected.data() + i, &values_[index], 8);
-      if (found ? *found == expected : values_[index] == 0) continue;
+      if (found ? holds(*found, values_[index]) : values_[index] == 0) continue;
       // Brought back by a hint without its hash, it may be written again, by the evictor or another thread's flush, and
       // on a full disk torn: then memory has it, and keeps it. Nobody may find it changed. Where a store stumbles, it
       // is tried again, and then the page is there.
       PageBytes torn;
       torn.fill(MapBacking::kTorn);
-      if (!may_tear_ && found == torn && is_there_soon(index, expected)) continue;
+      if (!may_tear_ && found == torn && is_there_soon(index)) continue;
       may_tear_&& found == torn ? ++torn_later : ++not_there;
     }
   }
@@ -76,10 +75,14 @@ class Writer {
   int wrong = 0, not_there = 0, torn_later = 0, flushed = 0, failed = 0;
 
  private:
+  static bool holds(const PageBytes& bytes, std::uint64_t value) {
+    return test::repeats_word(bytes.data(), kPageBytes, value);
+  }
   // Only this thread writes to the page.
-  bool is_there_soon(PageNumber index, const PageBytes& expected) {
+  bool is_there_soon(PageNumber index) {
     for (int looks = 0; looks < 10'000; ++looks) {
-      if (world_.backing.page(first_ + index) == expected) return true;
+      const auto found = world_.backing.page(first_ + index);
+      if (found && holds(*found, values_[index])) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -87,12 +90,9 @@ class Writer {
 
   void write(PageNumber index, std::uint64_t value) {
     values_[index] = value;
-    for (std::size_t half = 0; half < 2; ++half) {  // between the two the page may have left
-      world_.touch(first_ + index, true, buffer_[0].data(), [&](PageBytes& bytes) {
-        for (std::size_t i = half * kPageBytes / 2; i < (half + 1) * kPageBytes / 2; i += 8) {
-          std::memcpy(bytes.data() + i, &value, 8);
-        }
-      });
+    for (const std::size_t half : {std::size_t{0}, kPageBytes / 2}) {  // between the two the page may have left
+      world_.touch(first_ + index, true, buffer_[0].data(),
+                   [&](PageBytes& bytes) { test::repeat_word(bytes.data() + half, kPageBytes / 2, value); });
     }
   }
 

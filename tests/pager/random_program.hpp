@@ -16,10 +16,9 @@
 
 #include "array_world.hpp"
 #include "tests/steps.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::pager::testing {
-
-inline constexpr std::size_t kWords = kPageBytes / 8;
 
 struct Program {
   explicit Program(World& its_world, std::uint64_t pages) : world(its_world), model(pages) {}
@@ -34,11 +33,8 @@ struct Program {
 
   void read(PageNumber page, std::byte* buffer) {
     std::lock_guard lock(model[page].mutex);
-    world.touch(page, false, buffer, [&](PageBytes& bytes) {
-      std::uint64_t words[kWords];
-      std::memcpy(words, bytes.data(), kPageBytes);
-      for (const auto word : words) wrong += word != model[page].value;
-    });
+    world.touch(page, false, buffer,
+                [&](PageBytes& bytes) { wrong += !test::repeats_word(bytes.data(), kPageBytes, model[page].value); });
   }
   void write(PageNumber page, std::uint64_t value, std::byte* buffer) {
     std::lock_guard lock(model[page].mutex);
@@ -71,13 +67,10 @@ struct Program {
   }
   void put(PageNumber page, std::uint64_t value, std::byte* buffer) {
     note(model[page], value);
-    // Word by word, as a program does: between two words the page may have left.
-    for (std::size_t half = 0; half < 2; ++half) {
-      world.touch(page, true, buffer, [&](PageBytes& bytes) {
-        for (std::size_t i = half * kWords / 2; i < (half + 1) * kWords / 2; ++i) {
-          std::memcpy(bytes.data() + i * 8, &value, 8);
-        }
-      });
+    // By halves: between two words of a program the page may have left.
+    for (const std::size_t half : {std::size_t{0}, kPageBytes / 2}) {
+      world.touch(page, true, buffer,
+                  [&](PageBytes& bytes) { test::repeat_word(bytes.data() + half, kPageBytes / 2, value); });
     }
   }
 };

@@ -20,6 +20,7 @@
 #include "os/page_map.hpp"
 #include "os/process_memory.hpp"
 #include "segment/address_slots.hpp"
+#include "tests/words.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
 // What the tables of a paging segment hold hangs on memory of their own that LeakSanitizer does not search, and its
@@ -54,28 +55,19 @@ constexpr std::size_t kPiece = 4 * kMiB;
 constexpr std::size_t kPageWords = kPageBytes / sizeof(Word);
 
 // Every word of every page tells where it is and which value it was given.
-void fill(std::byte* at, std::size_t bytes, Word value) {
-  auto* words = reinterpret_cast<Word*>(at);
-  for (std::size_t i = 0; i < bytes / sizeof(Word); ++i) words[i] = value * 1'000'003 + i;
-}
+void fill(std::byte* at, std::size_t bytes, Word value) { test::count_words(at, bytes, value * 1'000'003); }
 // Pages that hold something else.
 [[nodiscard]] std::size_t wrong_pages(const std::byte* at, std::size_t bytes, Word value) {
-  const auto* words = reinterpret_cast<const Word*>(at);
   std::size_t wrong = 0;
   for (std::size_t page = 0; page < bytes / kPageBytes; ++page) {
-    bool right = true;
-    for (std::size_t i = page * kPageWords; i < (page + 1) * kPageWords; ++i) {
-      right &= words[i] == value * 1'000'003 + i;
-    }
-    wrong += !right;
+    wrong += !test::counts_words(at + page * kPageBytes, kPageBytes, value * 1'000'003 + page * kPageWords);
   }
   return wrong;
 }
 [[nodiscard]] std::size_t pages_not_zero(const std::byte* at, std::size_t bytes) {
-  const auto* words = reinterpret_cast<const Word*>(at);
   std::size_t found = 0;
   for (std::size_t page = 0; page < bytes / kPageBytes; ++page) {
-    found += std::any_of(words + page * kPageWords, words + (page + 1) * kPageWords, [](Word word) { return word; });
+    found += !test::repeats_word(at + page * kPageBytes, kPageBytes, 0);
   }
   return found;
 }
@@ -399,7 +391,7 @@ class Scattered {
     for (int i = 0; i < times; ++i) {
       const std::size_t page = random_() % values_.size();
       if (values_[page] != 0) wrong += !holds(page);
-      std::fill_n(words(page), kPageWords, values_[page] = random_() | 1);
+      test::repeat_word(at(page), kPageBytes, values_[page] = random_() | 1);
     }
   }
   [[nodiscard]] std::size_t wrong_in_all() const {
@@ -411,13 +403,10 @@ class Scattered {
 
  private:
   static constexpr std::size_t kPiecePages = kPiece / kPageBytes;
-  [[nodiscard]] Word* words(std::size_t page) const {
-    return reinterpret_cast<Word*>(pieces_[page / kPiecePages] + page % kPiecePages * kPageBytes);
+  [[nodiscard]] std::byte* at(std::size_t page) const {
+    return pieces_[page / kPiecePages] + page % kPiecePages * kPageBytes;
   }
-  [[nodiscard]] bool holds(std::size_t page) const {
-    const Word* const all = words(page);
-    return *all == values_[page] && std::memcmp(all, all + 1, kPageBytes - sizeof(Word)) == 0;
-  }
+  [[nodiscard]] bool holds(std::size_t page) const { return test::repeats_word(at(page), kPageBytes, values_[page]); }
   const std::vector<std::byte*>& pieces_;
   std::vector<Word> values_;
   std::mt19937_64 random_;

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "pager/view.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::segment {
 
@@ -24,17 +25,10 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   void set(std::uint32_t index, PageNumber page, std::uint64_t value) {
-    std::uint64_t words[kPageBytes / 8];
-    for (std::size_t i = 0; i < kPageBytes / 8; ++i) words[i] = value * 1'000'003 + page * 512 + i;
-    std::memcpy(at_ + index * kPageBytes, words, kPageBytes);
+    test::count_words(at_ + index * kPageBytes, kPageBytes, first_word(page, value));
   }
   [[nodiscard]] bool has(std::uint32_t index, PageNumber page, std::uint64_t value) const {
-    std::uint64_t words[kPageBytes / 8];
-    std::memcpy(words, at_ + index * kPageBytes, kPageBytes);
-    for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
-      if (words[i] != value * 1'000'003 + page * 512 + i) return false;
-    }
-    return true;
+    return test::counts_words(at_ + index * kPageBytes, kPageBytes, first_word(page, value));
   }
   [[nodiscard]] bool is_zero(std::uint32_t index) const {
     static constexpr std::byte kZeros[kPageBytes] = {};
@@ -43,6 +37,7 @@ class Pages {
   [[nodiscard]] std::byte* data() { return at_; }
 
  private:
+  static std::uint64_t first_word(PageNumber page, std::uint64_t value) { return value * 1'000'003 + page * 512; }
   std::byte* at_;
 };
 

@@ -24,8 +24,8 @@ StoreOptions kept_with(const std::string& key_file) {
 }
 
 bool file_holds(const std::string& path, const Bytes& bytes) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text(std::filesystem::file_size(path), '\0');
+  EXPECT_TRUE(std::ifstream(path, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size())));
   return text.find(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())) != std::string::npos;
 }
 

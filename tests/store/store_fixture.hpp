@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/words.hpp"
+
 namespace farheap::test {
 
 class TemporaryFolder {
@@ -50,14 +52,15 @@ using Bytes = std::vector<std::byte>;
 // Half of each block repeats, so that it can be compressed.
 inline Bytes make_blocks(std::uint64_t block, std::size_t count, std::size_t block_bytes, std::uint64_t tint = 0) {
   Bytes bytes(count * block_bytes);
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    const std::uint64_t number = block + i / block_bytes;
-    std::uint64_t word = (number + 1) * 0x9E3779B97F4A7C15u ^ tint * 0xC2B2AE3D27D4EB4Fu;
-    if (i % block_bytes < block_bytes / 2) {
-      word += i % block_bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* const here = bytes.data() + i * block_bytes;
+    const std::uint64_t of_block = (block + i + 1) * 0x9E3779B97F4A7C15u ^ tint * 0xC2B2AE3D27D4EB4Fu;
+    for (std::size_t at = 0; at < block_bytes / 2; at += 8) {
+      std::uint64_t word = of_block + at;
       word ^= word >> 29, word *= 0xBF58476D1CE4E5B9u, word ^= word >> 32;
+      std::memcpy(here + at, &word, 8);
     }
-    std::memcpy(bytes.data() + i, &word, 8);
+    repeat_word(here + block_bytes / 2, block_bytes - block_bytes / 2, of_block);
   }
   return bytes;
 }
@@ -110,7 +113,7 @@ inline Outcome expect_blocks(Store& store, std::uint64_t block, std::size_t coun
   Bytes into(count * block_bytes, std::byte{0xEE});
   const auto entry = get_blocks(store, block, into);
   if (entry.outcome == Outcome::kOk) {
-    EXPECT_TRUE(into == make_blocks(block, count, block_bytes, tint)) << "block " << block << " + " << count;
+    EXPECT_TRUE(same_bytes(into, make_blocks(block, count, block_bytes, tint))) << "block " << block << " + " << count;
   }
   return entry.outcome;
 }
