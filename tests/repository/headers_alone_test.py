@@ -1,9 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every public header compiles alone, with exceptions and RTTI and without, and says nothing."""
+"""Every public header compiles alone, with exceptions and RTTI and without, and says nothing.
 
+  headers_alone_test.py INCLUDE COMPILER... [--launcher PROGRAM] [--full]
+
+The launcher is that of the build: what ccache has compiled before it need not compile again. For it, sources and
+objects have the same names each time, in a folder where the test runs.
+"""
+
+import argparse
 import concurrent.futures
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -24,16 +32,30 @@ int use(farheap::Heap& heap) {
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--full"]
-    modes = MODES + MORE_MODES if "--full" in sys.argv else MODES
-    include, compilers = pathlib.Path(words[0]), words[1:]
-    headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.h*"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("include", type=pathlib.Path)
+    parser.add_argument("compilers", nargs="+")
+    parser.add_argument("--launcher")
+    parser.add_argument("--full", action="store_true")
+    given = parser.parse_args()
+    modes = MODES + MORE_MODES if given.full else MODES
+    headers = sorted(str(path.relative_to(given.include)) for path in given.include.rglob("*.h*"))
+    folder = pathlib.Path("headers_alone.full" if given.full else "headers_alone")
+    folder.mkdir(exist_ok=True)
+    launcher = [given.launcher] if given.launcher else []
+
+    def source_of(header):
+        return folder / ("use.cpp" if header is None else re.sub(r"\W", "_", header) + ".cpp")
+
+    for header in [None, *headers]:
+        source_of(header).write_text(USE if header is None else f"#include <{header}>\n", encoding="utf-8")
 
     def check(job):
         compiler, mode, header = job
-        text = USE if header is None else f"#include <{header}>\n"
-        done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *mode, "-I", include, "-fsyntax-only",
-                               "-x", "c++", "-"], input=text, check=False, capture_output=True, text=True)
+        source = source_of(header)
+        compiled = source.with_suffix(f".{pathlib.Path(compiler).name}{''.join(mode)}.o")
+        done = subprocess.run([*launcher, compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *mode, "-I", given.include,
+                               "-c", source, "-o", compiled], check=False, capture_output=True, text=True)
         refusal = NEEDS_ALL.get(header) if mode else None
         if refusal is not None and done.returncode != 0 and refusal in done.stderr:
             return None
@@ -41,7 +63,7 @@ def main():
             return None
         return f"{compiler} {' '.join(mode)} {header}:\n{done.stderr[:1500]}"
 
-    jobs = [(compiler, mode, header) for compiler in compilers for mode in modes for header in [None, *headers]]
+    jobs = [(compiler, mode, header) for compiler in given.compilers for mode in modes for header in [None, *headers]]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         failures = [failure for failure in pool.map(check, jobs) if failure]
     print("\n".join(failures) or f"{len(headers)} headers, {len(jobs)} times")
