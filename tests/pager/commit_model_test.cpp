@@ -9,6 +9,7 @@
 
 #include "array_world.hpp"
 #include "tests/steps.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::pager::testing {
 namespace {
@@ -57,13 +58,12 @@ class Writer {
     std::uint64_t last = compared_;
     for (PageNumber i = 0; i < pages_; ++i) {
       const auto at = found.find(first_ + i);
-      std::uint64_t words[kPageBytes / 8] = {};
-      if (at != found.end()) std::memcpy(words, at->second.data(), kPageBytes);
-      for (const auto word : words) {
-        if (word != words[0]) return "page " + std::to_string(first_ + i) + " is half";
+      if (at == found.end()) continue;
+      std::memcpy(&there[i], at->second.data(), sizeof there[i]);
+      if (!test::repeats_word(at->second.data(), kPageBytes, there[i])) {
+        return "page " + std::to_string(first_ + i) + " is half";
       }
-      there[i] = words[0];
-      last = std::max(last, words[0]);
+      last = std::max(last, there[i]);
     }
     std::lock_guard lock(mutex_);
     // Discards leave no number: as many of them may follow the last number as make the states alike.
@@ -93,9 +93,8 @@ class Writer {
       number = log_.size() + 1;
       log_.push_back({page, number, false});
     }
-    world_.write(page, buffer_[0].data(), [&](PageBytes& bytes) {
-      for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(bytes.data() + i, &number, 8);
-    });
+    world_.write(page, buffer_[0].data(),
+                 [&](PageBytes& bytes) { test::repeat_word(bytes.data(), kPageBytes, number); });
   }
 
   World& world_;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "random_program.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::pager::testing::owners_test {
 namespace {
@@ -20,7 +21,7 @@ std::uint64_t word(const PageBytes& bytes) {
 bool is_whole(const PageBytes& bytes) { return std::memcmp(bytes.data(), bytes.data() + 8, kPageBytes - 8) == 0; }
 PageBytes page_of(std::uint64_t value) {
   PageBytes bytes;
-  for (std::size_t i = 0; i < kPageBytes; i += 8) std::memcpy(bytes.data() + i, &value, 8);
+  test::repeat_word(bytes.data(), kPageBytes, value);
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::segment {
 namespace {
@@ -18,9 +19,7 @@ namespace {
 using base::kMiB;
 using base::kPageBytes;
 
-[[nodiscard]] bool all_zero(const std::byte* at, std::size_t bytes) {
-  return std::all_of(at, at + bytes, [](std::byte value) { return value == std::byte{0}; });
-}
+[[nodiscard]] bool all_zero(const std::byte* at, std::size_t bytes) { return test::repeats_word(at, bytes, 0); }
 [[nodiscard]] std::size_t resident_pages(std::byte* at, std::size_t bytes) {
   std::vector<unsigned char> pages(bytes / kPageBytes);
   EXPECT_EQ(mincore(at, bytes, pages.data()), 0);

@@ -18,6 +18,8 @@
 #include <fstream>
 #include <span>
 
+#include "tests/words.hpp"
+
 namespace farheap::testing {
 namespace {
 
@@ -51,10 +53,9 @@ RecordedFiles::RecordedFiles(std::string file) : name_(std::move(file)) {
   table_ = contents(name_ + ".versions");
   const Bytes bytes = contents(name_);
   file_.bytes = bytes.size();
-  const auto is_zero = [](std::byte one) { return one == std::byte{}; };
   for (std::size_t at = 0; at < bytes.size(); at += kPage) {
     const std::span<const std::byte> block(bytes.data() + at, kPage);
-    if (!std::ranges::all_of(block, is_zero)) file_.at[at / kPage] = Bytes(block.begin(), block.end());
+    if (!test::repeats_word(block.data(), kPage, 0)) file_.at[at / kPage] = Bytes(block.begin(), block.end());
   }
   struct sigaction action{};
   action.sa_sigaction = on_fault;
@@ -113,8 +114,8 @@ void RecordedFiles::look_at_table() {
     const auto begin = now.begin() + static_cast<std::ptrdiff_t>(page * kPage);
     const Bytes bytes(begin, begin + static_cast<std::ptrdiff_t>(std::min(kPage, now.size() - page * kPage)));
     auto& held = pages_since_[page];
-    const auto on_disk = table_.begin() + static_cast<std::ptrdiff_t>(page * kPage);
-    if (held.empty() ? !std::equal(bytes.begin(), bytes.end(), on_disk) : held.back() != bytes) held.push_back(bytes);
+    const auto on_disk = std::span<const std::byte>(table_).subspan(page * kPage, bytes.size());
+    if (!test::same_bytes(bytes, held.empty() ? on_disk : held.back())) held.push_back(bytes);
   }
 }
 

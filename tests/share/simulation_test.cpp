@@ -25,6 +25,7 @@
 #include "simulated_world.hpp"
 #include "store/aligned_buffer.hpp"
 #include "tests/steps.hpp"
+#include "tests/words.hpp"
 
 namespace farheap::simulation {
 namespace {
@@ -127,7 +128,7 @@ class Simulation {
   Status write(Versions& versions, std::uint64_t page, std::uint64_t value) {
     const store::AlignedBuffer buffer(kBlockBytes);
     std::byte* const bytes = buffer.part(0, kBlockBytes).data();
-    std::fill_n(reinterpret_cast<std::uint64_t*>(bytes), kBlockBytes / sizeof value, value);
+    test::repeat_word(bytes, kBlockBytes, value);
     const Backing::Write one{{page, 1}, bytes};
     Status status;
     for (int i = 0; i < 3; ++i) {  // on error it is to be written again
