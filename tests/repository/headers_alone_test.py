@@ -54,8 +54,9 @@ def main():
         compiler, mode, header = job
         source = source_of(header)
         compiled = source.with_suffix(f".{pathlib.Path(compiler).name}{''.join(mode)}.o")
-        done = subprocess.run([*launcher, compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *mode, "-I", given.include,
-                               "-c", source, "-o", compiled], check=False, capture_output=True, text=True)
+        done = subprocess.run([*launcher, compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *mode,
+                               "-I", given.include, "-c", source, "-o", compiled],
+                              check=False, capture_output=True, text=True)
         refusal = NEEDS_ALL.get(header) if mode else None
         if refusal is not None and done.returncode != 0 and refusal in done.stderr:
             return None
