@@ -39,6 +39,8 @@ class Adder {
       into.allocated_bytes += totals.allocated_bytes;
       into.live_bytes += totals.live_bytes;
       into.peak_bytes += totals.peak_bytes;
+      into.touched += totals.touches;
+      touches_ += totals.touches;
     }
     for (const profile::Stall& stall : process.stalls) {
       SiteFigures& site = figures(stall.site);
@@ -61,7 +63,10 @@ class Adder {
     for (auto& [text, line] : lines_) {
       for (auto& [site, seconds] : line.by_site) seconds *= share;
     }
-    for (auto& [stack, site] : sites_) site.waits.seconds *= share;
+    for (auto& [stack, site] : sites_) {
+      site.waits.seconds *= share;
+      if (touches_ > 0) site.touched /= touches_;
+    }
     for (auto& [text, line] : lines_) {
       const auto most = std::ranges::max_element(line.by_site, {}, [](const auto& one) { return one.second; });
       into.lines.push_back({text, line.waits, most->first,
@@ -123,6 +128,7 @@ class Adder {
 
   CodeNames& names_;
   Waits all_;
+  double touches_ = 0;
   std::map<std::string, Line> lines_;
   std::map<std::vector<std::string>, SiteFigures> sites_;
 };

@@ -27,6 +27,7 @@ struct SiteFigures {
   std::vector<std::string> stack;                                     // names of functions with their lines
   double objects = 0;                                                 // made
   std::uint64_t allocated_bytes = 0, live_bytes = 0, peak_bytes = 0;  // live: at the end
+  double touched = 0;                                                 // the share of all touches that were seen
   Waits waits;
 };
 

@@ -34,8 +34,8 @@ Result<Userfault> Userfault::open(UserfaultFeatures wanted) {
   got.notes_writes = wanted.notes_writes && got.move && (has & abi::kFeatureWpAsync) != 0;
   api = {};
   api.api = UFFD_API;
-  api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | (got.move ? abi::kFeatureMove : 0) |
-                        (got.notes_writes ? abi::kFeatureWpAsync : 0));
+  api.features = has & (abi::kFeatureWp | abi::kFeatureThreadId | abi::kFeatureExactAddress |
+                        (got.move ? abi::kFeatureMove : 0) | (got.notes_writes ? abi::kFeatureWpAsync : 0));
   if (base::system_call(SYS_ioctl, file, UFFDIO_API, &api) != 0) {
     const int why = errno;
     release_descriptor(file);

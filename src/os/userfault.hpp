@@ -22,7 +22,7 @@ struct UserfaultFeatures {
 };
 
 struct FaultEvent {
-  std::uintptr_t address = 0;
+  std::uintptr_t address = 0;  // of the byte; before Linux 5.18 of its page
   bool write = false;
   bool write_protected = false;  // the page is there, but was write-protected
   std::uint32_t thread = 0;      // kernel thread id, 0 where the kernel does not tell

@@ -264,7 +264,8 @@ FaultLoop::Long FaultLoop::lead(Desk& desk, unsigned handler, std::byte* buffer)
     const PageNumber page = view_.page_of(event.address);
     const auto since = Clock::now();
     FaultObserver* const observer = observer_.load(std::memory_order_acquire);
-    found.waiting = {page, since, observer != nullptr ? observer->begun(event.thread) : 0};
+    const std::uintptr_t touched = event.write_protected ? 0 : event.address;
+    found.waiting = {page, since, observer != nullptr ? observer->begun(event.thread, touched) : 0};
     desk.polling.note(since, event.thread);
     found.write = event.write;
     run_page_.pulse.beat(std::chrono::nanoseconds(since.time_since_epoch()).count());

@@ -20,9 +20,10 @@ class FaultObserver {
   FaultObserver& operator=(const FaultObserver&) = delete;
   virtual ~FaultObserver() = default;
 
-  // Before the page is served, while the thread waits. `thread`: the kernel's number; 0 where it does not tell. The
-  // answer names the place in the program for ended().
-  [[nodiscard]] virtual std::uint32_t begun(std::uint32_t thread) = 0;
+  // Before the page is served, while the thread waits. `thread`: the kernel's number; 0 where it does not tell.
+  // `touched`: the byte that is waited for, or its page where the kernel does not tell; 0 where the page is in view,
+  // and guarded. The answer names the place in the program for ended().
+  [[nodiscard]] virtual std::uint32_t begun(std::uint32_t thread, std::uintptr_t touched) = 0;
   // The thread goes on. `pages_read`: from the store.
   virtual void ended(PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
                      std::uint32_t pages_read) = 0;

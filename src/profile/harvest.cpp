@@ -41,13 +41,31 @@ std::vector<SiteId> take_frames(const RecordingTables& from, const CodePlaces& c
 // Below zero (Recorder's add_live()) is nothing.
 std::uint64_t not_negative(std::uint64_t live) { return static_cast<std::int64_t>(live) < 0 ? 0 : live; }
 
+// Of all its objects, if each was touched as often as those at edges of pages. At the one edge they may be hidden by
+// their neighbours, at the other they are not.
+void take_touches(const SiteFigures& figures, SiteTotals& to) {
+  constexpr double kPagesForOne = 1u << PageSampler::kFirstOneInLog2;
+  double most = 0;
+  std::uint64_t largest = 0;
+  for (const SiteFigures::Edge& edge : figures.edges) largest = std::max(largest, edge.objects.load());
+  for (const SiteFigures::Edge& edge : figures.edges) {
+    const std::uint64_t objects = edge.objects, touches = edge.touches;
+    to.seen_objects += objects;
+    to.seen_touches += touches;
+    if (objects == 0 || objects < largest / 4) continue;  // a figure of few is by chance
+    most = std::max(most, static_cast<double>(touches) / static_cast<double>(objects));
+  }
+  const double of_large = static_cast<double>(figures.large_touches.load()) * kPagesForOne;
+  to.touches = std::min(most * to.objects + of_large, kMostSiteTouches);
+}
+
 void take_sites(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
   for (SiteId site = 1; site < numbers.size(); ++site) {
     const SiteFigures& figures = from.figures[site];
     const std::uint64_t allocated = figures.allocated_bytes, live = not_negative(figures.live_bytes);
     if (numbers[site] == 0 || (allocated == 0 && live == 0)) continue;
     const auto objects = static_cast<double>(figures.objects.load()) / SiteFigures::kPerObject;
-    to.sites.push_back({numbers[site], objects, allocated, live, figures.peak_bytes});
+    take_touches(figures, to.sites.emplace_back(numbers[site], objects, allocated, live, figures.peak_bytes));
   }
 }
 

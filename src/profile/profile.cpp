@@ -28,6 +28,7 @@ enum class Section : std::uint64_t {
   kObjects = 7,
   kDetailed = 8,
   kAttached = 9,
+  kSiteTouches = 10,
   kContexts = 32,
   kFolded = 33
 };
@@ -195,6 +196,40 @@ std::string encode_process(const ProcessProfile& one) {
   return out.bytes();
 }
 
+// Of the sites in the order of the process's section.
+std::string encode_site_touches(const std::vector<SiteTotals>& sites) {
+  FieldWriter out;
+  out.number(sites.size());
+  for (const SiteTotals& site : sites) {
+    out.number(std::bit_cast<std::uint64_t>(site.touches));
+    out.number(site.seen_objects);
+    out.number(site.seen_touches);
+  }
+  return out.bytes();
+}
+
+bool take_site_touches(std::string_view bytes, Profile& into) {
+  if (into.processes.empty()) return false;
+  std::vector<SiteTotals>& sites = into.processes.back().sites;
+  FieldReader in(bytes);
+  std::vector<SiteTotals> read;
+  const bool is_read = take_list(in, read, [&] {
+    SiteTotals one;
+    one.touches = std::bit_cast<double>(in.number());
+    one.seen_objects = in.number();
+    one.seen_touches = in.number();
+    return one;
+  });
+  if (!is_read || !in.is_whole() || read.size() != sites.size()) return false;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (!(read[i].touches >= 0 && read[i].touches <= kMostSiteTouches)) return false;
+    sites[i].touches = read[i].touches;
+    sites[i].seen_objects = read[i].seen_objects;
+    sites[i].seen_touches = read[i].seen_touches;
+  }
+  return true;
+}
+
 SiteTotals take_site(FieldReader& in) {
   SiteTotals site;
   site.site = static_cast<SiteId>(in.number());
@@ -312,6 +347,10 @@ std::string encode(const Profile& profile) {
   for (const ProcessProfile& one : profile.processes) {
     put_section(out, Section::kProcess, encode_process(one));
     if (one.is_attached) put_section(out, Section::kAttached, {});
+    if (std::ranges::any_of(one.sites,
+                            [](const SiteTotals& site) { return site.touches != 0 || site.seen_objects != 0; })) {
+      put_section(out, Section::kSiteTouches, encode_site_touches(one.sites));
+    }
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
     if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
@@ -368,6 +407,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
       is_taken = section.empty() && !profile.processes.empty();
       if (is_taken) profile.processes.back().is_attached = true;
     }
+    if (kind == Section::kSiteTouches) is_taken = take_site_touches(section, profile);
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
     if (kind == Section::kFolded) is_taken = take_its_folded(section, profile);

@@ -43,6 +43,10 @@ struct SiteTotals {
   SiteId site = 0;
   double objects = 0;
   std::uint64_t allocated_bytes = 0, live_bytes = 0, peak_bytes = 0;
+  // How often its objects were touched, an estimate that is good to tell one site from another; of how many small ones
+  // that is known, and how many of their touches were seen.
+  double touches = 0;
+  std::uint64_t seen_objects = 0, seen_touches = 0;
   friend bool operator==(const SiteTotals&, const SiteTotals&) = default;
 };
 
@@ -67,6 +71,7 @@ inline constexpr std::uint32_t kMostSampleLog2 = 20, kMostSampleWindow = 1u << 2
 inline constexpr std::uint64_t kMostUsedPages = std::uint64_t{1} << 45;  // all that an address of 57 bits tells
 inline constexpr std::uint64_t kMostObjectEnd = std::uint64_t{1} << 57;
 inline constexpr std::size_t kMostTouches = std::size_t{1} << 24;  // words
+inline constexpr double kMostSiteTouches = 0x1p64;
 
 // A large object (recording.hpp), for plans.
 struct LargeObject {

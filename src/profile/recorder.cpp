@@ -15,9 +15,12 @@
 #include "base/clock.hpp"
 #include "base/inside_runtime.hpp"
 #include "base/log.hpp"
+#include "base/raise_to.hpp"
 #include "base/units.hpp"
+#include "heap/size_classes.hpp"
 #include "os/copy_memory.hpp"
 #include "os/drop_memory.hpp"
+#include "profile/page_sampler.hpp"
 #include "segment/at_the_tables.hpp"
 
 namespace farheap::profile {
@@ -39,16 +42,23 @@ constexpr unsigned kWeightShift = 24;
 constexpr std::uint32_t kLookedAt = 1u << 31;
 constexpr std::uint32_t kPlaceMask = (1u << kWeightShift) - 1;
 
-void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
-  std::uint64_t seen = peak.load(kRelaxed);
-  while (seen < value && !peak.compare_exchange_weak(seen, value, kRelaxed)) {
-  }
-}
-
 // Who took something back while the recorder was attached anew may have taken it from what never had it: below zero.
 void add_live(std::atomic<std::uint64_t>& live, std::atomic<std::uint64_t>& peak, std::uint64_t bytes) {
   const std::uint64_t value = live.fetch_add(bytes, kRelaxed) + bytes;
-  if (static_cast<std::int64_t>(value) > 0) raise_to(peak, value);
+  if (static_cast<std::int64_t>(value) > 0) base::raise_to(peak, value);
+}
+
+// Whether an object of less than a page is the first that begins on its page, and the last. It has a slot.
+std::array<bool, 2> edges_of(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t slot = heap::kSizeClasses[heap::class_of(bytes)].slot_bytes;
+  const std::uint64_t in_page = offset % kSamplePageBytes;
+  return {in_page < slot, in_page + slot >= kSamplePageBytes};
+}
+
+bool is_at_sampled_edge(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0 || bytes >= kSamplePageBytes) return false;
+  const auto edges = edges_of(offset, bytes);
+  return (edges[0] || edges[1]) && is_sampled(offset / kSamplePageBytes, PageSampler::kFirstOneInLog2);
 }
 
 // Whether a call instruction ends at the address. (Intel's manual, volume 2, CALL: e8 with 32 bits, or ff /2.)
@@ -69,20 +79,31 @@ Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<c
                                                  RecordingRoom room) {
   auto sites = CallSites::make({.tree_frames = room.sites - 1, .frames = kMostFrames});
   if (!sites) return fail(std::move(sites.error()));
-  auto owners = os::ReservedArray<std::atomic<Owner>>::make(heap.size() / kSamplePageBytes + 1);
+  auto owners = Owners::make(heap.size() / kSamplePageBytes + 1);
   if (!owners) return fail(std::move(owners.error()));
+  std::array<Owners, 2> at_edges;
+  for (Owners& one : at_edges) {
+    auto made = Owners::make(heap.size() / kSamplePageBytes + 1);
+    if (!made) return fail(std::move(made.error()));
+    one = std::move(*made);
+  }
+  auto is_begun = os::ReservedArray<std::atomic<bool>>::make(heap.size() / kSamplePageBytes + 1);
+  if (!is_begun) return fail(std::move(is_begun.error()));
   auto live = os::ReservedArray<std::atomic<std::uint64_t>>::make(room.sites);
   if (!live) return fail(std::move(live.error()));
-  return std::unique_ptr<Recorder>(
-      new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners), std::move(*live)));
+  return std::unique_ptr<Recorder>(new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners),
+                                                std::move(at_edges), std::move(*is_begun), std::move(*live)));
 }
 
 Recorder::Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
-                   os::ReservedArray<std::atomic<Owner>> owners, os::ReservedArray<std::atomic<std::uint64_t>> live)
+                   Owners owners, std::array<Owners, 2> at_edges, os::ReservedArray<std::atomic<bool>> is_begun,
+                   os::ReservedArray<std::atomic<std::uint64_t>> live)
     : heap_(heap),
       room_(room),
       sites_(std::move(sites)),
       owners_(std::move(owners)),
+      at_edges_(std::move(at_edges)),
+      is_begun_(std::move(is_begun)),
       live_(std::move(live)),
       folder_(std::move(folder)) {}
 
@@ -144,6 +165,8 @@ Status Recorder::attach(std::string folder) {
   folder_ = std::move(folder);
   is_attached_ = true;
   make_zeros(owners_);
+  for (const Owners& one : at_edges_) make_zeros(one);
+  make_zeros(is_begun_);
   make_zeros(live_);
   {
     base::LockGuard code(code_mutex_);  // they name what stood in the tables before
@@ -199,7 +222,8 @@ void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&places_) decltype(places_);
   new (&path_) std::string;
   tables_.store(nullptr);
-  has_failed_ = is_attached_;  // then nobody records it yet
+  for (const Owners& one : at_edges_) make_zeros(one);  // they count for the parent
+  has_failed_ = is_attached_;                           // then nobody records it yet
   if (is_attached_) new (&folder_) std::string;
   file_ = {};
 }
@@ -214,23 +238,39 @@ std::optional<std::uint64_t> Recorder::offset_of(const void* at) const {
 void Recorder::allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) {
   const auto offset = offset_of(object);
   if (!offset || base::t_inside_runtime || offset_of(frame)) return;
-  const SampledPages pages = sampled_pages(*offset, std::min<std::uint64_t>(bytes, heap_.size() - *offset));
-  if (pages.count() == 0) return;
+  const std::uint64_t inside = std::min<std::uint64_t>(bytes, heap_.size() - *offset);
+  const SampledPages pages = sampled_pages(*offset, inside);
+  const bool is_at_edge = is_at_sampled_edge(*offset, inside);
+  if (pages.count() == 0 && !is_at_edge) return;
   RecordingTables* const to = tables();
   if (to == nullptr) return;
-  const Owner owner = {site_of(*to, caller, frame), static_cast<std::uint32_t>(*offset / kObjectUnit)};
-  if (owner.site == CallSites::kNoSite) {
+  const SiteId site = site_of(*to, caller, frame);
+  if (site == CallSites::kNoSite) {
     to->header->without_room.fetch_add(1, kRelaxed);
     return;
   }
+  const std::uint64_t units = (bytes + kObjectUnit - 1) / kObjectUnit;
+  const Owner owner = {static_cast<std::uint16_t>(site),
+                       static_cast<std::uint16_t>(std::min<std::uint64_t>(units, kManyUnits)),
+                       static_cast<std::uint32_t>(*offset / kObjectUnit)};
+  if (is_at_edge) note_edges(*to, *offset, inside, owner);
+  if (pages.count() == 0) return;
   SiteFigures& figures = to->figures[owner.site];
   const std::uint64_t sampled = pages.count() * kSamplePageBytes;
   figures.allocated_bytes.fetch_add(sampled, kRelaxed);
   // Points are multiples of 16: an object is met as often as it has begun such pieces.
-  const std::uint64_t covered = (bytes + kObjectUnit - 1) / kObjectUnit * kObjectUnit;
-  figures.objects.fetch_add(sampled * SiteFigures::kPerObject / covered, kRelaxed);
+  figures.objects.fetch_add(sampled * SiteFigures::kPerObject / (units * kObjectUnit), kRelaxed);
   give(*to, pages, owner);
   note_object(*to, *offset, bytes, owner.site);
+}
+
+void Recorder::note_edges(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, Owner owner) {
+  const auto edges = edges_of(offset, bytes);
+  for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+    if (!edges[edge]) continue;
+    at_edges_[edge][offset / kSamplePageBytes].store(owner, kRelaxed);
+    to.figures[owner.site].edges[edge].objects.fetch_add(1, kRelaxed);
+  }
 }
 
 void Recorder::note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site) {
@@ -377,7 +417,32 @@ bool Recorder::is_looked_at(unsigned one_in_log2) {
   return (value >> 40 & ((std::uint64_t{1} << one_in_log2) - 1)) == 0;
 }
 
-std::uint32_t Recorder::begun(std::uint32_t thread) {
+bool Recorder::Owner::has(std::uint64_t unit) const {
+  const std::uint32_t behind = static_cast<std::uint32_t>(unit) - object;
+  return site != CallSites::kNoSite &&
+         (behind < units || (units == kManyUnits && static_cast<std::int32_t>(behind) >= 0));
+}
+
+// Of pages whose uses are sampled: others are seen to be touched when they come, and never again. The first touch of a
+// page makes it, and tells nothing of how often it is used.
+void Recorder::note_touch(RecordingTables& to, std::uintptr_t at) {
+  const auto offset = offset_of(reinterpret_cast<const void*>(at));
+  if (!offset || !is_sampled(*offset / kSamplePageBytes, PageSampler::kFirstOneInLog2)) return;
+  const std::uint64_t page = *offset / kSamplePageBytes, unit = *offset / kObjectUnit;
+  if (!is_begun_[page].exchange(true, kRelaxed)) return;
+  const Owner large = owners_[page].load(kRelaxed);
+  if (large.units >= kSamplePageBytes / kObjectUnit && large.has(unit)) {
+    to.figures[large.site].large_touches.fetch_add(1, kRelaxed);
+    return;
+  }
+  for (std::size_t edge = 0; edge < at_edges_.size(); ++edge) {
+    const Owner owner = at_edges_[edge][page].load(kRelaxed);
+    if (owner.has(unit)) to.figures[owner.site].edges[edge].touches.fetch_add(1, kRelaxed);
+  }
+}
+
+std::uint32_t Recorder::begun(std::uint32_t thread, std::uintptr_t touched) {
+  if (RecordingTables* const to = tables_.load(std::memory_order_acquire)) note_touch(*to, touched);
   choose_sample();
   const unsigned one_in_log2 = one_in_log2_.load(kRelaxed);
   if (!is_looked_at(one_in_log2)) return 0;

@@ -12,6 +12,7 @@
 // touch nothing that is paged but their stack.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ namespace farheap::profile {
 class Recorder final : public pager::FaultObserver, public AllocationObserver {
  public:
   // `folder` is where each process makes its recording, at its first sample: PID.recording, with more digits if that is
-  // there. `heap`: the addresses that are recorded. kNoSpace without addresses.
+  // there. `heap`: the addresses that are recorded. kNoSpace without addresses. Requires: room.sites <= 65,536.
   [[nodiscard]] static Result<std::unique_ptr<Recorder>> make(std::string folder, std::span<const std::byte> heap,
                                                               RecordingRoom room = {});
 
@@ -48,7 +49,7 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void freed(const void* object) override;
   void unmapped(const void* at, std::size_t bytes) override;
 
-  [[nodiscard]] std::uint32_t begun(std::uint32_t thread) override;
+  [[nodiscard]] std::uint32_t begun(std::uint32_t thread, std::uintptr_t touched) override;
   void ended(pager::PageNumber page, std::uint32_t place, std::chrono::nanoseconds stalled,
              std::uint32_t pages_read) override;
 
@@ -63,15 +64,20 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void begin_in_child();
 
  private:
-  // The object at a page's sample point. All zeros: nobody's.
+  // The object at a page's sample point, or at an edge of it. All zeros: nobody's.
   struct Owner {
-    SiteId site;
-    std::uint32_t object;  // where it begins, in units of 16 bytes
+    std::uint16_t site;
+    std::uint16_t units;   // it has, of 16 bytes; kManyUnits, or more
+    std::uint32_t object;  // where it begins, in units, of which the upper bits are left out
+    [[nodiscard]] bool has(std::uint64_t unit) const;
   };
+  static constexpr std::uint16_t kManyUnits = 0xffff;
   static_assert(std::atomic<Owner>::is_always_lock_free);
 
-  Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
-           os::ReservedArray<std::atomic<Owner>> owners, os::ReservedArray<std::atomic<std::uint64_t>> live);
+  using Owners = os::ReservedArray<std::atomic<Owner>>;  // by page
+  Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites, Owners owners,
+           std::array<Owners, 2> at_edges, os::ReservedArray<std::atomic<bool>> is_begun,
+           os::ReservedArray<std::atomic<std::uint64_t>> live);
   // The tables, made if need be. nullptr: not now, or there are none for good.
   [[nodiscard]] RecordingTables* tables() {
     RecordingTables* const made = tables_.load(std::memory_order_acquire);
@@ -85,6 +91,8 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void keep_stack(RecordingTables& to, SiteId site);
   void give(RecordingTables& to, SampledPages pages, Owner owner);
   void take_back(Owner owner, std::uint64_t pages);
+  void note_edges(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, Owner owner);
+  void note_touch(RecordingTables& to, std::uintptr_t at);
   void note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site);
   // Large objects that began in these bytes are gone.
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
@@ -101,7 +109,11 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   const std::span<const std::byte> heap_;
   const RecordingRoom room_;
   CallSites sites_;
-  os::ReservedArray<std::atomic<Owner>> owners_;  // by page
+  Owners owners_;
+  // Of sampled pages, the first of less than a page that begins there, and the last. What was freed stays until another
+  // object lies there: nobody touches it.
+  std::array<Owners, 2> at_edges_;
+  os::ReservedArray<std::atomic<bool>> is_begun_;  // by page: something was touched there
   // Live bytes by site. What the tables say of them is for others to read: a forked child must not, because its parent
   // goes on writing there.
   os::ReservedArray<std::atomic<std::uint64_t>> live_;

@@ -8,6 +8,10 @@
 // site that made the object at the page's *sample point* (sample_point.hpp): so a site's bytes are 4,096 for each such
 // page, right in the mean, and its objects as many as fit there.
 //
+// Of a page that comes into view only the first touch is seen. An object that is always touched right behind its
+// neighbour would seem not to be touched at all, if that lies on the same page. So touches are counted of those objects
+// alone that are the first on their page, or the last: one of the two neighbours is on another page.
+//
 // Thread-safety: all that changes is atomic.
 #pragma once
 
@@ -20,7 +24,7 @@ namespace farheap::profile {
 
 struct RecordingHeader {
   static constexpr std::array<char, 8> kMagic = {'F', 'H', 'R', 'E', 'C', 'O', 'R', 'D'};
-  static constexpr std::uint32_t kFormat = 2;
+  static constexpr std::uint32_t kFormat = 3;
 
   std::array<char, 8> magic;
   std::uint32_t format;
@@ -47,6 +51,13 @@ struct RecordedFrame {
 struct SiteFigures {
   static constexpr std::uint64_t kPerObject = 256;  // the unit of `objects`
   std::atomic<std::uint64_t> allocated_bytes, objects, live_bytes, peak_bytes;
+  // Of its objects of less than a page: those that were the first to begin on a sampled page (page_sampler.hpp), and
+  // those that were the last. How many there were, and how often they were touched there.
+  struct Edge {
+    std::atomic<std::uint64_t> objects, touches;
+  };
+  std::array<Edge, 2> edges;
+  std::atomic<std::uint64_t> large_touches;  // of sampled pages that larger objects have
 };
 
 // Where threads waited for pages. Place 0 is not known.

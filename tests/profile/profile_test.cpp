@@ -6,7 +6,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,7 +20,7 @@ namespace {
 
 // Sections, as docs/formats.md has them.
 constexpr std::uint64_t kFiles = 1, kProcess = 2, kTrace = 3, kEnd = 4, kTouches = 5, kObjects = 7, kDetailed = 8,
-                        kAttached = 9;
+                        kAttached = 9, kSiteTouches = 10;
 constexpr std::size_t kHead = 16;  // the magic and the format
 
 ProcessProfile made_up_process(int number) {
@@ -559,6 +561,52 @@ TEST(Profile, KeepsAllWhereThereAreFew) {
   keep_most_important(profile);
   EXPECT_EQ(profile.processes.size(), kMostProcesses);
   EXPECT_EQ(profile.processes_left_out, before.processes_left_out);
+}
+
+// ---- touches of sites
+
+// Of so many sites; each with 3 objects and 4 touches that were seen.
+std::string touches_section(std::initializer_list<double> touches) {
+  std::string bytes = numbers({touches.size()});
+  for (const double one : touches) bytes += numbers({std::bit_cast<std::uint64_t>(one), 3, 4});
+  return section(kSiteTouches, bytes);
+}
+
+TEST(ProfileFile, TouchesOfSitesComeBack) {
+  Profile profile = made_up();
+  profile.processes[1].sites[0].touches = 12.75;
+  profile.processes[1].sites[1].touches = 1e12;
+  profile.processes[1].sites[1].seen_objects = 7, profile.processes[1].sites[1].seen_touches = ~std::uint64_t{0};
+  const auto read = read_profile(encode(profile), "it");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(*read, profile);
+}
+
+TEST(ProfileFile, TouchesOfSitesAreAsTheFormatSays) {
+  const std::string whole =
+      head() + files_section(2) + section(kProcess, Process().bytes()) + touches_section({2.5}) + section(kEnd, "");
+  const auto read = read_profile(whole, "it");
+  ASSERT_TRUE(read) << read.error().message();
+  const SiteTotals& site = read->processes.at(0).sites.at(0);
+  EXPECT_EQ(site.touches, 2.5);
+  EXPECT_EQ(site.seen_objects, 3u);
+  EXPECT_EQ(site.seen_touches, 4u);
+}
+
+TEST(ProfileFile, TouchesThatNoRecordingHasAreRefused) {
+  const auto refused = [](const std::string& process, const std::string& touches, const char* what) {
+    const auto read = read_profile(head() + files_section(2) + process + touches + section(kEnd, ""), "it");
+    ASSERT_FALSE(read) << what;
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt) << what;
+  };
+  const std::string process = section(kProcess, Process().bytes());
+  refused("", touches_section({1}), "of no process");
+  refused(process, touches_section({}), "too few");
+  refused(process, touches_section({1, 2}), "too many");
+  refused(process, touches_section({-1}), "fewer than none");
+  refused(process, touches_section({std::numeric_limits<double>::quiet_NaN()}), "no number");
+  refused(process, touches_section({std::numeric_limits<double>::infinity()}), "endless");
+  refused(process, section(kSiteTouches, numbers({1, 0, 0, 0, 0})), "longer");
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ TEST_F(AttachedRecorderTest, HasNothingOfBeforeAndNothingOfTheTimeBetween) {
   const auto recorder = make();
   ASSERT_TRUE(recorder->attach(folder(1)));
   ask_pages(*recorder, 0, 10, 4);
-  recorder->ended(10, recorder->begun(0), std::chrono::nanoseconds(3), 1);
+  recorder->ended(10, recorder->begun(0, 0), std::chrono::nanoseconds(3), 1);
   recorder->end();
   ask_pages(*recorder, 0, 20, 4);
-  recorder->ended(20, recorder->begun(0), std::chrono::nanoseconds(3), 1);
+  recorder->ended(20, recorder->begun(0, 0), std::chrono::nanoseconds(3), 1);
   ASSERT_TRUE(recorder->attach(folder(2)));
   ask_pages(*recorder, 1, 30, 2);
   recorder->unmapped(at(10 * kPage), 20 * kPage);
@@ -99,7 +99,7 @@ TEST_F(AttachedRecorderTest, WhoIsInTheMiddleOfItGoesOn) {
       const std::uint64_t page = 1000 * (caller + 1);
       while (!is_over) {
         ask_pages(*recorder, caller, page, 8);
-        recorder->ended(page, recorder->begun(0), std::chrono::nanoseconds(3), 1);
+        recorder->ended(page, recorder->begun(0, 0), std::chrono::nanoseconds(3), 1);
         recorder->unmapped(at(page * kPage), 8 * kPage);
       }
     });

@@ -7,8 +7,10 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <random>
 #include <thread>
 
+#include "profile/page_sampler.hpp"
 #include "recorder_world.hpp"
 
 namespace farheap::profile::testing {
@@ -17,8 +19,8 @@ namespace {
 TEST_F(RecorderTest, OneFaultAmongFewCountsOnce) {
   const auto recorder = make();
   ask_pages(*recorder, 0, 10, 1);
-  recorder->ended(10, recorder->begun(0), std::chrono::nanoseconds(700), 3);
-  recorder->ended(11, recorder->begun(0), std::chrono::nanoseconds(50), 0);
+  recorder->ended(10, recorder->begun(0, 0), std::chrono::nanoseconds(700), 3);
+  recorder->ended(11, recorder->begun(0, 0), std::chrono::nanoseconds(50), 0);
   const Profile profile = read();
   const ProcessProfile& one = profile.processes[0];
   EXPECT_EQ(one.faults, 2u);
@@ -38,7 +40,7 @@ TEST_F(RecorderTest, OneFaultAmongFewCountsOnce) {
 
 TEST_F(RecorderTest, AFaultMakesTheRecordingToo) {
   const auto recorder = make();
-  recorder->ended(kHeapPages + 1000, recorder->begun(0), std::chrono::nanoseconds(7), 1);
+  recorder->ended(kHeapPages + 1000, recorder->begun(0, 0), std::chrono::nanoseconds(7), 1);
   const Profile profile = read();
   EXPECT_EQ(profile.processes[0].faults, 1u);
   EXPECT_EQ(profile.processes[0].stalls, (std::vector<Stall>{{0, 0, 1, 7, 1}}));
@@ -50,7 +52,7 @@ TEST_F(RecorderTest, ManyFaultsAreAsManyByTheirSamples) {
   const auto recorder = make();
   ask_pages(*recorder, 0, 10, 1);
   for (std::uint64_t i = 0; i < kFaults; ++i) {
-    recorder->ended(10 + i % 2, recorder->begun(0), std::chrono::nanoseconds(3), 1 + i % 2);
+    recorder->ended(10 + i % 2, recorder->begun(0, 0), std::chrono::nanoseconds(3), 1 + i % 2);
   }
   const Profile profile = read();
   const ProcessProfile& one = profile.processes[0];
@@ -65,6 +67,126 @@ TEST_F(RecorderTest, ManyFaultsAreAsManyByTheirSamples) {
     EXPECT_NEAR(static_cast<double>(stall.faults), wanted / 2, 0.06 * wanted / 2);
     EXPECT_EQ(stall.pages_read, stall.faults * (stall.site != 0 ? 1 : 2));
   }
+}
+
+// ---- which site's objects are touched
+
+double touches_of(const Profile& profile, unsigned caller) {
+  const ProcessProfile& one = profile.processes[0];
+  const CodePlace wanted = place_of_code(profile, g_returns_to[caller]);
+  double sum = 0;
+  for (const SiteTotals& site : one.sites) sum += who_asked(one, site.site) == wanted ? site.touches : 0;
+  return sum;
+}
+
+// A program and what is seen of its touches: the first in a page that was not in view.
+class Toucher {
+ public:
+  Toucher(Recorder& recorder, const std::byte* heap) : recorder_(recorder), heap_(heap) {}
+  void touch(std::uint64_t offset) {
+    const std::uint64_t page = offset / kPage;
+    if (!is_sampled(page, PageSampler::kFirstOneInLog2)) return;
+    const bool is_in_view = std::ranges::find(in_view_, page) != in_view_.end();
+    if (is_in_view) return;
+    in_view_[next_++ % in_view_.size()] = page;
+    (void)recorder_.begun(0, reinterpret_cast<std::uintptr_t>(heap_ + offset));
+  }
+
+ private:
+  Recorder& recorder_;
+  const std::byte* heap_;
+  std::array<std::uint64_t, 4> in_view_{};
+  std::size_t next_ = 0;
+};
+
+constexpr std::uint64_t kSlot = 80;
+constexpr std::uint64_t kPairs = (std::uint64_t{256} << 20) / (2 * kSlot);
+
+// Objects of two sites lie between each other on every page, and those of the one are touched ten times as often.
+TEST_F(RecorderTest, TouchesAreTheSitesWhoseObjectIsTouchedAndNotThePages) {
+  const auto recorder = make();
+  for (std::uint64_t i = 0; i < 2 * kPairs; ++i) kAsk[i % 2](*recorder, at(i * kSlot), kSlot - i % 16);
+  Toucher program(*recorder, at(0));
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 24'000'000; ++i) {
+    const std::uint64_t one = 2 * (random() % kPairs) + (random() % 11 == 0 ? 1 : 0);
+    program.touch(one * kSlot + random() % 64);
+  }
+  const Profile profile = read();
+  EXPECT_NEAR(touches_of(profile, 0) / touches_of(profile, 1), 10, 2);
+}
+
+// The second of two neighbours is never the first that is touched on a page, wherever it lies.
+TEST_F(RecorderTest, NeighboursThatAreTouchedTogetherAreTouchedAsOften) {
+  for (const bool backwards : {false, true}) {
+    const auto recorder = make();
+    for (std::uint64_t i = 0; i < 2 * kPairs; ++i) kAsk[i % 2](*recorder, at(i * kSlot), kSlot);
+    Toucher program(*recorder, at(0));
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 6'000'000; ++i) {
+      const std::uint64_t first = 2 * (random() % kPairs) * kSlot;
+      program.touch(backwards ? first + kSlot : first);
+      program.touch(backwards ? first : first + kSlot);
+    }
+    const Profile profile = read(path_of(getpid(), backwards ? ".1" : ""));
+    EXPECT_NEAR(touches_of(profile, 0) / touches_of(profile, 1), 1, 0.25) << backwards;
+  }
+}
+
+TEST_F(RecorderTest, TouchesOfLargeObjectsAreThoseOfTheirSampledPages) {
+  const auto recorder = make();
+  ask_pages(*recorder, 2, 0, 20'000);  // 78 MiB
+  double expected = 0;
+  for (std::uint64_t page = 0; page < 40'000; ++page) {
+    const bool is_counted = is_sampled(page, PageSampler::kFirstOneInLog2);
+    expected += is_counted && page < 20'000 ? 1 : 0;
+    (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage + page % kPage)));
+  }
+  (void)recorder->begun(0, 0);
+  (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(this));
+  ASSERT_GT(expected, 100);
+  EXPECT_EQ(touches_of(read(), 2), 0) << "the first touch makes a page";
+  for (std::uint64_t page = 0; page < 40'000; ++page) {
+    (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage)));
+  }
+  EXPECT_EQ(touches_of(read(), 2), 64 * expected);
+}
+
+// By any byte of it on the page where it begins; and whoever lies there now is touched, not who was freed.
+TEST_F(RecorderTest, TheFirstObjectOfAPageIsFoundByAnyOfItsBytes) {
+  const auto recorder = make();
+  std::uint64_t page = 7;
+  while (!is_sampled(page, PageSampler::kFirstOneInLog2)) ++page;
+  const std::uint64_t first = page * kPage + 48, bytes = 100;  // of a slot of 112: the one before begins elsewhere
+  kAsk[0](*recorder, at(first), bytes);
+  kAsk[2](*recorder, at(first + 112), bytes);  // the second
+  const auto touch = [&](std::uint64_t offset) {
+    (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(offset)));
+  };
+  const auto touches = [&] {
+    const auto file = bytes_of(path_of(getpid()));
+    const auto* const figures = reinterpret_cast<const SiteFigures*>(file.data() + sizeof(RecordingHeader) +
+                                                                     RecordingRoom().sites * sizeof(RecordedFrame));
+    std::uint64_t sum = 0;
+    for (std::uint32_t site = 0; site < RecordingRoom().sites; ++site) {
+      for (const auto& edge : figures[site].edges) sum += edge.touches.load();
+    }
+    return sum;
+  };
+  touch(first);
+  EXPECT_EQ(touches(), 0u) << "the first time makes the page";
+  touch(first);
+  touch(first + bytes - 1);
+  EXPECT_EQ(touches(), 2u);
+  touch(first - 1);
+  touch(first + 112);
+  EXPECT_EQ(touches(), 2u) << "before it, and the second";
+  recorder->freed(at(first));
+  kAsk[1](*recorder, at(page * kPage + 32), 60);
+  touch(first + bytes - 1);
+  EXPECT_EQ(touches(), 2u) << "nobody lies there now";
+  touch(page * kPage + 32);
+  EXPECT_EQ(touches(), 3u);
 }
 
 // A thread that waits for a pipe.
@@ -123,7 +245,7 @@ TEST_F(RecorderTest, AThreadThatWaitsHasItsPlaceAndWhoCalledIt) {
   const Waiter waiter;
   if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
   for (int i = 0; i < 3; ++i) {
-    recorder->ended(5, recorder->begun(waiter.number()), std::chrono::nanoseconds(100), 1);
+    recorder->ended(5, recorder->begun(waiter.number(), 0), std::chrono::nanoseconds(100), 1);
   }
   const Profile profile = read();
   const ProcessProfile& one = profile.processes[0];
@@ -140,7 +262,7 @@ TEST_F(RecorderTest, AThreadThatWaitsInAFunctionWithAFrameHasNoWrongCaller) {
   const auto recorder = make();
   const Waiter waiter(Waiter::In::kRead);
   if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
-  recorder->ended(5, recorder->begun(waiter.number()), std::chrono::nanoseconds(100), 1);
+  recorder->ended(5, recorder->begun(waiter.number(), 0), std::chrono::nanoseconds(100), 1);
   const Profile profile = read();
   const ProcessProfile& one = profile.processes[0];
   ASSERT_EQ(one.places.size(), 2u);
@@ -154,7 +276,7 @@ TEST_F(RecorderTest, AThreadThatWaitsInAFunctionWithAFrameHasNoWrongCaller) {
 
 TEST_F(RecorderTest, AThreadThatIsNotThereHasNoPlace) {
   const auto recorder = make();
-  recorder->ended(5, recorder->begun(0xffffffff), std::chrono::nanoseconds(100), 1);
+  recorder->ended(5, recorder->begun(0xffffffff, 0), std::chrono::nanoseconds(100), 1);
   const Profile profile = read();
   EXPECT_EQ(profile.processes[0].faults_without_place, 1u);
   EXPECT_EQ(profile.processes[0].places.size(), 1u);
@@ -168,7 +290,7 @@ TEST_F(RecorderTest, StallsThatFindNoRoomAreCounted) {
   const Waiter first, second;
   if (!first.waits() || !second.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
   const auto fault = [&](std::uint32_t thread, pager::PageNumber page) {
-    recorder->ended(page, recorder->begun(thread), std::chrono::nanoseconds(10), 1);
+    recorder->ended(page, recorder->begun(thread, 0), std::chrono::nanoseconds(10), 1);
   };
   fault(0, 10);
   fault(0, 1000);
@@ -192,7 +314,7 @@ TEST_F(RecorderTest, PlacesThatFindNoRoomAreNotKnown) {
   const auto recorder = make(room);
   const Waiter waiter;
   if (!waiter.waits()) GTEST_SKIP() << "NOT TESTED: this kernel does not tell where a thread waits";
-  recorder->ended(10, recorder->begun(waiter.number()), std::chrono::nanoseconds(10), 1);
+  recorder->ended(10, recorder->begun(waiter.number(), 0), std::chrono::nanoseconds(10), 1);
   const Profile profile = read();
   expect_sound(profile);
   EXPECT_EQ(profile.processes[0].places.size(), 1u);

@@ -15,7 +15,7 @@ TEST_F(RecorderTest, WithoutAFolderNothingFailsAndItIsSaidOnce) {
   ::testing::internal::CaptureStderr();
   for (unsigned i = 0; i < 10; ++i) {
     ask_pages(*recorder, i % kCallers, 10 * i, 3);
-    recorder->ended(10, recorder->begun(0), std::chrono::nanoseconds(3), 1);
+    recorder->ended(10, recorder->begun(0, 0), std::chrono::nanoseconds(3), 1);
     recorder->freed(at(10 * i * kPage));
     recorder->unmapped(at(0), kPage);
   }

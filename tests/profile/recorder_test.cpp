@@ -284,7 +284,7 @@ TEST_F(RecorderTest, AddsUpWhatManyThreadsAllocate) {
   }
   std::thread faults([&recorder] {
     for (std::uint64_t i = 0; i < kEach; ++i) {
-      recorder->ended(10000 + i, recorder->begun(0), std::chrono::nanoseconds(10), 1);
+      recorder->ended(10000 + i, recorder->begun(0, 0), std::chrono::nanoseconds(10), 1);
     }
   });
   for (auto& thread : threads) thread.join();

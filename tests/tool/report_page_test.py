@@ -89,7 +89,8 @@ class Recorded(Page):
         self.open("sites")
         self.assert_numbers(self.rows("sites"), self.report["sites"], waits + [
             ("Peak", "peak_bytes", size_text), ("At the end", "live_bytes", size_text),
-            ("Allocated", "allocated_bytes", size_text), ("Objects", "objects", "{:,}".format)])
+            ("Allocated", "allocated_bytes", size_text), ("Objects", "objects", "{:,}".format),
+            ("Touched", "touched", lambda share: f"{share:.0%}".replace("%", " %"))])
         self.open("budget")
         points = self.report["memory"]["points"]
         shown = self.rows("budget")

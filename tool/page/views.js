@@ -39,7 +39,7 @@ function stackOf(site, row) {
 }
 
 function sitesView(place, {report, left_out: leftOut}) {
-  explain(place, "Where memory was allocated, how much of it there was, and how long threads waited for its pages. A line opens to its callers.");
+  explain(place, "Where memory was allocated, how much of it there was, how much of all touches came to it, and how long threads waited for its pages. A line opens to its callers.");
   addTable(place, {name: "Objects by where they were allocated", rows: report.sites, sortedBy: 0,
     text: (row) => `${row.site} ${row.stack.join(" ")}`,
     columns: [...waitColumns(report.waits.stall_seconds),
@@ -47,6 +47,7 @@ function sitesView(place, {report, left_out: leftOut}) {
       {title: "At the end", of: (row) => row.live_bytes, show: sizeText},
       {title: "Allocated", of: (row) => row.allocated_bytes, show: sizeText},
       {title: "Objects", of: (row) => row.objects, show: countText},
+      {title: "Touched", of: (row) => row.touched, show: shareText},
       {title: "Allocated at", of: (row) => row.site, show: stackOf, words: true}]});
   if (leftOut.sites > 0) {
     explain(place, `${countText(leftOut.sites)} smaller sites are not in this page. Together they waited ` +
