@@ -499,8 +499,10 @@ TEST_P(PagedSegmentTest, KeptPagesOutlastASweep) {
   std::byte *kept = pieces_[0], *other = pieces_[1];
   EXPECT_EQ(wrong_pages(kept, kKept, 0) + wrong_pages(other, kKept, 1), 0u);
   ASSERT_TRUE(segment().hint(pager::HintKind::kKeep, kept, kKept));
+  // What had left before the hint, on a busy machine most of it, comes again and is kept, too.
+  EXPECT_EQ(wrong_pages(kept, kKept, 0), 0u);
   for (int round = 0; round < 2; ++round) sweep_others(2);
-  // All but what was out of view, or about to leave, at the moment of the hint.
+  // All but what was about to leave.
   EXPECT_GT(pages_in_view(kept, kKept), kKept / kPageBytes * 3 / 4);
   EXPECT_EQ(pages_in_view(other, kKept), 0u);
   EXPECT_EQ(wrong_in_all(), 0u);
