@@ -90,6 +90,9 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
   const auto made = plan::make_plan(profile, "it");
   const bool is_planned = made && made->process == &*most;
   if (!is_planned) advice.no_plan = made ? "the plan is of another process" : made.error().why;
+  if (is_planned && made->plan.phases.empty()) {
+    advice.no_plan = "the plan sorts small objects, and a replay of where they lay does not tell what that saves";
+  }
   if (most->is_attached) {
     advice.missing =
         "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";

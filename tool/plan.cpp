@@ -43,6 +43,14 @@ std::string cost_text(const plan::PagerPrediction& one) {
   return one.seconds > 0 ? fmt::format("{:.2g} s ({})", one.seconds, read) : read;
 }
 
+std::string what_is_planned(std::size_t objects, std::size_t regions) {
+  const std::string of_objects = objects == 1 ? "1 object" : fmt::format("{} objects", objects);
+  if (regions == 0) return of_objects;
+  const std::string of_regions =
+      regions == 1 ? "1 region of small ones" : fmt::format("{} regions of small ones", regions);
+  return objects == 0 ? of_regions : of_objects + " and " + of_regions;
+}
+
 Error in_vain(const plan::PlanScore& score, const std::string& path) {
   const auto worst = std::ranges::max_element(score.levels, {}, [](const plan::ScoredLevel& level) {
     return level.planned.seconds > 0 ? level.planned.seconds / level.planless.seconds
@@ -63,12 +71,12 @@ int plan(const PlanArguments& arguments) {
     complain(profile.error());
     return kFailed;
   }
-  const auto planned = plan::make_plan(*profile, arguments.file);
+  auto planned = plan::make_plan(*profile, arguments.file);
   if (!planned) {
     complain(planned.error());
     return kFailed;
   }
-  const plan::Plan* const made = &planned->plan;
+  plan::Plan* const made = &planned->plan;
   std::set<std::pair<std::uint32_t, std::uint32_t>> objects;
   for (const plan::PlannedPhase& phase : made->phases) {
     for (const plan::PlannedObject& object : phase.objects) objects.emplace(object.site, object.number);
@@ -81,8 +89,14 @@ int plan(const PlanArguments& arguments) {
   }
   const plan::PlanScore score = score_of(*profile, *planned, arguments.file);
   if (score.is_in_vain() && !arguments.anyway) {
-    complain(in_vain(score, arguments.file));
-    return kFailed;
+    const Error why = in_vain(score, arguments.file);
+    if (made->regions.empty()) {
+      complain(why);
+      return kFailed;
+    }
+    say(fmt::format("the plan has no order of large objects: {}", why.why));
+    made->phases.clear();
+    objects.clear();
   }
   if (const auto written = write_output(arguments.output, encode(*made), "cannot write the plan"); !written) {
     complain(written.error());
@@ -100,22 +114,25 @@ int plan(const PlanArguments& arguments) {
   }
   if (arguments.explain) {
     CodeNames names(made->files);
-    print_out("{}{}", plan_text(*made, names), score_text(score));
+    // Regions move objects: a replay of where they lay tells nothing of them.
+    print_out("{}{}", plan_text(*made, names), made->phases.empty() ? "" : score_text(score));
   }
   say(fmt::format("plan: {} of {} in {}; `farheap run --memory SIZE --plan {} -- ...` follows it",
-                  objects.size() == 1 ? "1 object" : fmt::format("{} objects", objects.size()), made->program,
-                  arguments.output, shell_word(arguments.output)));
+                  what_is_planned(objects.size(), made->regions.size()), made->program, arguments.output,
+                  shell_word(arguments.output)));
   return kDone;
 }
 
 Status check_build(const plan::Plan& plan, const std::string& path) {
   // Those that a planned object was allocated from.
   std::vector<bool> named(plan.files.size());
+  const auto note = [&](std::uint32_t site) {
+    for (const auto& place : plan.sites[site]) named[place.file] = true;
+  };
   for (const auto& phase : plan.phases) {
-    for (const auto& object : phase.objects) {
-      for (const auto& place : plan.sites[object.site]) named[place.file] = true;
-    }
+    for (const auto& object : phase.objects) note(object.site);
   }
+  for (const auto& region : plan.regions) std::ranges::for_each(region.sites, note);
   for (std::size_t i = 1; i < plan.files.size(); ++i) {
     const profile::CodeFile& file = plan.files[i];
     if (!named[i] || file.build_id.empty()) continue;

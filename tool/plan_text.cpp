@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -22,6 +23,7 @@ using base::format_size;
 constexpr double kAllTheTime = 6;  // uses of a part in a round
 constexpr double kInOneWay = 0.8;  // so many neighbours are used in the order of addresses: it is gone through
 constexpr double kTells = 0.02;
+constexpr std::uint32_t kNearlyAll = plan::kRegionShares / 100 * 99;  // an estimate tells no more
 
 struct WayOfUse {
   double times = 0;       // that a part is used
@@ -137,10 +139,9 @@ std::string phase_table(const plan::Plan& plan, const plan::PlannedPhase& phase,
   return aligned(rows);
 }
 
-}  // namespace
-
-std::string plan_text(const plan::Plan& plan, CodeNames& names) {
+std::string orders_text(const plan::Plan& plan, CodeNames& names) {
   const std::string program = printable(plan.program);
+  if (plan.phases.empty()) return fmt::format("{}: the plan has no order of large objects.\n", program);
   if (plan.phases.size() == 1) {
     const plan::PlannedPhase& all = plan.phases.front();
     return fmt::format("{}: of 100 uses of its memory {} could be foreseen.\n{}\n\n{}", program, all.foreseen,
@@ -154,6 +155,45 @@ std::string plan_text(const plan::Plan& plan, CodeNames& names) {
                         phase_table(plan, phase, names));
   }
   return text;
+}
+
+// The regions, and all other small objects.
+std::string regions_text(const plan::Plan& plan, CodeNames& names) {
+  if (plan.regions.empty()) return {};
+  std::vector<std::vector<std::string>> rows{{"region", "of their bytes", "of their touches", "allocated at"}};
+  std::uint32_t bytes = plan::kRegionShares, touches = plan::kRegionShares;
+  const auto shares = [](std::uint32_t of_bytes, std::uint32_t of_touches) {
+    return std::pair(share_text(of_bytes, plan::kRegionShares), share_text(of_touches, plan::kRegionShares));
+  };
+  for (std::size_t i = 0; i < plan.regions.size(); ++i) {
+    const plan::PlannedRegion& region = plan.regions[i];
+    const auto [of_bytes, of_touches] = shares(region.of_bytes, region.of_touches);
+    bytes -= std::min(bytes, region.of_bytes);
+    touches -= std::min(touches, region.of_touches);
+    for (const std::uint32_t site : region.sites) {
+      const bool is_first = site == region.sites.front();
+      rows.push_back({is_first ? fmt::format("{}: {}", i + 1, format_size(region.bytes)) : "", is_first ? of_bytes : "",
+                      is_first ? of_touches : "",
+                      shortened(printable(allocated_at(plan.sites[site], names)), kTextWidth)});
+    }
+  }
+  const auto [of_bytes, of_touches] = shares(bytes, touches);
+  rows.push_back({"none", of_bytes, of_touches, "elsewhere"});
+  std::string text =
+      "\nSmall objects that are touched more often for their size lie together, each region in memory of "
+      "its own.\n" +
+      aligned(rows);
+  for (const auto& [level, saved] : {std::pair(0.7, plan.region_saving.at_70), {0.5, plan.region_saving.at_50}}) {
+    text += fmt::format("With {} of what small objects take, at least {} of their misses are saved.\n",
+                        share_text(level, 1), share_text(std::min(saved, kNearlyAll), plan::kRegionShares));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plan_text(const plan::Plan& plan, CodeNames& names) {
+  return orders_text(plan, names) + regions_text(plan, names);
 }
 
 std::string score_text(const plan::PlanScore& score) {

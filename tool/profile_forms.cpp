@@ -71,12 +71,12 @@ std::string lines_table(const ProfileFigures& figures) {
 
 std::string sites_table(const ProfileFigures& figures) {
   std::vector<std::vector<std::string>> rows{
-      {"peak", "at the end", "objects", "waited", "allocated at", "called from"}};
+      {"peak", "at the end", "objects", "touched", "waited", "allocated at", "called from"}};
   for (const SiteFigures& site : figures.sites) {
     if (rows.size() > kTopSites) break;
     rows.push_back({format_size(site.peak_bytes), format_size(site.live_bytes), fmt::format("{:.0f}", site.objects),
-                    seconds_text(site.waits.seconds), shortened(printable(site.site), kTextWidth),
-                    called_from(site.stack, figures.sites)});
+                    percent(site.touched), seconds_text(site.waits.seconds),
+                    shortened(printable(site.site), kTextWidth), called_from(site.stack, figures.sites)});
   }
   return rows.size() == 1 ? std::string() : "\nWhat they waited for, by where it was allocated\n" + aligned(rows);
 }
@@ -158,7 +158,7 @@ std::string policies_text(const MemoryAdvice& advice) {
   std::string text;
   for (const PredictedPolicy& one : kPredictedPolicies) {
     if (one.key == "planned" && !advice.no_plan.empty()) {
-      text += fmt::format("No plan is made: {}.\n", printable(advice.no_plan));
+      text += fmt::format("No figures of a plan: {}.\n", printable(advice.no_plan));
       continue;
     }
     text += fmt::format("{}: {}", one.name, one.leaves);
@@ -251,6 +251,7 @@ nlohmann::ordered_json profile_json(const ProfileFigures& figures) {
     one["allocated_bytes"] = site.allocated_bytes;
     one["live_bytes"] = site.live_bytes;
     one["peak_bytes"] = site.peak_bytes;
+    one["touched"] = site.touched;
     sites.push_back(std::move(one));
   }
   return {{"waits", waits_json(figures.all)},

@@ -60,6 +60,8 @@ constexpr const char* kFiguresOfProcesses[] = {"peak_bytes",
                                                "orders_given_up",
                                                "orders_too_dear",
                                                "plans_met",
+                                               "region_bytes",
+                                               "region_spare_bytes",
                                                "order_bytes_read",
                                                "order_bytes_expected"};
 
@@ -147,6 +149,8 @@ void add_counters(RunSummary& summary, const CounterValues& counters) {
   summary.orders_given_up = counters.orders_given_up;
   summary.orders_too_dear = counters.orders_too_dear;
   summary.plans_met = counters.plans_met;
+  summary.region_bytes = counters.region_bytes;
+  summary.region_spare_bytes = counters.region_spare_bytes;
   summary.order_bytes_read = counters.order_bytes_read;
   summary.order_bytes_expected = counters.order_bytes_expected;
   summary.bytes_read = counters.bytes_read;
@@ -201,6 +205,8 @@ std::string doubt_of(const RunSummary& summary, const Machine& machine) {
                                     {summary.bytes_written, "written"},
                                     {summary.bytes_read_ahead, "read ahead"},
                                     {summary.order_bytes_read, "read by an order"},
+                                    {summary.region_bytes, "in regions"},
+                                    {summary.region_spare_bytes, "free in regions"},
                                     {summary.order_bytes_expected, "expected to be read"}}) {
     if (beyond(bytes, kMostBytes * work)) return fmt::format("{} {} in {:.1f} s", format_size(bytes), what, seconds);
   }
@@ -317,6 +323,10 @@ std::vector<std::string> report_lines(const RunSummary& summary) {
                                   format_size(summary.order_bytes_read), format_size(summary.order_bytes_expected)));
     }
     std::ranges::move(given_up_lines(summary), std::back_inserter(lines));
+    if (summary.region_bytes != 0) {
+      lines.push_back(fmt::format("small objects that the plan lays together had up to {}, up to {} of it free",
+                                  format_size(summary.region_bytes), format_size(summary.region_spare_bytes)));
+    }
     lines.push_back(fmt::format(
         "{} read ({} of it ahead), {} written; stalled {:.1f} s ({:.0f} % of the time), {:.1f} s "
         "of it for want of room",
@@ -409,6 +419,8 @@ std::string report_json(const RunSummary& summary) {
       {"orders_given_up", summary.orders_given_up},
       {"orders_too_dear", summary.orders_too_dear},
       {"plans_met", summary.plans_met},
+      {"region_bytes", summary.region_bytes},
+      {"region_spare_bytes", summary.region_spare_bytes},
       {"order_bytes_read", summary.order_bytes_read},
       {"order_bytes_expected", summary.order_bytes_expected},
       {"bytes_read", summary.bytes_read},

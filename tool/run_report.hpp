@@ -36,6 +36,7 @@ struct RunSummary {
   std::uint64_t touches_expected = 0, touches_unexpected = 0;
   std::uint64_t orders_given_up = 0, orders_too_dear = 0;
   std::uint64_t plans_met = 0;  // processes that have used what their plan speaks of
+  std::uint64_t region_bytes = 0, region_spare_bytes = 0;
   std::uint64_t order_bytes_read = 0, order_bytes_expected = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;

@@ -44,6 +44,8 @@ CounterValues counter_values(const base::RunCounters& counters) {
   values.orders_given_up = counters.orders_given_up.load();
   values.orders_too_dear = counters.orders_too_dear.load();
   values.plans_met = counters.plans_met.load();
+  values.region_bytes = counters.region_bytes.load();
+  values.region_spare_bytes = counters.region_spare_bytes.load();
   values.order_bytes_read = counters.order_bytes_read.load();
   values.order_bytes_expected = counters.order_bytes_expected.load();
   return values;

@@ -40,6 +40,7 @@ struct CounterValues {
   std::uint64_t touches_expected = 0, touches_unexpected = 0;
   std::uint64_t orders_given_up = 0, orders_too_dear = 0, order_bytes_read = 0, order_bytes_expected = 0;
   std::uint64_t plans_met = 0;
+  std::uint64_t region_bytes = 0, region_spare_bytes = 0;
   // They only grow.
   [[nodiscard]] bool not_below(const CounterValues& earlier) const;
 };

@@ -39,6 +39,8 @@ constexpr CounterName kCounterNames[] = {
     {"orders_given_up", &CounterValues::orders_given_up, true},
     {"orders_too_dear", &CounterValues::orders_too_dear, true},
     {"plans_met", &CounterValues::plans_met, true},
+    {"region_bytes", &CounterValues::region_bytes, true},
+    {"region_spare_bytes", &CounterValues::region_spare_bytes, true},
     {"order_bytes_read", &CounterValues::order_bytes_read, true},
     {"order_bytes_expected", &CounterValues::order_bytes_expected, true},
 };

@@ -14,6 +14,8 @@ from report import MIB
 # By how they use memory here: qft's gates are sweeps, and a walk along the lists of objects cannot be foreseen.
 SWEEPING = ("lbm", "cg", "fft3d", "multigrid", "sweep", "qft", "bucketsort")
 RANDOM = ("pagerank_1", "objects", "hashjoin_1", "lookup_1")
+# Whose small objects are of two kinds, one much hotter than the other: what regions are for.
+MIXED = ("records",)
 WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap with the seeds' hints: mlock"),
         ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"),
         *((way, f"plan, {word}") for way, word in WRONG.items()), (ORACLE, "exact future"))
@@ -174,7 +176,7 @@ def group_results(measured, group, members, results):
 
 def groups(measured):
     """{group: its programs that were measured}, those without programs left out."""
-    named = {"sweeping": SWEEPING, "random": RANDOM, "all": tuple(measured.programs)}
+    named = {"sweeping": SWEEPING, "random": RANDOM, "mixed": MIXED, "all": tuple(measured.programs)}
     found = {group: [name for name in measured.programs if name in members] for group, members in named.items()}
     return {group: members for group, members in found.items() if members}
 

@@ -35,7 +35,7 @@ from farheap_command import complain
 from planned_runner import Runner
 from report import MIB
 
-PROGRAMS = plan_figures.SWEEPING + plan_figures.RANDOM
+PROGRAMS = plan_figures.SWEEPING + plan_figures.RANDOM + plan_figures.MIXED
 
 
 def numbers(text):

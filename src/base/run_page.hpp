@@ -30,7 +30,7 @@
 
 namespace farheap::base {
 
-inline constexpr std::uint32_t kRunPageFormat = 16;
+inline constexpr std::uint32_t kRunPageFormat = 17;
 // Of the memfds: `farheap top` finds runs by the first.
 inline constexpr char kRunPageName[] = "farheap-run";
 inline constexpr char kRunCountersName[] = "farheap-run-counters";
@@ -66,6 +66,8 @@ struct RunCounters {
   std::atomic<std::uint64_t> order_bytes_read{0};      // of what is in it, while it was followed
   std::atomic<std::uint64_t> order_bytes_expected{0};  // ... as it lets expect
   std::atomic<std::uint64_t> plans_met{0};             // processes that have used what their plan speaks of
+  std::atomic<std::uint64_t> region_bytes{0};          // small objects that a plan sorts had so much, at the most
+  std::atomic<std::uint64_t> region_spare_bytes{0};    // ... and so much of theirs was free, at the most
 };
 
 // Who has a slot: one word, so that of two who want it one gets it.

@@ -184,7 +184,8 @@ struct BookLayout {
   static_assert(offsetof(Heap, pool_) == 144);
   static_assert(offsetof(Heap, large_) == 504);
   static_assert(offsetof(Heap, gate_) == 1112);
-  static_assert(offsetof(Heap, unused_) == 1120);
+  static_assert(offsetof(Heap, is_small_) == 1120);
+  static_assert(offsetof(Heap, unused_) == 1121);
   static_assert(offsetof(Heap, threads_mutex_) == 1128);
   static_assert(offsetof(Heap, metadata_) == 1168);
   static_assert(offsetof(Heap, living_) == 1200);

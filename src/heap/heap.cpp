@@ -31,6 +31,13 @@ LargeRuns::Run Heap::obtain_large(std::size_t bytes, std::size_t alignment) noex
   return large_.obtain(bytes, alignment);
 }
 
+// Slots in a thread's cache.
+std::uint32_t Heap::most_cached(unsigned size_class) const noexcept {
+  constexpr std::uint32_t kPartOfSmall = 8;
+  const std::uint32_t most = kSizeClasses[size_class].cache_slots;
+  return is_small_ ? std::max(most / kPartOfSmall, kFirstCacheSlots) : most;
+}
+
 void* Heap::allocate_small_slow(unsigned size_class) noexcept {
   ThreadCache* cache = this_thread();
   base::GatePass pass(gate_);
@@ -42,7 +49,7 @@ void* Heap::allocate_small_slow(unsigned size_class) noexcept {
   if (void* slot = mine.pop()) return slot;  // the thread's first call, or an aligned one
   look_for_idle(*cache);
   mine.used = true;
-  mine.capacity = std::min<std::uint32_t>(mine.capacity * 2, kSizeClasses[size_class].cache_slots);
+  mine.capacity = std::min(mine.capacity * 2, most_cached(size_class));
   unsigned wanted = std::max(1u, mine.capacity / 2);
   unsigned got = bin(cache->arena, size_class).refill(map_, pool_, size_class, cache->arena, mine.slots, wanted);
   if (got == 0) return nullptr;
@@ -76,8 +83,8 @@ void Heap::free_small_slow(void* pointer, unsigned size_class) noexcept {
   if (mine.push(pointer)) return;
   look_for_idle(*cache);
   mine.used = true;
-  if (mine.capacity < kSizeClasses[size_class].cache_slots) {
-    mine.capacity = std::min<std::uint32_t>(mine.capacity * 2, kSizeClasses[size_class].cache_slots);
+  if (const std::uint32_t most = most_cached(size_class); mine.capacity < most) {
+    mine.capacity = std::min(mine.capacity * 2, most);
   } else {
     // The older half goes; the slots used last stay, they may be in the processor's cache.
     std::uint32_t have = mine.count.load(std::memory_order_relaxed);

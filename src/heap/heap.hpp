@@ -50,8 +50,10 @@ class Heap {
   // Requires: the space outlives the heap, and its base and capacity are multiples of 2 MiB.
   // Of large objects that were freed, `most_waiting` bytes keep their memory for the next ones.
   // The source is asked, and the space is called, from inside the gate: neither may pass it again.
+  // Of a small heap fewer slabs are begun and fewer slots wait in thread caches, and more threads want the same lock.
   explicit Heap(segment::PageSpace& space, std::size_t most_waiting = 8 * base::kMiB,
-                base::MetadataSource& source = base::mapped_tables(), base::Gate* gate = nullptr) noexcept;
+                base::MetadataSource& source = base::mapped_tables(), base::Gate* gate = nullptr,
+                bool is_small = false) noexcept;
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   // Objects are not given back to the space. Requires: no other thread uses the heap, now or later.
@@ -158,6 +160,7 @@ class Heap {
     return bins_[arena * kClassCount + size_class];
   }
   void put_back(unsigned size_class, void** slots, unsigned count) noexcept;
+  [[nodiscard]] std::uint32_t most_cached(unsigned size_class) const noexcept;
 
   void bind_threads() noexcept;
   void unbind_threads() noexcept;
@@ -187,7 +190,8 @@ class Heap {
   LargeRuns large_;
 
   base::Gate* gate_ = nullptr;
-  [[maybe_unused]] std::byte unused_[8] = {};  // of the books' layout
+  bool is_small_ = false;
+  [[maybe_unused]] std::byte unused_[7] = {};  // of the books' layout
   base::Mutex threads_mutex_;
   MetadataArena metadata_ FARHEAP_GUARDED_BY(threads_mutex_);
   ThreadCache* living_ FARHEAP_GUARDED_BY(threads_mutex_) = nullptr;

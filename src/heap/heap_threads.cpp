@@ -18,7 +18,6 @@ namespace {
 
 constinit std::atomic<std::uint64_t> g_last_heap_id{0};
 
-constexpr std::uint32_t kFirstCapacity = 4;
 constexpr unsigned kSlowCallsPerLook = 16;
 
 // More arenas than processors, so that two threads seldom want the same lock; few, because each has half-full slabs.
@@ -26,14 +25,16 @@ constexpr unsigned kSlowCallsPerLook = 16;
 
 }  // namespace
 
-Heap::Heap(segment::PageSpace& space, std::size_t most_waiting, base::MetadataSource& source, base::Gate* gate) noexcept
+Heap::Heap(segment::PageSpace& space, std::size_t most_waiting, base::MetadataSource& source, base::Gate* gate,
+           bool is_small) noexcept
     : map_(space.base(), space.capacity_bytes(), source),
       id_(g_last_heap_id.fetch_add(1) + 1),
       pool_(space, source),
       large_(space, map_, most_waiting),
       gate_(gate),
+      is_small_(is_small),
       metadata_(source) {
-  arenas_ = arena_count(kMostArenas);
+  arenas_ = arena_count(is_small ? 2 : kMostArenas);
   bins_ = static_cast<Bin*>(metadata_.obtain(sizeof(Bin) * arenas_ * kClassCount));
   bool aligned = reinterpret_cast<std::uintptr_t>(space.base()) % kChunkBytes == 0 &&
                  space.capacity_bytes() % kChunkBytes == 0 && space.base() != nullptr;
@@ -181,9 +182,9 @@ std::size_t Heap::threads() const noexcept { return std::accumulate(arena_thread
 
 bool Heap::prepare(ThreadCache& cache) noexcept {
   for (unsigned i = 1; i < kClassCount; ++i) {
-    cache.bins[i].slots = static_cast<void**>(metadata_.obtain(sizeof(void*) * kSizeClasses[i].cache_slots));
+    cache.bins[i].slots = static_cast<void**>(metadata_.obtain(sizeof(void*) * most_cached(i)));
     if (cache.bins[i].slots == nullptr) return false;
-    cache.bins[i].capacity = kFirstCapacity;
+    cache.bins[i].capacity = kFirstCacheSlots;
   }
   return true;
 }
@@ -200,7 +201,7 @@ void Heap::look_for_idle(ThreadCache& cache) noexcept {
   idle.used = false;
   std::uint32_t have = idle.count.load(std::memory_order_relaxed);
   if (used || have < 2) return;
-  idle.capacity = std::max(idle.capacity / 2, kFirstCapacity);
+  idle.capacity = std::max(idle.capacity / 2, kFirstCacheSlots);
   std::uint32_t kept = std::min(have / 2, idle.capacity);
   put_back(size_class, idle.slots + kept, have - kept);
   idle.count.store(kept, std::memory_order_relaxed);
@@ -212,7 +213,7 @@ void Heap::flush(ThreadCache& cache) noexcept {
     CacheBin& mine = cache.bins[i];
     put_back(i, mine.slots, mine.count.load(std::memory_order_relaxed));
     mine.count.store(0, std::memory_order_relaxed);
-    mine.capacity = kFirstCapacity;
+    mine.capacity = kFirstCacheSlots;
   }
 }
 

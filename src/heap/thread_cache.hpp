@@ -22,6 +22,8 @@ namespace farheap::heap {
 
 class Heap;
 
+inline constexpr std::uint32_t kFirstCacheSlots = 4;
+
 struct CacheBin {
   std::atomic<std::uint32_t> count{0};
   std::uint32_t capacity = 0;  // grows with use, up to SizeClass::cache_slots

@@ -108,6 +108,17 @@ std::string body_of(const Plan& plan) {
   }
   out.number(plan.phases.size());
   for (const PlannedPhase& phase : plan.phases) put_phase(out, phase);
+  out.number(plan.regions.size());
+  for (const PlannedRegion& region : plan.regions) {
+    out.number(region.sites.size());
+    for (const std::uint32_t site : region.sites) out.number(site);
+    for (const std::uint64_t figure :
+         {region.bytes, std::uint64_t{region.of_touches}, std::uint64_t{region.of_bytes}}) {
+      out.number(figure);
+    }
+  }
+  out.number(plan.region_saving.at_70);
+  out.number(plan.region_saving.at_50);
   return out.bytes();
 }
 
@@ -148,6 +159,32 @@ bool take_phase(FieldReader& in, std::size_t sites, PlannedPhase& into) {
                    [&](PlannedObject& object) { return take_object(in, sites, into.times(), object); });
 }
 
+bool take_region(FieldReader& in, std::vector<bool>& is_taken, PlannedRegion& into) {
+  bool is_good = true;
+  const bool is_read = take_list(in, into.sites, [&](std::uint32_t& site) {
+    site = take_small(in, is_good);
+    if (!is_good || site >= is_taken.size() || is_taken[site]) return false;
+    is_taken[site] = true;
+    return true;
+  });
+  into.bytes = in.number();
+  into.of_touches = take_small(in, is_good);
+  into.of_bytes = take_small(in, is_good);
+  return is_read && is_good && into.of_touches <= kRegionShares && into.of_bytes <= kRegionShares;
+}
+
+bool take_regions(FieldReader& in, Plan& plan) {
+  std::vector<bool> is_taken(plan.sites.size());
+  bool is_good = true;
+  const bool is_read =
+      take_list(in, plan.regions, [&](PlannedRegion& region) { return take_region(in, is_taken, region); });
+  RegionSaving& saving = plan.region_saving;
+  saving.at_70 = take_small(in, is_good);
+  saving.at_50 = take_small(in, is_good);
+  return is_read && is_good && plan.regions.size() <= kMostRegions && saving.at_70 <= kRegionShares &&
+         saving.at_50 <= kRegionShares;
+}
+
 bool take_body(std::string_view bytes, Plan& plan) {
   FieldReader in(bytes);
   bool is_good = true;
@@ -168,7 +205,8 @@ bool take_body(std::string_view bytes, Plan& plan) {
                     return is_good && place.file < plan.files.size();
                   });
                 }) &&
-      take_list(in, plan.phases, [&](PlannedPhase& phase) { return take_phase(in, plan.sites.size(), phase); });
+      take_list(in, plan.phases, [&](PlannedPhase& phase) { return take_phase(in, plan.sites.size(), phase); }) &&
+      take_regions(in, plan);
   return is_read && in.is_whole() && !plan.files.empty();
 }
 

@@ -30,8 +30,16 @@ Result<std::unique_ptr<PlannedRun>> PlannedRun::make(Plan plan, std::span<const 
   if (!sites) return fail(std::move(sites.error()));
   auto begins = os::ReservedArray<std::atomic<std::uint8_t>>::make(heap.size() / kLargeObjectBytes + 1);
   if (!begins) return fail(std::move(begins.error()));
-  return std::unique_ptr<PlannedRun>(
+  std::unique_ptr<PlannedRegions> regions;
+  if (!plan.regions.empty()) {
+    auto made = PlannedRegions::make(plan, heap);
+    if (!made) return fail(std::move(made.error()));
+    regions = std::move(*made);
+  }
+  std::unique_ptr<PlannedRun> run(
       new PlannedRun(std::move(plan), heap, most_visits, std::move(*sites), std::move(*begins)));
+  run->regions_ = std::move(regions);
+  return run;
 }
 
 PlannedRun::PlannedRun(Plan plan, std::span<const std::byte> heap, std::uint64_t most_visits, profile::CallSites sites,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A plan at work inside a program: hears of its large objects, and tells the pager in which order those that the plan
-// knows will be used. What it does not know stays with the pager's own policy.
+// knows will be used. What it does not know stays with the pager's own policy. Which small objects lie together is told
+// to whoever allocates (planned_regions.hpp).
 //
 //   which object it is   the stack of its allocation (profile/call_sites.hpp), by file, build-id and offset, as the
 //   plan
@@ -27,6 +28,7 @@
 #include "plan/phase_search.hpp"
 #include "plan/plan.hpp"
 #include "plan/planned_order.hpp"
+#include "plan/planned_regions.hpp"
 #include "plan/planned_sites.hpp"
 #include "profile/allocation_observer.hpp"
 #include "profile/call_sites.hpp"
@@ -39,6 +41,9 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   [[nodiscard]] static Result<std::unique_ptr<PlannedRun>> make(Plan plan, std::span<const std::byte> heap,
                                                                 std::uint64_t most_visits);
 
+  // nullptr: the plan has none.
+  [[nodiscard]] PlannedRegions* regions() const { return regions_.get(); }
+
   void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;
   void freed(const void* object) override;
   void unmapped(const void* at, std::size_t bytes) override;
@@ -47,7 +52,9 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   [[nodiscard]] std::shared_ptr<const pager::PageOrder> order() override;
   [[nodiscard]] std::size_t part() const override { return phase_.now(); }
   [[nodiscard]] bool left(pager::OrderState state) override { return phase_.is_left(state); }
-  [[nodiscard]] bool is_met() const override { return is_met_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_met() const override {
+    return is_met_.load(std::memory_order_relaxed) || (regions_ != nullptr && regions_->is_met());
+  }
   bool wait_for_change(base::Clock::duration at_most) override;
 
  private:
@@ -68,6 +75,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
   }
 
   const Plan plan_;
+  std::unique_ptr<PlannedRegions> regions_;
   // Of the plan's phases, by site and number.
   using Objects = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
   std::vector<Objects> objects_;

@@ -54,14 +54,18 @@ std::uint32_t PlannedSites::of(SiteId site, const profile::CallSites& calls, con
   return found->second;
 }
 
+profile::CodePlace PlannedSites::place_of(std::uintptr_t address, const Plan& plan) {
+  if (!code_.knows(address) && code_reads_ < kMostReads) {
+    ++code_reads_;
+    code_ = read_code(plan);
+  }
+  return code_.at(address);
+}
+
 // False: code that is in no file of the plan.
 bool PlannedSites::look_up(SiteId site, const profile::CallSites& calls, const Plan& plan, SiteName& name) {
   for (const std::uintptr_t address : calls.stack(site)) {
-    if (!code_.knows(address) && code_reads_ < kMostReads) {
-      ++code_reads_;
-      code_ = read_code(plan);
-    }
-    name.push_back(code_.at(address));
+    name.push_back(place_of(address, plan));
     if (name.back().file == 0) return false;
   }
   return true;

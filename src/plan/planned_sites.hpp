@@ -24,6 +24,9 @@ class PlannedSites {
   // Of Plan::sites. Requires: `site` is of `calls`; the same plan and the same calls each time.
   [[nodiscard]] std::uint32_t of(profile::SiteId site, const profile::CallSites& calls, const Plan& plan);
 
+  // In the plan's files; file 0: in none of them.
+  [[nodiscard]] profile::CodePlace place_of(std::uintptr_t address, const Plan& plan);
+
  private:
   [[nodiscard]] bool look_up(profile::SiteId site, const profile::CallSites& calls, const Plan& plan, SiteName& name);
 

@@ -13,6 +13,7 @@
 #include "base/units.hpp"
 #include "plan/object_uses.hpp"
 #include "plan/page_owners.hpp"
+#include "plan/regions.hpp"
 #include "plan/round.hpp"
 #include "plan/site_numbers.hpp"
 #include "plan/strides.hpp"
@@ -435,9 +436,15 @@ Result<MadePlan> plan_process(const profile::Profile& profile, const profile::Pr
   if (Status sound = check_process(process, name); !sound) return fail(std::move(sound.error()));
   NumberedObjects numbered = number_objects(process);
   auto phases = phases_of(numbered, process, name);
-  if (!phases) return fail(std::move(phases.error()));
+  plan_regions(process, numbered.plan);
+  if (!phases && numbered.plan.regions.empty()) {
+    if (phases.error().code == ErrorCode::kUnavailable) {
+      phases.error().why += ", and to sort its small objects would save too little, as far as that is known";
+    }
+    return fail(std::move(phases.error()));
+  }
   numbered.plan.files = profile.files;
-  numbered.plan.phases = std::move(*phases);
+  if (phases) numbered.plan.phases = std::move(*phases);
   return MadePlan{std::move(numbered.plan), &process};
 }
 

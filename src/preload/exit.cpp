@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raise_to.hpp"
 #include "preload/program_calls.hpp"
 #include "preload/runtime.hpp"
 
@@ -16,7 +17,15 @@ namespace farheap::preload {
 
 // Also in the child of a vfork(), which has the memory of its parent and is not a process of the run.
 static void note_use() {
-  if (Runtime* made = g_runtime.load(std::memory_order_acquire)) made->segment->note_use();
+  Runtime* const made = g_runtime.load(std::memory_order_acquire);
+  if (made == nullptr) return;
+  made->segment->note_use();
+  if (!made->regions) return;
+  // What was seen before, without a lock: a handler of a signal may end the process in the middle of a change of a
+  // heap.
+  const auto [bytes, spare_bytes] = made->regions->most_use();
+  base::raise_to(made->run_page->counters.region_bytes, std::uint64_t{bytes});
+  base::raise_to(made->run_page->counters.region_spare_bytes, std::uint64_t{spare_bytes});
 }
 
 __attribute__((destructor)) static void at_exit() { note_use(); }

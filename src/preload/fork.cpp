@@ -2,8 +2,8 @@
 //
 // A fork is a snapshot (DESIGN: forking): the child gets the memory as of the fork and writes its own copy.
 //
-// The order of locks is that of allocation: program heap, segment and pager, arena. The pager is at rest when the
-// child is made, so what the child inherits of it is whole.
+// The order of locks is that of allocation: program heap and its regions, segment and pager, arena. The pager is at
+// rest when the child is made, so what the child inherits of it is whole.
 #include <dlfcn.h>
 #include <errno.h>
 #include <langinfo.h>
@@ -93,6 +93,7 @@ void before_fork_on(const void* stack) FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   }
   lock_break_for_fork();
   all.program->lock_for_fork();
+  if (all.regions) all.regions->lock_for_fork();
   all.segment->lock_for_fork();
   all.arena.lock_for_fork();
   all.arena_space.lock_for_fork();
@@ -104,6 +105,7 @@ void after_fork_in_parent() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   all.arena_space.unlock_after_fork();
   all.arena.unlock_after_fork_parent();
   all.segment->unlock_in_parent();
+  if (all.regions) all.regions->unlock_after_fork_parent();
   all.program->unlock_after_fork_parent();
   unlock_break_after_fork();
 }
@@ -118,11 +120,15 @@ void after_fork_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
     all.recorder->begin_in_child();
   }
   all.attached.leave_to_parent();
-  if (all.plan) g_observer.store(nullptr);  // the child goes its own way
+  if (all.plan) {  // the child goes its own way
+    g_observer.store(nullptr);
+    g_planned_regions.store(nullptr);
+  }
   os::leave_parents_descriptors();
   all.run_page->counters.processes.fetch_add(1);
   renew_threads();
   all.segment->unlock_in_child();
+  if (all.regions) all.regions->unlock_after_fork_child();
   all.program->unlock_after_fork_child();
   unlock_break_after_fork();
 }

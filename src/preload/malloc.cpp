@@ -25,8 +25,11 @@ static inline heap::Heap& current_heap(const void* caller) {
 // By address, not by flag: the runtime frees what the program allocated, and the other way round.
 static inline heap::Heap& heap_of(const void* pointer) {
   Runtime* made = g_runtime.load(std::memory_order_acquire);
-  if (made != nullptr && made->program->owns(pointer)) [[likely]]
+  if (made != nullptr && made->program->owns(pointer)) [[likely]] {
+    if (heap::HeapRegions* const regions = regions_now()) [[unlikely]]
+      return regions->heap_of(pointer);
     return *made->program;
+  }
   if (made != nullptr && !made->arena.owns(pointer)) return *made->program;  // nobody's: it will say so
   return early_arena();
 }
@@ -53,8 +56,24 @@ static inline void* observed(const Call& call, void* pointer, size_t bytes) {
   return pointer;
 }
 
+static heap::Heap& heap_among(heap::HeapRegions& regions, const Call& call, size_t bytes) {
+  if (bytes > heap::kLargestSmall || &call.heap != g_runtime.load(std::memory_order_relaxed)->program) return call.heap;
+  plan::PlannedRegions* const planned = g_planned_regions.load(std::memory_order_acquire);
+  regions.look_at_spare();
+  return regions.heap_for(
+      planned != nullptr ? planned->region_of(call.caller.address, call.caller.frame) : heap::HeapRegions::kCommon,
+      bytes);
+}
+
+// Where a new object of so many bytes is to lie.
+static inline heap::Heap& heap_for(const Call& call, size_t bytes) {
+  if (heap::HeapRegions* const regions = regions_now()) [[unlikely]]
+    return heap_among(*regions, call, bytes);
+  return call.heap;
+}
+
 static inline void* allocate(const Call& call, size_t bytes) {
-  return observed(call, or_enomem(call.heap.allocate(bytes)), bytes);
+  return observed(call, or_enomem(heap_for(call, bytes).allocate(bytes)), bytes);
 }
 
 static inline void give_back(void* pointer) {
@@ -63,19 +82,28 @@ static inline void give_back(void* pointer) {
   if (profile::AllocationObserver* const observer = observer_now()) [[unlikely]]
     observer->freed(pointer);
   heap_of(pointer).free(pointer);
+  if (heap::HeapRegions* const regions = regions_now()) [[unlikely]]
+    regions->look_at_spare();
   errno = before;
 }
 
 static inline void* allocate_zeroed(const Call& call, size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return or_enomem(nullptr);
-  return observed(call, or_enomem(call.heap.allocate_zeroed(total)), total);
+  return observed(call, or_enomem(heap_for(call, total).allocate_zeroed(total)), total);
+}
+
+static inline void* reallocate_where_it_lies(void* pointer, size_t bytes) {
+  heap::HeapRegions* const regions = regions_now();
+  if (regions != nullptr && g_runtime.load(std::memory_order_relaxed)->program->owns(pointer)) [[unlikely]]
+    return or_enomem(regions->reallocate(pointer, bytes));
+  return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
 }
 
 // What cannot grow stays, and is taken for an object of this call.
 static void* reallocate_observed(profile::AllocationObserver& observer, const Call& call, void* pointer, size_t bytes) {
   observer.freed(pointer);
-  void* const moved = or_enomem(heap_of(pointer).reallocate(pointer, bytes));
+  void* const moved = reallocate_where_it_lies(pointer, bytes);
   if (moved != nullptr) return observed(call, moved, bytes);
   const int why = errno;
   observer.allocated(pointer, heap_of(pointer).usable_size(pointer), call.caller.address, call.caller.frame);
@@ -91,7 +119,7 @@ static inline void* reallocate(const Call& call, void* pointer, size_t bytes) {
   }
   if (profile::AllocationObserver* const observer = observer_now()) [[unlikely]]
     return reallocate_observed(*observer, call, pointer, bytes);
-  return or_enomem(heap_of(pointer).reallocate(pointer, bytes));
+  return reallocate_where_it_lies(pointer, bytes);
 }
 
 static inline void* allocate_aligned(const Call& call, size_t alignment, size_t bytes) {
@@ -100,7 +128,11 @@ static inline void* allocate_aligned(const Call& call, size_t alignment, size_t 
     return nullptr;
   }
   while (!is_power_of_two(alignment)) alignment = alignment == 0 ? 1 : alignment + (alignment & -alignment);
-  return observed(call, or_enomem(call.heap.allocate_aligned(bytes, alignment)), bytes);
+  // A small object is the more so with its alignment: what is large is the common heap's.
+  const size_t most = alignment <= heap::kLargestSmall && bytes <= heap::kLargestSmall
+                          ? base::round_up(bytes == 0 ? 1 : bytes, alignment)
+                          : SIZE_MAX;
+  return observed(call, or_enomem(heap_for(call, most).allocate_aligned(bytes, alignment)), bytes);
 }
 
 static int allocate_aligned_into(void** result, const Call& call, size_t alignment, size_t bytes) {
@@ -175,6 +207,7 @@ FARHEAP_EXPORT size_t malloc_usable_size(void* pointer) { return usable_size(poi
 
 FARHEAP_EXPORT int malloc_trim(size_t) {
   if (Runtime* made = g_runtime.load(std::memory_order_acquire)) made->program->purge();
+  if (farheap::heap::HeapRegions* const regions = regions_now()) regions->purge();
   return 1;
 }
 

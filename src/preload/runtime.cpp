@@ -28,6 +28,8 @@ namespace farheap::preload {
 
 std::atomic<Runtime*> g_runtime{nullptr};
 std::atomic<profile::AllocationObserver*> g_observer{nullptr};
+std::atomic<heap::HeapRegions*> g_regions{nullptr};
+std::atomic<plan::PlannedRegions*> g_planned_regions{nullptr};
 
 namespace {
 
@@ -181,6 +183,11 @@ static Status follow_plan(Runtime& runtime) {
   auto planned = plan::PlannedRun::make(std::move(*plan), {runtime.segment->base(), runtime.segment->capacity_bytes()},
                                         plan::most_visits_in(runtime.run_page->budget_bytes.load()));
   if (!planned) return fail(std::move(planned.error()));
+  if (plan::PlannedRegions* const regions = (*planned)->regions()) {
+    auto made = heap::HeapRegions::make(*runtime.segment, *runtime.program, regions->count());
+    if (!made) return fail(std::move(made.error()));
+    runtime.regions = std::move(*made);
+  }
   runtime.plan = std::move(*planned);
   runtime.segment->ask_for_order(*runtime.plan);
   return {};
@@ -225,6 +232,10 @@ Runtime* make_runtime() {
     g_phase.store(2);
     make_whole(placed());
     g_runtime.store(&placed(), std::memory_order_release);
+    if (placed().regions) {  // those who look there look at the runtime, too
+      g_regions.store(placed().regions.get(), std::memory_order_release);
+      g_planned_regions.store(placed().plan->regions(), std::memory_order_release);
+    }
     g_phase.store(3);
     watch_forks();
     watch_quick_exit();

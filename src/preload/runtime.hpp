@@ -2,7 +2,8 @@
 //
 // What `farheap run` loads into a program: two heaps and what they stand on.
 //
-//   program heap   over the paged segment: what malloc() and mmap() of the program give
+//   program heap   over the paged segment: what malloc() and mmap() of the program give; with a plan it may have heaps
+//                  beside it, for small objects that belong together
 //   arena          over plain memory: what the runtime's own code allocates, so that it never waits for itself
 //
 // Comes to life at the first call, which is usually before main and before any constructor.
@@ -16,6 +17,7 @@
 #include "base/options.hpp"
 #include "base/run_page.hpp"
 #include "heap/heap.hpp"
+#include "heap/heap_regions.hpp"
 #include "plan/planned_run.hpp"
 #include "preload/attached_recording.hpp"
 #include "preload/caller.hpp"
@@ -33,6 +35,7 @@ struct Runtime {
   std::unique_ptr<segment::PagedSegment> segment;
   std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
   std::unique_ptr<plan::PlannedRun> plan;       // of a run that has a plan
+  std::unique_ptr<heap::HeapRegions> regions;   // where the plan sorts small objects
   AttachedRecording attached{*this};
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies
@@ -45,6 +48,11 @@ extern std::atomic<Runtime*> g_runtime;  // null until it is whole
 // Whoever hears of allocations; null: nobody.
 extern std::atomic<profile::AllocationObserver*> g_observer;
 
+// Heaps that objects lie in beside the program's; null: none.
+extern std::atomic<heap::HeapRegions*> g_regions;
+// Which of them an object is for; null: none of them, from now on.
+extern std::atomic<plan::PlannedRegions*> g_planned_regions;
+
 // The runtime, made if need be. During its making the thread that makes it gets nullptr.
 [[nodiscard]] Runtime* make_runtime();
 [[nodiscard]] inline Runtime* runtime() {
@@ -53,6 +61,8 @@ extern std::atomic<profile::AllocationObserver*> g_observer;
 }
 
 [[nodiscard]] inline profile::AllocationObserver* observer_now() { return g_observer.load(std::memory_order_relaxed); }
+
+[[nodiscard]] inline heap::HeapRegions* regions_now() { return g_regions.load(std::memory_order_acquire); }
 
 // What malloc() and memalign() do, for who is called in their place: `caller` is the program's.
 [[nodiscard]] void* allocate_for(const Caller& caller, std::size_t bytes);

@@ -214,6 +214,11 @@ void* Paging::tell_order(void* paging) {
   auto& self = *static_cast<Paging*>(paging);
   const std::uint64_t budget_pages = self.run_page_.budget_bytes.load(std::memory_order_relaxed) / kPageBytes;
   bool has_warned = false, is_met = false;
+  const auto note_met = [&] {
+    if (is_met || !self.order_source_->is_met()) return;
+    is_met = true;
+    self.run_page_.counters.plans_met.fetch_add(1, std::memory_order_relaxed);
+  };
   for (std::size_t part = 0;;) {
     const auto order = self.order_source_->order();
     const bool fits = order == nullptr || order->fits(budget_pages);
@@ -222,10 +227,7 @@ void* Paging::tell_order(void* paging) {
                 "the plan is not followed: it goes across objects, more of which is used side by side than there is "
                 "memory for");
     }
-    if (!is_met && self.order_source_->is_met()) {
-      is_met = true;
-      self.run_page_.counters.plans_met.fetch_add(1, std::memory_order_relaxed);
-    }
+    note_met();
     const std::size_t before = std::exchange(part, self.order_source_->part());
     self.pager_->expect(fits ? order : nullptr,
                         part == before ? pager::OrderFrom::kPlan : pager::OrderFrom::kNextPhase);
@@ -234,6 +236,7 @@ void* Paging::tell_order(void* paging) {
       const bool is_kept = state == pager::OrderState::kKept || state == pager::OrderState::kNone;
       if (!is_kept && self.order_source_->left(state)) break;
       self.pager_->weigh_order();  // meanwhile the budget may change
+      note_met();
     }
   }
 }

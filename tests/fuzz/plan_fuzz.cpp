@@ -30,6 +30,13 @@ void must_be_sound(const Plan& plan) {
   for (const SiteName& site : plan.sites) {
     for (const auto& place : site) must(place.file < plan.files.size());
   }
+  std::vector<bool> is_taken(plan.sites.size());
+  for (const PlannedRegion& region : plan.regions) {
+    for (const std::uint32_t site : region.sites) {
+      must(site < is_taken.size() && !is_taken[site]);
+      is_taken[site] = true;
+    }
+  }
   for (const PlannedPhase& phase : plan.phases) {
     for (const PlannedObject& object : phase.objects) {
       must(object.site < plan.sites.size());

@@ -36,6 +36,8 @@ class SpySpace final : public segment::PageSpace {
     if (done) extended += new_bytes - bytes;
     return done;
   }
+  void lock_for_fork() { plain_.lock_for_fork(); }
+  void unlock_after_fork() { plain_.unlock_after_fork(); }
   [[nodiscard]] std::size_t held() const { return obtained + extended - given_back; }
 
   std::atomic<std::size_t> obtained{0};

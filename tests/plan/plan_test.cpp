@@ -30,6 +30,8 @@ Plan made_up() {
   phase.once = 50, phase.round = 100, phase.window = 8, phase.window_pages = 512, phase.unsure = 9, phase.foreseen = 87;
   plan.phases.push_back(
       {.objects = {{.site = 1, .number = 5, .bytes = 3, .foreseen = 4, .parts = {{{7, 8}}}}}, .once = 7});
+  plan.regions = {{{2, 0}, ~std::uint64_t{0}, kRegionShares, 0}, {{}, 0, 17, kRegionShares}};
+  plan.region_saving = {kRegionShares, 3};
   return plan;
 }
 
@@ -69,6 +71,8 @@ TEST(PlanFile, IsAsItsFormatSays) {
   phase.objects = {
       {.site = 0, .number = 1, .bytes = 2, .foreseen = 3, .parts = {{{4, 0x01020304}}}, .strides = {{5, {6, 7}}}}};
   phase.once = 10, phase.round = 11, phase.window = 12, phase.window_pages = 13, phase.unsure = 14, phase.foreseen = 15;
+  plan.regions = {{{0}, 16, 17, 18}};
+  plan.region_saving = {19, 20};
   base::FieldWriter body;
   body.text("p");
   body.number(1), body.text(""), body.text("");
@@ -80,6 +84,7 @@ TEST(PlanFile, IsAsItsFormatSays) {
   body.number(1);
   body.text(std::string("\x04\0\0\0\x04\x03\x02\x01", 8));
   for (const std::uint64_t one : {1, 5, 2, 6, 7}) body.number(one);
+  for (const std::uint64_t one : {1, 1, 0, 16, 17, 18, 19, 20}) body.number(one);
   EXPECT_EQ(encode(plan), with_body(body.bytes()));
   EXPECT_EQ(encode(plan).substr(0, 8), "FHPLAN\r\n");
 }
@@ -109,14 +114,14 @@ TEST(PlanFile, OfANewerFormatIsToldAsSuch) {
   std::string newer = whole;
   newer[8] = kPlanFormat + 1;
   expect_refused(newer, "newer", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 4"), std::string::npos);
+  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 5"), std::string::npos);
   expect_refused(newer.substr(0, 16), "newer, and of another form", ErrorCode::kUnavailable);
 }
 
 TEST(PlanFile, OfAnOlderFormatIsToldAsSuch) {
   const std::string older = with_body("whatever it was", kPlanFormat - 1);
   expect_refused(older, "older", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(older, "x").error().why.find("older format 2"), std::string::npos);
+  EXPECT_NE(read_plan(older, "x").error().why.find("older format 3"), std::string::npos);
 }
 
 TEST(PlanFile, WhatIsNoneIsToldAsSuch) {
@@ -133,7 +138,15 @@ TEST(PlanFile, NumbersThatNameNothingAreRefused) {
     change(plan);
     expect_refused(encode(plan), what);
   };
-  refused("no files", [](Plan& plan) { plan.files.clear(), plan.sites.clear(), plan.phases.clear(); });
+  refused("no files",
+          [](Plan& plan) { plan.files.clear(), plan.sites.clear(), plan.phases.clear(), plan.regions.clear(); });
+  refused("no such site of a region", [](Plan& plan) { plan.regions[1].sites = {3}; });
+  refused("a site of two regions", [](Plan& plan) { plan.regions[1].sites = {0}; });
+  refused("a site twice", [](Plan& plan) { plan.regions[0].sites = {0, 0}; });
+  refused("more than all touches", [](Plan& plan) { plan.regions[0].of_touches = kRegionShares + 1; });
+  refused("more than all bytes", [](Plan& plan) { plan.regions[0].of_bytes = kRegionShares + 1; });
+  refused("saves more than all", [](Plan& plan) { plan.region_saving.at_50 = kRegionShares + 1; });
+  refused("too many regions", [](Plan& plan) { plan.regions.resize(kMostRegions + 1); });
   refused("no such file", [](Plan& plan) { plan.sites[0][1].file = 3; });
   refused("no such site", [](Plan& plan) { plan.phases[0].objects[1].site = 3; });
   refused("not in their order", [](Plan& plan) { plan.phases[0].objects[0].parts[0] = {{5, 0}, {4, 0}}; });
@@ -175,11 +188,13 @@ TEST(PlanFile, APartOfAUseIsRefused) {
   base::FieldWriter whole = body, half = body;
   whole.text(std::string(8, '\1'));
   half.text(std::string(7, '\1'));
-  whole.number(0), half.number(0);  // no strides
+  for (base::FieldWriter* const one : {&whole, &half}) {
+    for (int i = 0; i < 4; ++i) one->number(0);  // no strides, no regions
+  }
   EXPECT_FALSE(read_plan(with_body(half.bytes()), "half"));
   EXPECT_FALSE(read_plan(with_body(whole.bytes()), "late"));  // at 0x01010101, of 20
   body.text(std::string(8, '\0'));
-  body.number(0);
+  for (int i = 0; i < 4; ++i) body.number(0);
   EXPECT_TRUE(read_plan(with_body(body.bytes()), "whole"));
 }
 

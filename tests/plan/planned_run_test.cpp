@@ -408,5 +408,95 @@ TEST_F(PlannedRunTest, ThreadsMayAllocateWhileTheOrderIsAsked) {
   EXPECT_EQ(blocks(*run), (Blocks{0})) << "its number is the first again";
 }
 
+// ---- regions
+
+class PlannedRegionsTest : public PlannedRunTest {
+ protected:
+  // The functions 1 and 0 each have one; two is in none.
+  static Plan sorted() {
+    Plan two = plan();
+    two.phases.clear();
+    two.regions = {{.sites = {1}}, {.sites = {0}}};
+    return two;
+  }
+  static unsigned region_of(PlannedRun& run, unsigned caller) {
+    struct Teller final : Asked {
+      explicit Teller(PlannedRegions& regions) : regions(regions) {}
+      void asked(const void* caller, const void* frame) override { region = regions.region_of(caller, frame); }
+      PlannedRegions& regions;
+      unsigned region = 99;
+    } teller(*run.regions());
+    kProgram[caller](teller);
+    return teller.region;
+  }
+};
+
+TEST_F(PlannedRegionsTest, APlanWithoutThemHasNone) { EXPECT_EQ(make(plan())->regions(), nullptr); }
+
+TEST_F(PlannedRegionsTest, ASiteIsInItsRegionEachTime) {
+  const auto run = make(sorted());
+  ASSERT_NE(run->regions(), nullptr);
+  EXPECT_EQ(run->regions()->count(), 2u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(region_of(*run, 2), 0u);
+    EXPECT_EQ(run->is_met(), i != 0) << "nothing of the plan was there yet";
+    EXPECT_EQ(region_of(*run, 1), 1u);
+    EXPECT_EQ(region_of(*run, 0), 2u);
+    EXPECT_TRUE(run->is_met());
+  }
+  EXPECT_EQ(run->order(), nullptr);
+}
+
+TEST_F(PlannedRegionsTest, ACallerThatTellsItByItselfIsEnough) {
+  Plan plan = sorted();
+  plan.sites[1].resize(1);
+  const auto run = make(plan);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(region_of(*run, 1), 1u);
+    EXPECT_EQ(region_of(*run, 0), 2u);
+    EXPECT_EQ(region_of(*run, 2), 0u);
+  }
+}
+
+TEST_F(PlannedRegionsTest, AStackIsComparedAsFarAsItsSiteIsNamed) {
+  Plan plan = sorted();
+  plan.sites[0].resize(2);
+  plan.sites[1].resize(3);
+  const auto run = make(plan);
+  EXPECT_EQ(region_of(*run, 0), 2u);
+  EXPECT_EQ(region_of(*run, 1), 1u);
+  plan.sites[1].back().offset += 1;
+  EXPECT_EQ(region_of(*make(plan), 1), 0u);
+}
+
+TEST_F(PlannedRegionsTest, OfAnotherBuildNothingIsInOne) {
+  Plan other = sorted();
+  other.files[1].build_id = "00ff";
+  const auto run = make(other);
+  for (unsigned caller = 0; caller < 3; ++caller) EXPECT_EQ(region_of(*run, caller), 0u);
+  EXPECT_FALSE(run->is_met());
+}
+
+TEST_F(PlannedRegionsTest, ACallFromAStackInTheHeapIsInNone) {
+  const auto run = make(sorted());
+  EXPECT_EQ(run->regions()->region_of(__builtin_return_address(0), at(4096)), 0u);
+}
+
+TEST_F(PlannedRegionsTest, ThreadsThatAskAtOnceHearTheSame) {
+  const auto run = make(sorted());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (unsigned k = 0; k < 2'000; ++k) {
+        const unsigned caller = (i + k) % 3;
+        wrong += region_of(*run, caller) != (caller == 2 ? 0 : 2 - caller);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 }  // namespace
 }  // namespace farheap::plan

@@ -84,8 +84,9 @@ TEST(Trace, OneOfBeforeGuardsWereCountedIsRead) {
 
 TEST(Trace, OneOfBeforeOrdersWereExpectedIsRead) {
   auto old = sample_json(sample_at(0.5, 1));
-  for (const char* const name : {"touches_expected", "touches_unexpected", "orders_given_up", "orders_too_dear",
-                                 "order_bytes_read", "order_bytes_expected", "plans_met"}) {
+  for (const char* const name :
+       {"touches_expected", "touches_unexpected", "orders_given_up", "orders_too_dear", "order_bytes_read",
+        "order_bytes_expected", "plans_met", "region_bytes", "region_spare_bytes"}) {
     ASSERT_EQ(old["counters"].erase(name), 1U);
   }
   const auto trace = parse_trace(kHead + old.dump() + "\n" + kEnd, "t");
