@@ -14,7 +14,7 @@ from report import MIB
 # By how they use memory here: qft's gates are sweeps, and a walk along the lists of objects cannot be foreseen.
 SWEEPING = ("lbm", "cg", "fft3d", "multigrid", "sweep", "qft", "bucketsort")
 RANDOM = ("pagerank_1", "objects", "hashjoin_1", "lookup_1")
-# Whose small objects are of two kinds, one much hotter than the other: what regions are for.
+# Some small objects of these are much hotter than others beside them. Regions are made for that.
 MIXED = ("records",)
 WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap with the seeds' hints: mlock"),
         ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"),

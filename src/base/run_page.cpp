@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/raise_to.hpp"
+
 namespace farheap::base {
 
 namespace {
@@ -242,11 +244,7 @@ RunPage::Others RunPage::others(const RunSlot& own) {
   return sum;
 }
 
-void RunPage::raise_peak(std::uint64_t total) {
-  std::uint64_t peak = counters.peak_bytes.load(std::memory_order_relaxed);
-  while (total > peak && !counters.peak_bytes.compare_exchange_weak(peak, total)) {
-  }
-}
+void RunPage::raise_peak(std::uint64_t total) { raise_to(counters.peak_bytes, total); }
 
 HeatTable& RunPage::start_heat(RunSlot& slot) {
   auto* const table = reinterpret_cast<HeatTable*>(heat_tables[number_of(slot)]);  // zeros are a table

@@ -50,7 +50,7 @@ class Heap {
   // Requires: the space outlives the heap, and its base and capacity are multiples of 2 MiB.
   // Of large objects that were freed, `most_waiting` bytes keep their memory for the next ones.
   // The source is asked, and the space is called, from inside the gate: neither may pass it again.
-  // Of a small heap fewer slabs are begun and fewer slots wait in thread caches, and more threads want the same lock.
+  // A small heap begins fewer slabs and keeps fewer slots in thread caches; its threads wait more for each other.
   explicit Heap(segment::PageSpace& space, std::size_t most_waiting = 8 * base::kMiB,
                 base::MetadataSource& source = base::mapped_tables(), base::Gate* gate = nullptr,
                 bool is_small = false) noexcept;

@@ -73,13 +73,13 @@ struct PlannedPhase {
 struct PlannedRegion {
   std::vector<std::uint32_t> sites;  // of Plan::sites, in their order: all stacks that begin so
   std::uint64_t bytes = 0;           // it had in the profile: for people
-  // Of kRegionShares touches of small objects, and of as many parts of what these take, so many are the region's.
+  // The region's share of all touches of small objects, and of all their bytes, in parts of kRegionShares.
   std::uint32_t of_touches = 0, of_bytes = 0;
   friend bool operator==(const PlannedRegion&, const PlannedRegion&) = default;
 };
 inline constexpr std::uint32_t kRegionShares = 10'000;
-// Of kRegionShares touches that miss memory without regions, at least so many do not with them, where 70 % of what
-// small objects take is there, and where 50 % is.
+// Regions save at least this share of the misses of small objects, in parts of kRegionShares, where 70 % of their bytes
+// are in memory, and where 50 % are.
 struct RegionSaving {
   std::uint32_t at_70 = 0, at_50 = 0;
   friend bool operator==(const RegionSaving&, const RegionSaving&) = default;

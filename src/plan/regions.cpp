@@ -146,15 +146,6 @@ std::uint32_t share_of(double part, double whole) {
   return static_cast<std::uint32_t>(std::llround(std::clamp(part / whole, 0.0, 1.0) * kRegionShares));
 }
 
-struct NameOrder {
-  [[nodiscard]] bool operator()(const SiteName& one, const SiteName& other) const {
-    return std::ranges::lexicographical_compare(one, other, {}, &key_of, &key_of);
-  }
-  static std::pair<std::uint32_t, std::uint64_t> key_of(const profile::CodePlace& place) {
-    return {place.file, place.offset};
-  }
-};
-
 SiteName first_frames(const SiteName& name, std::size_t frames) {
   return {name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(frames, name.size()))};
 }
@@ -162,9 +153,9 @@ SiteName first_frames(const SiteName& name, std::size_t frames) {
 constexpr std::size_t kNone = ~std::size_t{0}, kSeveral = kNone - 1, kNotKnown = kNone - 2;
 
 // By the first frames of names: in which region all sites are that begin so, and are known.
-std::map<SiteName, std::size_t, NameOrder> regions_by(std::size_t frames, std::span<const SiteName> names,
-                                                      std::span<const std::size_t> region_of) {
-  std::map<SiteName, std::size_t, NameOrder> found;
+std::map<SiteName, std::size_t, SiteNumbers::Before> regions_by(std::size_t frames, std::span<const SiteName> names,
+                                                                std::span<const std::size_t> region_of) {
+  std::map<SiteName, std::size_t, SiteNumbers::Before> found;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [at, is_new] = found.try_emplace(first_frames(names[i], frames), region_of[i]);
     if (is_new || region_of[i] == kNotKnown || at->second == region_of[i]) continue;
@@ -183,7 +174,7 @@ void shorten_names(std::span<const SiteName> names, std::span<const SmallObjects
   for (std::size_t region = 0; region < plan.regions.size(); ++region) {
     for (const std::uint32_t site : plan.regions[region].sites) region_of[site] = region;
   }
-  std::vector<std::map<SiteName, std::size_t, NameOrder>> by;
+  std::vector<std::map<SiteName, std::size_t, SiteNumbers::Before>> by;
   for (std::size_t frames = 1; frames <= kNameFrames; ++frames) by.push_back(regions_by(frames, names, region_of));
   for (PlannedRegion& region : plan.regions) {
     std::vector<std::uint32_t> sites;

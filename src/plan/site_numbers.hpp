@@ -23,13 +23,13 @@ class SiteNumbers {
   explicit SiteNumbers(std::span<const profile::StackFrame> frames) : frames_(frames) {}
 
   [[nodiscard]] std::uint32_t number_of(profile::SiteId site);
+  struct Before {
+    [[nodiscard]] bool operator()(const SiteName& one, const SiteName& other) const;
+  };
   // By number.
   [[nodiscard]] const std::vector<SiteName>& names() const { return names_; }
 
  private:
-  struct Before {
-    [[nodiscard]] bool operator()(const SiteName& one, const SiteName& other) const;
-  };
   [[nodiscard]] SiteName name_of(profile::SiteId site) const;
 
   const std::span<const profile::StackFrame> frames_;

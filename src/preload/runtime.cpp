@@ -184,6 +184,7 @@ static Status follow_plan(Runtime& runtime) {
                                         plan::most_visits_in(runtime.run_page->budget_bytes.load()));
   if (!planned) return fail(std::move(planned.error()));
   if (plan::PlannedRegions* const regions = (*planned)->regions()) {
+    static_assert(plan::kMostRegions <= heap::HeapRegions::kMostRegions);
     auto made = heap::HeapRegions::make(*runtime.segment, *runtime.program, regions->count());
     if (!made) return fail(std::move(made.error()));
     runtime.regions = std::move(*made);

@@ -34,6 +34,17 @@ struct World {
     regions->heap_of(object).free(object);
     regions->look_at_spare();
   }
+  // 32 MiB of objects of 256 bytes, of which every `gone`th is free again; those that stay.
+  std::vector<void*> allocate_and_free(unsigned region, std::size_t gone) {
+    std::vector<void*> all, staying;
+    for (std::size_t i = 0; i < 32 * kMiB / 256; ++i) all.push_back(allocate(region, 256));
+    for (std::size_t i = 0; i < all.size(); ++i) i % gone == 0 ? free(all[i]) : staying.push_back(all[i]);
+    regions->heap_for(region, 256).flush_thread_cache();
+    return staying;
+  }
+  void free_all(const std::vector<void*>& objects) {
+    for (void* const object : objects) free(object);
+  }
   [[nodiscard]] std::size_t chunk_of(const void* object) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(object) - space.base()) / kChunkBytes;
   }
@@ -111,10 +122,7 @@ TEST(HeapRegions, AChunkThatIsGivenBackBelongsToWhoGetsItNext) {
 // Half of a region is freed and not allocated anew.
 TEST(HeapRegions, WhatARegionDoesNotUseOthersFill) {
   World world(2);
-  std::vector<void*> objects;
-  for (std::size_t i = 0; i < 32 * kMiB / 256; ++i) objects.push_back(world.allocate(1, 256));
-  for (std::size_t i = 0; i < objects.size(); i += 2) world.free(objects[i]);
-  world.regions->heap_for(1, 1).flush_thread_cache();
+  const std::vector<void*> staying = world.allocate_and_free(1, 2);
   world.have_spare_looked_at();
   const HeapRegions::Use before = world.regions->use();
   EXPECT_GE(before.spare_bytes, 15 * kMiB);
@@ -127,8 +135,8 @@ TEST(HeapRegions, WhatARegionDoesNotUseOthersFill) {
   for (std::size_t i = 0; i < 6 * kMiB / 256; ++i) others.push_back(world.allocate(HeapRegions::kCommon, 256));
   EXPECT_EQ(world.space.held(), held) << "there was room";
   EXPECT_LE(world.regions->use().spare_bytes, before.spare_bytes - 5 * kMiB);
-  for (void* const object : others) world.free(object);
-  for (std::size_t i = 1; i < objects.size(); i += 2) world.free(objects[i]);
+  world.free_all(others);
+  world.free_all(staying);
   world.regions->heap_for(1, 1).flush_thread_cache();
   world.regions->purge();
   EXPECT_GE(world.regions->most_use().spare_bytes, 15 * kMiB);
@@ -137,11 +145,8 @@ TEST(HeapRegions, WhatARegionDoesNotUseOthersFill) {
 // The holes of what was freed would stay, and memory grow beyond what it is without regions.
 TEST(HeapRegions, WhatTheCommonHeapHasLeftFreeRegionsFill) {
   World world(2);
-  std::vector<void*> objects;
-  for (std::size_t i = 0; i < 32 * kMiB / 256; ++i) objects.push_back(world.allocate(HeapRegions::kCommon, 256));
   void* const large = world.allocate(HeapRegions::kCommon, 64 * kMiB);
-  for (std::size_t i = 0; i < objects.size(); i += 2) world.free(objects[i]);
-  world.common.flush_thread_cache();
+  const std::vector<void*> staying = world.allocate_and_free(HeapRegions::kCommon, 2);
   world.have_spare_looked_at();
   EXPECT_EQ(&world.regions->heap_for(1, 256), &world.common);
   const std::size_t held = world.space.held();
@@ -150,16 +155,14 @@ TEST(HeapRegions, WhatTheCommonHeapHasLeftFreeRegionsFill) {
   EXPECT_EQ(world.space.held(), held) << "there was room";
   world.have_spare_looked_at();
   EXPECT_NE(&world.regions->heap_for(1, 256), &world.common) << "few are left free";
-  for (void* const object : others) world.free(object);
-  for (std::size_t i = 1; i < objects.size(); i += 2) world.free(objects[i]);
+  world.free_all(others);
+  world.free_all(staying);
   world.free(large);
 }
 
 TEST(HeapRegions, LittleThatIsFreeStaysTheRegions) {
   World world(1);
-  std::vector<void*> objects;
-  for (std::size_t i = 0; i < 32 * kMiB / 256; ++i) objects.push_back(world.allocate(1, 256));
-  for (std::size_t i = 0; i < objects.size(); i += 8) world.free(objects[i]);
+  (void)world.allocate_and_free(1, 8);
   world.have_spare_looked_at();
   EXPECT_EQ(&world.regions->heap_for(HeapRegions::kCommon, 256), &world.common);
 }

@@ -14,7 +14,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
@@ -68,15 +67,14 @@ def has_swap():
     return len(pathlib.Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1
 
 
-class Hints(unittest.TestCase):
+class Hints(real_runs.InFolder):
+    place = "/var/tmp"
+
     @classmethod
     def setUpClass(cls):
-        cls.why_not = real_runs.why_no_runs()
+        super().setUpClass()
         if cls.why_not:
             return
-        folder = tempfile.TemporaryDirectory(prefix="farheap-hints-", dir="/var/tmp")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
         cls.profile = cls.folder / "sweeps.profile"
         done = tool("record", "-o", cls.profile, "--memory", "512M", "--", PROGRAM, SMALL_MIB, 6, "sweeps")
         assert done.returncode == 0, done.stderr
@@ -84,14 +82,10 @@ class Hints(unittest.TestCase):
         if not has_swap():
             cls.without_swap = tool("run", "--hints=kernel", "--plan", cls.profile, "--memory", "64M", "--", PROGRAM, 1,
                                     1, "sweeps")
-            cls.why_not = swap_area.unavailable(folder.name) or memory_group.unavailable()
+            cls.why_not = swap_area.unavailable(cls.folder) or memory_group.unavailable()
             if cls.why_not is None:
-                area = swap_area.SwapArea(folder.name, 192 * MIB)
+                area = swap_area.SwapArea(cls.folder, 192 * MIB)
                 cls.addClassCleanup(area.off)
-
-    def setUp(self):
-        if self.why_not:
-            real_runs.skipped(self.id(), self.why_not)
 
     def run_hinted(self, hints, *words, plan=None, limit=None, share=SHARE, program=None):
         """What it printed, its report, what else was said, the most that was locked, and bytes that went to swap."""

@@ -11,7 +11,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import real_runs
@@ -27,15 +26,12 @@ def plain(*words, program=None):
     return subprocess.run([program or PROGRAM, *map(str, words)], capture_output=True, text=True, check=True).stdout
 
 
-class Planning(unittest.TestCase):
+class Planning(real_runs.InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.why_not = real_runs.why_no_runs()
+        super().setUpClass()
         if cls.why_not:
             return
-        folder = tempfile.TemporaryDirectory(prefix="farheap-plan-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
         cls.profile, cls.plan_file = cls.folder / "sweeps.profile", cls.folder / "sweeps.plan"
         cls.record(cls.profile, "sweeps")
         cls.planned = tool("plan", cls.profile, "-o", cls.plan_file)
@@ -47,10 +43,6 @@ class Planning(unittest.TestCase):
         cls.profile, cls.plan_file = cls.folder / f"{mode}.profile", cls.folder / f"{mode}.plan"
         cls.record(cls.profile, mode)
         cls.planned = tool("plan", cls.profile, "-o", cls.plan_file, "--explain")
-
-    def setUp(self):
-        if self.why_not:
-            real_runs.skipped(self.id(), self.why_not)
 
     @staticmethod
     def record(profile, mode, program=None, rounds=RECORDED_ROUNDS):

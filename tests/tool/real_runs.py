@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("FARHEAP_")}
@@ -43,6 +44,24 @@ def why_no_runs():
 def needs_runs(case):
     if why_not := why_no_runs():
         skipped(case, why_not)
+
+
+class InFolder(unittest.TestCase):
+    """Cases that share a folder. Where programs cannot be run, each is skipped, with a line."""
+    place = None  # where the folder is made; None: where temporary files are
+
+    @classmethod
+    def setUpClass(cls):
+        cls.why_not = why_no_runs()
+        if cls.why_not:
+            return
+        folder = tempfile.TemporaryDirectory(prefix="farheap-runs-", dir=cls.place)
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+
+    def setUp(self):
+        if self.why_not:
+            skipped(self.id(), self.why_not)
 
 
 def line_of(source, mark):

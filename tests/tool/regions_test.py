@@ -8,7 +8,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import real_runs
@@ -24,15 +23,12 @@ def plain(*words):
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=True).stdout
 
 
-class Regions(unittest.TestCase):
+class Regions(real_runs.InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.why_not = real_runs.why_no_runs()
+        super().setUpClass()
         if cls.why_not:
             return
-        folder = tempfile.TemporaryDirectory(prefix="farheap-regions-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
         cls.plan_file = cls.folder / "mixed.plan"
         cls.planned = cls.plan("mixed", cls.plan_file)
 
@@ -43,10 +39,6 @@ class Regions(unittest.TestCase):
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         return tool("plan", profile, "-o", plan, "--explain")
-
-    def setUp(self):
-        if self.why_not:
-            real_runs.skipped(self.id(), self.why_not)
 
     def run_with(self, plan, *words, memory="64M"):
         """The report; what the program prints must be right."""
@@ -93,6 +85,11 @@ class Regions(unittest.TestCase):
     def test_a_forked_child_goes_its_own_way(self):
         report = self.run_with(self.plan_file, SMALL, STEPS, "fork", memory="48M")
         self.assertEqual(report["processes"], 2)
+
+    def test_a_handler_of_a_signal_may_end_the_program_in_the_middle_of_an_allocation(self):
+        """It hung: the end of a process waited for the lock of the heap that the handler had interrupted."""
+        for microseconds in range(3000, 13000, 400):
+            self.run_with(self.plan_file, 4, microseconds, "exit", memory="200M")
 
     def test_the_text_report_tells_of_them(self):
         done = tool("run", "--memory", "64M", "--plan", self.plan_file, "--", PROGRAM, LARGE, STEPS, "mixed")

@@ -7,11 +7,14 @@
 //   alike    in each step looks at the entry of any record, and at a value of it
 //   churn    mixed; then frees every second record, makes as many other objects, and looks again
 //   grow     mixed; then lets some entries grow beyond what is small, and looks again
+//   exit     makes and frees records, until a handler of a signal ends it after STEPS microseconds
 //   fork     mixed; then a child, and the parent beside it, free what they had and make it anew
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +101,18 @@ static void renew(size_t first) {
   }
 }
 
+static void end_now(int signal) { _exit(signal == SIGALRM ? 0 : 6); }
+
+static void work_until_signal(uint64_t microseconds) {
+  const struct itimerval when = {.it_value = {.tv_sec = 0, .tv_usec = (suseconds_t)microseconds}};
+  signal(SIGALRM, end_now);
+  if (setitimer(ITIMER_REAL, &when, NULL) != 0) exit(7);
+  for (size_t i = 0;; i = (i + 1) % g_count) {
+    free_record(i);
+    make_record(i);
+  }
+}
+
 int main(int count, char** words) {
   if (count != 4) return 2;
   const size_t bytes = strtoull(words[1], NULL, 10) << 20;
@@ -107,6 +122,7 @@ int main(int count, char** words) {
   g_records = malloc(g_count * sizeof(Record));
   if (g_records == NULL) return 3;
   for (size_t i = 0; i < g_count; ++i) make_record(i);
+  if (strcmp(mode, "exit") == 0) work_until_signal(steps);
   const unsigned one_value_in = strcmp(mode, "alike") == 0 ? 1 : 16;
   uint64_t sum = look(steps, one_value_in, 1);
   if (strcmp(mode, "churn") == 0) sum = look(steps, one_value_in, churn(sum));

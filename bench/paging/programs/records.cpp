@@ -48,9 +48,7 @@ class Records final : public Workload {
         buckets_(keys_) {
     std::uint64_t made = 0;
     for (std::uint64_t step = 0; step < (1 + kChanges) * keys_; ++step) {
-      const std::uint64_t random = random_at(flags_.seed + 1, step);
-      const bool is_new = made == 0 || (made < keys_ && random % (1 + kChanges) == 0);
-      is_new ? put_in(made++) : change(scale_random(random_at(flags_.seed + 2, step), made));
+      puts_in(step, made) ? put_in(made++) : change(changed_by(step, made));
     }
     while (made < keys_) put_in(made++);
   }
@@ -76,17 +74,12 @@ class Records final : public Workload {
     return digest_bytes(all, sizeof all);
   }
 
-  // What was done to each key follows from the seed: a word is the key's, and how often the record was changed.
+  // The seed tells how often each record was changed. A word of its value is the key's own word plus that number.
   std::string verify() override {
     std::vector<std::uint64_t> changes(keys_);
     std::uint64_t made = 0;
     for (std::uint64_t step = 0; step < (1 + kChanges) * keys_; ++step) {
-      const std::uint64_t random = random_at(flags_.seed + 1, step);
-      if (made == 0 || (made < keys_ && random % (1 + kChanges) == 0)) {
-        ++made;
-      } else {
-        ++changes[scale_random(random_at(flags_.seed + 2, step), made)];
-      }
+      puts_in(step, made) ? ++made : ++changes[changed_by(step, made)];
     }
     std::uint64_t found = 0, sum = 0, history = 0;
     for (std::uint64_t step = 0; step < flags_.steps; ++step) {
@@ -111,8 +104,15 @@ class Records final : public Workload {
   std::vector<ByteRange> hottest() override { return {bytes_of(buckets_.data(), buckets_.size())}; }
 
  private:
+  // A step puts a key in, or changes one of the `made` records that are there.
+  bool puts_in(std::uint64_t step, std::uint64_t made) const {
+    return made == 0 || (made < keys_ && random_at(flags_.seed + 1, step) % (1 + kChanges) == 0);
+  }
+  std::uint64_t changed_by(std::uint64_t step, std::uint64_t made) const {
+    return scale_random(random_at(flags_.seed + 2, step), made);
+  }
   std::uint64_t key_of(std::uint64_t number) const { return random_at(flags_.seed, number); }
-  // Of every two look-ups one asks for a key that is not there.
+  // Half of the look-ups ask for a key that is not there.
   std::uint64_t number(std::uint64_t random) const { return scale_random(random, 2 * keys_); }
   bool is_read(std::uint64_t random) const { return (random & 0xffff) < read_below_; }
   std::uint64_t word(std::uint64_t number, std::uint64_t at) const { return key_of(number) / 2 + at; }
@@ -151,9 +151,8 @@ Program this_program() {
   Program program;
   program.name = "records";
   program.summary =
-      "an index between what its records were before; --steps is the number of look-ups, --reads the part of those "
-      "that "
-      "find their key which look into its history";
+      "an index and the history of its records; --steps is the number of look-ups, --reads the part of the found keys "
+      "whose history is read";
   program.kind = Kind::kOther;
   program.random_trace = true;
   program.defaults.size = std::uint64_t{128} << 20;
