@@ -10,6 +10,7 @@
 #include "plan/memory_curve.hpp"
 #include "plan/pager_curve.hpp"
 #include "plan/planner.hpp"
+#include "plan_text.hpp"
 
 namespace farheap::tool {
 
@@ -87,12 +88,17 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return advice;
   }
   advice.process = most->process;
-  const auto made = plan::make_plan(profile, "it");
+  auto made = plan::make_plan(profile, "it");
   const bool is_planned = made && made->process == &*most;
   if (!is_planned) advice.no_plan = made ? "the plan is of another process" : made.error().why;
   if (is_planned && made->plan.phases.empty()) {
     advice.no_plan = "the plan sorts small objects, and a replay of where they lay does not tell what that saves";
   }
+  const auto words_of = [](const plan::Plan& plan) {
+    CodeNames names(plan.files);
+    return plan_text(plan, names);
+  };
+  if (made) advice.plan_words = words_of(made->plan);
   if (most->is_attached) {
     advice.missing =
         "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";
@@ -125,8 +131,14 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return std::max(advice.own_seconds, reading);
   };
   const std::vector<plan::PagerPrediction> farheap = plan::pager_curve(most->touches, curve, speeds);
-  if (is_planned && plan::score_plan(*made, speeds, nullptr).is_in_vain()) {
-    advice.no_plan = "a replay takes much longer with one (`farheap plan` tells how much)";
+  if (advice.no_plan.empty()) {
+    const plan::PlanScore score = plan::score_plan(*made, speeds, nullptr);
+    advice.plan_words += savings_text(score);
+    if (score.is_in_vain()) {
+      advice.no_plan = "a replay takes much longer with one (`farheap plan` tells how much)";
+      made->plan.phases.clear();
+      advice.plan_words = made->plan.regions.empty() ? std::string() : words_of(made->plan);
+    }
   }
   const std::vector<plan::PagerPrediction> planned =
       advice.no_plan.empty() ? plan::pager_curve(most->touches, curve, speeds, &*made) : farheap;

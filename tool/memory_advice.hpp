@@ -12,7 +12,7 @@
 //
 // The processor's time for a pager's own work is in none of them.
 //
-// Thread-safety: pure functions.
+// Thread-safety: pure functions, but for the debugging information that is read for the words of a plan.
 #pragma once
 
 #include <array>
@@ -74,7 +74,8 @@ struct MemoryAdvice {
   std::vector<MemoryPrediction> points;        // from little memory to much
   std::uint64_t enough_bytes = 0;  // where page by page costs at most a fifth more than its own time; 0: not told
   std::string caution;             // why it is not
-  std::string no_plan;             // why none is made of the profile; empty: one is
+  std::string no_plan;             // why there are no figures of a plan; empty: there are
+  std::string plan_words;          // the plan that `farheap plan` makes of it; empty: it makes none
   std::string missing;             // why there are no points; empty: there are
 };
 

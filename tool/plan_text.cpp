@@ -196,6 +196,14 @@ std::string plan_text(const plan::Plan& plan, CodeNames& names) {
   return orders_text(plan, names) + regions_text(plan, names);
 }
 
+std::string savings_text(const plan::PlanScore& score) {
+  std::string text;
+  for (const plan::ScoredLevel& level : score.levels) {
+    text += saving_sentence(level, score.levels.front().planned.seconds > 0);
+  }
+  return text;
+}
+
 std::string score_text(const plan::PlanScore& score) {
   if (score.levels.empty()) return "\nThe sample has too few pages to tell how much that saves.\n";
   const bool is_timed = score.levels.front().planned.seconds > 0;
@@ -220,8 +228,7 @@ std::string score_text(const plan::PlanScore& score) {
     text += fmt::format("Times with a plan were wrong by {:.0f} % in the mean of {} programs, most of them too long.\n",
                         error.mean * 100, error.programs);
   }
-  for (const plan::ScoredLevel& level : score.levels) text += saving_sentence(level, is_timed);
-  return text;
+  return text + savings_text(score);
 }
 
 }  // namespace farheap::tool

@@ -15,7 +15,9 @@
 namespace farheap::tool {
 
 [[nodiscard]] std::string plan_text(const plan::Plan& plan, CodeNames& names);
-// The plan's cost beside that of the other candidates.
+// What it saves at each level of memory, a sentence each; nothing where the sample has too few pages to tell.
+[[nodiscard]] std::string savings_text(const plan::PlanScore& score);
+// The plan's cost beside that of the other candidates, and what it saves.
 [[nodiscard]] std::string score_text(const plan::PlanScore& score);
 
 }  // namespace farheap::tool

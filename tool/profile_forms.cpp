@@ -308,6 +308,11 @@ std::string advice_text(const MemoryAdvice& advice) {
   return text;
 }
 
+std::string plan_text(const MemoryAdvice& advice) {
+  if (advice.plan_words.empty()) return {};
+  return "\nThe plan that `farheap plan` makes of this\n" + advice.plan_words;
+}
+
 nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
   auto points = nlohmann::ordered_json::array();
   const auto planned = [&](double figure) {
@@ -337,6 +342,7 @@ nlohmann::ordered_json advice_json(const MemoryAdvice& advice) {
           {"caution", advice.caution},
           {"missing", advice.missing},
           {"no_plan", advice.no_plan},
+          {"plan_words", advice.plan_words},
           {"policies", policies_json()},
           {"points", std::move(points)}};
 }

@@ -21,6 +21,8 @@ namespace farheap::tool {
 [[nodiscard]] nlohmann::ordered_json profile_json(const ProfileFigures& figures);
 
 [[nodiscard]] std::string advice_text(const MemoryAdvice& advice);
+// The plan in words under a heading; nothing where none is made.
+[[nodiscard]] std::string plan_text(const MemoryAdvice& advice);
 [[nodiscard]] nlohmann::ordered_json advice_json(const MemoryAdvice& advice);
 
 // Of sites' stacks: what a tool for flame graphs is to draw.

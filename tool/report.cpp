@@ -138,7 +138,8 @@ int report_profile(const ReportArguments& arguments) {
     print_out("{}\n", json_text(report));
   } else if (arguments.html.empty() && arguments.pprof.empty()) {
     if (run != nullptr) print_out("{}\n", report_text(*run, terminal_is_utf8()));
-    print_out("{}{}{}", profile_text(figures), advice_text(advice), contexts_text(*profile, names));
+    print_out("{}{}{}{}", profile_text(figures), advice_text(advice), plan_text(advice),
+              contexts_text(*profile, names));
   }
   return kDone;
 }

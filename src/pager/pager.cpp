@@ -406,6 +406,12 @@ bool Pager::is_within_limit() {
   return is_within;
 }
 
+bool Pager::is_making_room() {
+  const Still still(door_, leaving_view_);
+  Lock lock(mutex_);
+  return room_.sought() != 0 || room_.leaving() != 0;
+}
+
 void Pager::pause_eviction(bool on) {
   const Still still(door_, leaving_view_);
   Lock lock(mutex_);

@@ -180,6 +180,7 @@ class Pager {
   // of which its callers know nothing. Whether the budget, asked anew, allows all that is in memory. If not, the
   // evictor is at work.
   [[nodiscard]] bool is_within_limit();
+  [[nodiscard]] bool is_making_room();  // pages that are to leave are looked for, or written
   void pause_eviction(bool on);
   void freeze() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;
   void thaw() FARHEAP_NO_THREAD_SAFETY_ANALYSIS;

@@ -21,6 +21,7 @@
 #include "pager/said_order.hpp"
 #include "segment/address_slots.hpp"
 #include "segment/at_the_tables.hpp"
+#include "segment/patience.hpp"
 #include "store/uri.hpp"
 
 namespace farheap::segment {
@@ -36,12 +37,9 @@ constexpr std::size_t kForksFreely = 4 * base::kMiB;
 // A process keeps 1,024 pages whatever the budget (TreeBudget): what it had beside them would be too much.
 constexpr std::uint64_t kLeastForTier = 2048;
 constexpr std::size_t kStackPagesInUseByForks = 16;
-// Before a fork, for room: at most so many in vain, and so many while only others have to give way.
-constexpr std::chrono::microseconds kLookForRoom(200);
-constexpr int kLooksForRoom = 1000;
-constexpr int kLooksForOthers = 4000;
-constexpr std::size_t kRecordedFrom = 4 * base::kMiB;  // how a process with less uses it does not matter
-constexpr std::size_t kDumpStep = 32 * base::kMiB;     // so that it is a rare call
+constexpr std::chrono::microseconds kLookForRoom(200);  // before a fork
+constexpr std::size_t kRecordedFrom = 4 * base::kMiB;   // how a process with less uses it does not matter
+constexpr std::size_t kDumpStep = 32 * base::kMiB;      // so that it is a rare call
 
 os::UserfaultFeatures wanted_features(const base::Options& options, bool tells_writes) {
   const auto has = [&](base::Feature one) { return !options.disable.has(one); };
@@ -419,16 +417,14 @@ void PagedSegment::make_sure_of_fork() {
 // this thread's stack may lie in the range, and leave meanwhile.
 void PagedSegment::make_room_for_child() {
   budget_.make_room_for_child(true);
-  std::uint64_t least = ~std::uint64_t{0};
-  std::uint64_t others = 0;
-  for (int in_vain = 0, for_others = 0; in_vain < kLooksForRoom && for_others < kLooksForOthers; ++in_vain) {
+  Patience patience;
+  for (std::uint64_t others = 0;; base::sleep_for(kLookForRoom)) {
     const bool fits = paging_->pager().is_within_limit();
     if (fits && !budget_.others_give_way(others)) return;
-    for_others += fits;
     const std::uint64_t packed = tier_ ? tier_->facts().held_bytes : 0;
     const std::uint64_t held = paging_->pager().resident_pages() * kPageBytes + packed + others;
-    if (held < least) least = held, in_vain = 0;
-    base::sleep_for(kLookForRoom);
+    const bool is_leaving = paging_->pager().is_making_room();
+    if (!patience.lasts({.held_bytes = held, .is_for_others = fits, .is_leaving = is_leaving})) return;
   }
 }
 

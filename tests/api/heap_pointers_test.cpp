@@ -8,6 +8,7 @@
 #include <cstring>
 #include <farheap/containers/std.hpp>
 #include <farheap/heap_facts.hpp>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,21 @@
 namespace farheap::testing {
 namespace {
 
+// The last bytes of its addresses, and of the ends of 100 ints there, are none of a text's. Where the rest of an
+// address looked like text, by chance, malloc()'s were taken for text.
+template <class T>
+struct NoTextInAddresses {
+  using value_type = T;
+  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kAlignment)); }
+  void deallocate(T* at, std::size_t) { ::operator delete(at, kAlignment); }
+  bool operator==(const NoTextInAddresses&) const = default;
+  static constexpr std::align_val_t kAlignment{256};
+};
+using Outside = std::vector<int, NoTextInAddresses<int>>;
+
 struct Hidden {  // its member is not seen when it is compiled
   int number = 7;
-  std::vector<int> outside = std::vector<int>(100, 1);
+  Outside outside = Outside(100, 1);
 };
 
 TEST(HeapPointersTest, PointersOutOfTheHeapAreFoundAndSaidToBeAGuess) {

@@ -163,6 +163,7 @@ int main(int count, char** words) {
   }
   MemoryAdvice advice;
   advice.missing = "nothing was recorded";
+  if (kind == "hostile") advice.plan_words = "object  allocated at\n64 MiB  </pre><b>\n        \u202e: backwards\n";
   write(words[2], profile_page(nullptr, kind == "huge" ? huge() : hostile(), advice, "</title><script>", nullptr));
   return 0;
 }

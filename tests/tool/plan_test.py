@@ -137,6 +137,15 @@ class WhatIsFollowed(Planning):
         self.assertEqual(len(re.findall(r"(?m)^With \d+ % of the memory ", done.stdout)), 3, done.stdout)
         self.assertEqual((self.folder / "explained.plan").read_bytes(), self.plan_file.read_bytes())
 
+    def test_the_report_tells_the_same_plan(self):
+        explained = tool("plan", self.profile, "-o", self.folder / "told.plan", "--explain").stdout
+        words = json.loads(tool("report", self.profile, "--json").stdout)["memory"]["plan_words"]
+        said, rest = explained.split("\n\nWhat the recorded run", 1)
+        self.assertTrue(words.startswith(said), words)
+        self.assertEqual(re.findall(r"(?m)^With \d+ % of the memory .*", words),
+                         re.findall(r"(?m)^With \d+ % of the memory .*", rest))
+        self.assertIn("\nThe plan that `farheap plan` makes of this\n" + words, tool("report", self.profile).stdout)
+
 
 class WhatHasPhases(Planning):
     """A program that repeats one thing, and another one then."""

@@ -14,6 +14,7 @@ function viewsOf({report, timeline, stacks, contexts, comparison}) {
     stacks && ["stacks", "Call stacks", stacksView],
     contexts && ["contexts", "Contexts", contextsView],
     report.memory && ["budget", "Which budget", budgetView],
+    report.memory?.plan_words && ["plan", "Plan", planView],
     timeline && ["timeline", "Timeline", timelineView],
     timeline && ["ranges", "Addresses", rangesView],
   ].filter(Boolean);

@@ -231,6 +231,11 @@ function budgetView(place, data) {
   policiesTable(place, memory);
 }
 
+function planView(place, {report}) {
+  explain(place, "What `farheap plan` makes of this profile, and `farheap run --plan` follows, in words.");
+  place.append(element("pre", {class: "words", tabindex: "0"}, report.memory.plan_words.split("\n").map(printable).join("\n")));
+}
+
 const seriesNames = {
   faults_store: "from the store", faults_probation: "still in memory", faults_waited: "on their way", faults_fresh: "first touches",
   bytes_read: "in", bytes_written: "out", bytes_read_ahead: "in, of it ahead", stall: "all", stall_no_room: "of it for want of room",
