@@ -93,7 +93,7 @@ void Tier::unlink(EntryId id) {
 }
 
 bool Tier::put(PageNumber page, std::span<const std::byte> packed, bool is_below) {
-  if (pool_.held_bytes() > wanted_bytes() + wanted_bytes() / 4 + kSlack) return false;
+  if (pool_.held_bytes() > wanted_bytes() + wanted_bytes() / 4 + kSlack) return share_.spilled(), false;
   EntryId id = free_entries_;
   if (id == 0 && entries_made_ + 1 >= entries_.capacity()) return false;
   if (id == 0) id = entries_made_ + 1;
@@ -109,7 +109,6 @@ bool Tier::put(PageNumber page, std::span<const std::byte> packed, bool is_below
   entry.bytes = static_cast<std::uint16_t>(packed.size());
   push_newest(id);
   ++pages_;
-  share_.packed();
   set_word(page, id | (is_below ? kBelow : 0));
   return true;
 }
@@ -154,21 +153,32 @@ bool Tier::renew(PageNumber page) {
 // ---- the way out
 
 std::span<const std::byte> Tier::pack(const std::byte* page) {
-  if (!is_open_ || (vain_ >= kVain && ++skipped_ <= kSkips)) return {};
+  if (vain_ >= kVain && ++skipped_ <= kSkips) return {};
   skipped_ = 0;
+  const auto since = base::Clock::now();
   const std::size_t size =
       store::pack(store::Codec::kLz4, 1, {page, kPageBytes}, {buffer_.data(), SpanPool::kMostBytes});
   vain_ = size != 0 ? 0 : vain_ + 1;
+  const double took = microseconds_since(since);
+  base::LockGuard lock(mutex_);
+  share_.packed(took);
   return {buffer_.data(), size};
 }
 
 bool Tier::take(PageNumber page, const std::byte* bytes, bool is_below) {
-  const auto packed = pack(bytes);
+  const auto packed = is_open_ ? pack(bytes) : std::span<const std::byte>();
   base::LockGuard lock(mutex_);
   remove(page);
   if (!packed.empty() && put(page, packed, is_below)) return true;
-  set_word(page, kGone | share_.stamp());
+  const bool could_be_here = !is_open_ || !packed.empty();
+  went_past(page, could_be_here);
   return false;
+}
+
+// The tier keeps no stamp of a page that it would not have if it were larger, either.
+void Tier::went_past(PageNumber page, bool could_be_here) {
+  const std::uint32_t stamp = share_.stamp();
+  set_word(page, could_be_here ? kGone | stamp : 0);
 }
 
 Status Tier::write(std::span<const Write> runs) {
@@ -183,7 +193,7 @@ Status Tier::write(std::span<const Write> runs) {
       base::LockGuard lock(mutex_);
       for (std::uint32_t i = 0; i < one.run.count; ++i) {
         remove(one.run.first + i);
-        set_word(one.run.first + i, kGone | share_.stamp());
+        went_past(one.run.first + i, !takes && one.soon);
       }
       past.push_back(one);
       continue;
@@ -240,6 +250,7 @@ Status Tier::make_room(std::size_t bytes) {
         return {};
       }
       leaving_.clear();
+      share_.spilled();
       chosen = choose_oldest();
     }
     if (chosen == 0) return {};

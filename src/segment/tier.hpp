@@ -123,6 +123,7 @@ class Tier final : public pager::Backing {
   [[nodiscard]] bool put(pager::PageNumber page, std::span<const std::byte> packed, bool is_below)
       FARHEAP_REQUIRES(mutex_);
   void remove(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void went_past(pager::PageNumber page, bool could_be_here) FARHEAP_REQUIRES(mutex_);
   // Whether it is being written below; then it is to be forgotten there afterwards.
   [[nodiscard]] bool is_leaving(pager::PageNumber page) FARHEAP_REQUIRES(mutex_);
   // The page, if it is here, is the newest again.

@@ -8,8 +8,9 @@
 //   old     touches of what would leave the tier next: they would read the store if the tier were a step smaller
 //   gone    reads of what has left the tier lately: they would not, if the tier were a step larger
 //
-// The tier grows where gone reads cost more than young touches, shrinks where young touches cost more than old ones
-// save, and where packing costs more than all touches save. What a read of the store takes is measured.
+// The tier grows where gone reads cost more than young touches. It shrinks where young touches cost more than old ones
+// save, and where packing costs more than all touches save. What a read of the store takes, and what packing takes, is
+// measured. Pages that never were in the tier, because they do not shrink or belong to a sweep, count nowhere.
 //
 // Thread-safety: none of its own; the tier's mutex guards it.
 #pragma once
@@ -21,8 +22,9 @@ namespace farheap::segment {
 
 class TierShare {
  public:
-  // What packing, and a touch of a packed page, take beside reading the store: mostly the fault (docs/benchmarks).
-  static constexpr double kPackUs = 5, kTouchUs = 20;
+  // What a touch of a packed page takes beside packing: mostly the fault (docs/benchmarks/programs.md, A compressed
+  // tier, has what was tried).
+  static constexpr double kTouchUs = 20;
 
   // A stamp for a page that leaves memory now. Never 0; goes round after 2^31.
   [[nodiscard]] std::uint32_t stamp() {
@@ -40,7 +42,13 @@ class TierShare {
   // So many pages of memory the tier may take now.
   [[nodiscard]] std::uint64_t pages() const { return std::min(pages_, most_pages_); }
 
-  void packed() { ++packed_; }
+  // It took so long to pack a page, or to find that it does not shrink.
+  void packed(double us) {
+    ++packed_;
+    pack_us_ += (std::min(us, 8 * pack_us_) - pack_us_) / 16;  // the thread may have lost its processor meanwhile
+  }
+  // A page had to leave the tier, or found no room in it.
+  void spilled() { has_spilled_ = true; }
   // A page in the tier was touched, or one that had left it, alone.
   void touched(std::uint32_t age) {
     ++touches_;
@@ -59,20 +67,24 @@ class TierShare {
     const std::uint64_t step = step_pages();
     const std::uint64_t seen = std::max<std::uint64_t>(packed_ + touches_ + misses_, age_of(began_at_));
     if (seen < std::max<std::uint64_t>(kLeastWindow, memory_pages_ / 16)) return;
+    if (most_pages_ == 0) return begin_window(tier_pages, memory_pages, oldest_age);
     const double saved = std::max(read_us_ - kUnpackUs, 0.0);
-    const double young = static_cast<double>(young_) * kTouchUs;
+    // Each costs a fault, and a page leaves for it, which is packed.
+    const double young = static_cast<double>(young_) * (kTouchUs + pack_us_);
     if (pages_ == 0) {
       if (++rested_ >= rest_) pages_ = 2 * step, filling_ = kFilling;
     } else if (filling_ != 0) {
       --filling_;
-    } else if (static_cast<double>(touches_) * saved <= static_cast<double>(packed_) * kPackUs) {
+    } else if (static_cast<double>(touches_) * saved <= static_cast<double>(packed_) * pack_us_) {
       shrink(2 * step);
-    } else if (static_cast<double>(gone_) * saved > kClearly * young) {
+    } else if (has_spilled_ && static_cast<double>(gone_) * saved > kClearly * young) {
       pages_ = std::min(pages_ + step, most_pages_);
       if (pages_ > 4 * step) rest_ = 1;
     } else if (young > kClearly * static_cast<double>(old_) * saved) {
       shrink(step);
     }
+    // What it may take is little more than it uses. Otherwise nothing would leave it that tells what old pages save.
+    if (filling_ == 0 && !has_spilled_) pages_ = std::min(pages_, memory_pages + 2 * step);
     begin_window(tier_pages, memory_pages, oldest_age);
   }
 
@@ -107,6 +119,7 @@ class TierShare {
     gone_before_ = static_cast<std::uint32_t>(std::min(age + edge, static_cast<double>(kMostStamp)));
     began_at_ = clock_;
     packed_ = touches_ = misses_ = young_ = old_ = gone_ = 0;
+    has_spilled_ = false;
   }
 
   std::uint32_t clock_ = 0;
@@ -115,8 +128,9 @@ class TierShare {
   bool began_ = false;
   std::uint64_t pages_ = 0;
   std::uint32_t rest_ = 1, rested_ = 0, filling_ = kFilling;
-  double read_us_ = 60;
+  double read_us_ = 60, pack_us_ = 5;
   std::uint64_t packed_ = 0, touches_ = 0, misses_ = 0, young_ = 0, old_ = 0, gone_ = 0;
+  bool has_spilled_ = false;  // in this window
   std::uint32_t young_before_ = 0, old_after_ = UINT32_MAX, gone_before_ = 0;
 };
 

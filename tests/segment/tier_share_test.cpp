@@ -14,21 +14,28 @@ namespace {
 constexpr std::uint64_t kMemory = 16'384;
 constexpr double kRatio = 3;
 
-// A program that touches each of `pages` pages equally often: of those that are not in view, the tier has the latest.
-std::uint64_t share_under_uniform_touches(std::uint64_t pages, double read_us) {
+std::uint64_t held(const TierShare& share, double filled) {
+  return static_cast<std::uint64_t>(static_cast<double>(share.pages()) * filled);
+}
+
+// The tier uses `filled` of what it may take. A program that touches each of `pages` pages equally often: of those that
+// are not in view, the tier has the latest.
+std::uint64_t share_under_uniform_touches(std::uint64_t pages, double read_us, double ratio = kRatio,
+                                          double filled = 1) {
   TierShare share;
   share.memory_is(kMemory, 0);
   for (int i = 0; i < 200; ++i) share.read_took(read_us);
   std::mt19937_64 random(1);
   for (int round = 0; round < 400'000; ++round) {
-    const std::uint64_t in_view = kMemory - share.pages();
-    const auto in_tier = static_cast<std::uint64_t>(static_cast<double>(share.pages()) * kRatio);
+    const std::uint64_t in_view = kMemory - held(share, filled);
+    const auto in_tier = static_cast<std::uint64_t>(static_cast<double>(held(share, filled)) * ratio);
     const std::uint64_t out = pages - in_view;
     const auto age = static_cast<std::uint32_t>(random() % out);  // how many left after it
     (void)share.stamp();
-    if (share.pages() != 0) share.packed();
+    if (share.pages() != 0) share.packed(5);
     age < in_tier ? share.touched(age) : share.missed(age);
-    share.look(in_tier, share.pages(), static_cast<std::uint32_t>(in_tier));
+    share.spilled();
+    share.look(in_tier, held(share, filled), static_cast<std::uint32_t>(in_tier));
   }
   return share.pages();
 }
@@ -37,8 +44,35 @@ TEST(TierShare, ItGrowsWhereReadsOfTheStoreAreWhatItSaves) {
   EXPECT_GT(share_under_uniform_touches(2 * kMemory, 80), kMemory / 3);
 }
 
+// A part of it is kept free for what comes next.
+TEST(TierShare, ItGrowsThoughItIsNeverQuiteFull) {
+  EXPECT_GT(share_under_uniform_touches(2 * kMemory, 80, kRatio, 0.875), kMemory / 3);
+}
+
 TEST(TierShare, BesideAFastStoreItTakesNothing) {
   EXPECT_LE(share_under_uniform_touches(2 * kMemory, 4), kMemory / 16);
+}
+
+// It took a third of memory, and made a run 1.4 times as long.
+TEST(TierShare, WherePagesHardlyShrinkItTakesNothing) {
+  EXPECT_LE(share_under_uniform_touches(2 * kMemory, 55, 1.4), kMemory / 16);
+}
+
+// It was allowed half of memory, and nothing left it that told that less would do.
+TEST(TierShare, ItMayTakeLittleMoreThanItUses) {
+  TierShare share;
+  share.memory_is(kMemory, 0);
+  constexpr std::uint64_t kUsed = 2000;
+  for (int i = 0; i < 400'000; ++i) {
+    (void)share.stamp();
+    share.packed(5);
+    share.touched(100'000);
+    share.missed(10);
+    if (share.pages() <= kUsed) share.spilled();
+    share.look(kUsed * 3, std::min(kUsed, share.pages()), 100'000);
+  }
+  EXPECT_GE(share.pages(), kUsed);
+  EXPECT_LE(share.pages(), kUsed + kMemory / 16);
 }
 
 TEST(TierShare, WhereNothingComesBackItTakesNothing) {
@@ -47,7 +81,7 @@ TEST(TierShare, WhereNothingComesBackItTakesNothing) {
   std::uint64_t held = 0, looks = 0;
   for (int i = 0; i < 400'000; ++i) {
     (void)share.stamp();
-    if (share.pages() != 0) share.packed();
+    if (share.pages() != 0) share.packed(5);
     share.missed(kMemory * 8);
     share.look(share.pages() * 3, share.pages(), 3000);
     held += share.pages(), ++looks;
@@ -62,9 +96,10 @@ TEST(TierShare, ItNeverGrowsIntoWhatIsNotItsOwn) {
   share.memory_is(kAll, kLeast);
   for (int i = 0; i < 200'000; ++i) {
     (void)share.stamp();
-    share.packed();
+    share.packed(5);
     share.missed(1);
     share.touched(kMemory);
+    share.spilled();
     share.look(share.pages() * 3, share.pages(), static_cast<std::uint32_t>(share.pages() * 3));
     ASSERT_GT(kAll - share.pages(), kLeast);
   }

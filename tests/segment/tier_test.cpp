@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <thread>
 
 #include "../pager/random_program.hpp"
+#include "base/clock.hpp"
 
 namespace farheap::segment {
 namespace {
@@ -124,6 +126,38 @@ TEST(Tier, WhatIsInvalidatedIsReadFromBelow) {
   ASSERT_TRUE(world.read(3, read));
   EXPECT_EQ(read, anothers);
   EXPECT_EQ(world.tier->check(), "");
+}
+
+// Reads of them counted as if a larger tier had saved them. Here pages that do not
+// shrink are read again soon, and of those that do some are, just before they would leave the tier.
+TEST(Tier, PagesThatDoNotShrinkAreNoReasonToGrow) {
+  class Slow final : public MapBacking {
+   public:
+    using MapBacking::MapBacking;
+    Status read(std::span<const Read> runs) override {
+      for (const auto since = base::Clock::now(); base::Clock::now() - since < std::chrono::microseconds(60);) {
+      }
+      return MapBacking::read(runs);
+    }
+  } slow({}, 1);
+  TierWorld world;
+  world.tier = Tier::make(slow, world.inner, {.capacity_pages = TierWorld::kPages, .most_bytes = 2048 * kPageBytes},
+                          world.written)
+                   .value();
+  (void)world.tier->budget().page_limit(0, 0);
+  const PageBytes noise = page_of(1, true), shrinks = page_of(2);
+  constexpr PageNumber kLong = 3500, kAgain = 280, kNoise = 50;
+  PageBytes bytes;
+  for (PageNumber i = 0; i < 8000; ++i) {
+    if (i >= kAgain) {
+      ASSERT_TRUE(world.read(kLong + i % kAgain, bytes));
+      ASSERT_TRUE(world.read(kLong + kAgain + i % kNoise, bytes));
+    }
+    ASSERT_TRUE(world.write(i % kLong, shrinks));  // is not read again
+    ASSERT_TRUE(world.write(kLong + i % kAgain, shrinks));
+    ASSERT_TRUE(world.write(kLong + kAgain + i % kNoise, noise));
+  }
+  EXPECT_LT(world.tier->facts().wanted_bytes, 768 * kPageBytes);
 }
 
 // A commit would not have had it, and who claimed the page next would not have seen it.
