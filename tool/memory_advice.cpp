@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/units.hpp"
-#include "plan/candidates.hpp"
 #include "plan/memory_curve.hpp"
 #include "plan/pager_curve.hpp"
 #include "plan/planner.hpp"
@@ -16,7 +15,7 @@ namespace farheap::tool {
 
 namespace {
 
-constexpr double kFaultUs = 30;  // beside the reading: docs/benchmarks/faults.md
+constexpr double kFaultUs = 30;  // beside the reading: docs/benchmarks/paging.md
 constexpr double kMegabyte = 1e6;
 constexpr double kNear = 1.2;
 constexpr std::uint64_t kLeastSampled = 48;
@@ -69,6 +68,12 @@ plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessPr
           (speed(profile.store, kReadOne) + kFaultUs) * 1e-6};
 }
 
+plan::PlanScore score_of(const profile::Profile& profile, const plan::MadePlan& made, double seconds,
+                         const plan::HintPlan* hints) {
+  const bool waited = made.process->pages_read != 0;
+  return plan::score_plan(made, waited ? plan::Speeds{} : speeds_of(profile, *made.process, seconds), hints);
+}
+
 std::string error_text(const KnownError& error) {
   if (error.programs == 0) return "not measured";
   return fmt::format("{:.1f} % of uses", error.mean * 100);
@@ -98,7 +103,16 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     CodeNames names(plan.files);
     return plan_text(plan, names);
   };
-  if (made) advice.plan_words = words_of(made->plan);
+  if (made) {
+    const plan::PlanScore score = score_of(profile, *made, seconds, nullptr);
+    if (score.is_in_vain()) made->plan.phases.clear();
+    const bool has_orders = !made->plan.phases.empty();
+    if (has_orders || !made->plan.regions.empty()) advice.plan_words = words_of(made->plan);
+    if (has_orders) advice.plan_words += savings_text(score);
+    if (is_planned && score.is_in_vain()) {
+      advice.no_plan = "a replay takes much longer with one (`farheap plan` tells how much)";
+    }
+  }
   if (most->is_attached) {
     advice.missing =
         "it was recorded in the middle of a run; record it from its start, with more --memory than it needs";
@@ -131,15 +145,6 @@ MemoryAdvice memory_advice(const profile::Profile& profile, double seconds) {
     return std::max(advice.own_seconds, reading);
   };
   const std::vector<plan::PagerPrediction> farheap = plan::pager_curve(most->touches, curve, speeds);
-  if (advice.no_plan.empty()) {
-    const plan::PlanScore score = plan::score_plan(*made, speeds, nullptr);
-    advice.plan_words += savings_text(score);
-    if (score.is_in_vain()) {
-      advice.no_plan = "a replay takes much longer with one (`farheap plan` tells how much)";
-      made->plan.phases.clear();
-      advice.plan_words = made->plan.regions.empty() ? std::string() : words_of(made->plan);
-    }
-  }
   const std::vector<plan::PagerPrediction> planned =
       advice.no_plan.empty() ? plan::pager_curve(most->touches, curve, speeds, &*made) : farheap;
   for (std::size_t i = 0; i < curve.points.size(); ++i) {

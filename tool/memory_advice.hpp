@@ -12,7 +12,7 @@
 //
 // The processor's time for a pager's own work is in none of them.
 //
-// Thread-safety: pure functions, but for the debugging information that is read for the words of a plan.
+// Thread-safety: pure functions, except that debugging information is read for the words of a plan.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/candidates.hpp"
 #include "plan/replay.hpp"
 #include "profile/profile.hpp"
 
@@ -82,6 +83,11 @@ struct MemoryAdvice {
 // The speeds of a run that took so long. A speed of the store that is not known is 0.
 [[nodiscard]] plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessProfile& process,
                                      double seconds);
+
+// What a plan of the profile saves, as `farheap plan` and the report tell it. A run that waited does not tell how long
+// its own work takes: then there are no times. `hints`: as for plan::score_plan().
+[[nodiscard]] plan::PlanScore score_of(const profile::Profile& profile, const plan::MadePlan& made, double seconds,
+                                       const plan::HintPlan* hints);
 
 // Whether they are enough for predictions.
 [[nodiscard]] bool tells_reading(const std::vector<profile::StoreSpeed>& store);

@@ -28,14 +28,11 @@ static constexpr char kCannotFollow[] = "cannot follow the plan";
 
 namespace {
 
-plan::PlanScore score_of(const profile::Profile& profile, const plan::MadePlan& made, const std::string& path) {
+plan::PlanScore score_of_file(const profile::Profile& profile, const plan::MadePlan& made, const std::string& path) {
   const auto trace = parse_trace(profile.trace, path);
   const double seconds = trace ? trace->last().seconds : 0;
   const auto hints = plan::plan_hints(profile, path);
-  // A run that waited does not tell how long its own work takes.
-  const bool waited = made.process->pages_read != 0;
-  const plan::Speeds speeds = waited ? plan::Speeds{} : speeds_of(profile, *made.process, seconds);
-  return score_plan(made, speeds, hints ? &*hints : nullptr);
+  return score_of(profile, made, seconds, hints ? &*hints : nullptr);
 }
 
 std::string cost_text(const plan::PagerPrediction& one) {
@@ -87,7 +84,7 @@ int plan(const PlanArguments& arguments) {
               "give the plan another name with -o"});
     return kFailed;
   }
-  const plan::PlanScore score = score_of(*profile, *planned, arguments.file);
+  const plan::PlanScore score = score_of_file(*profile, *planned, arguments.file);
   if (score.is_in_vain() && !arguments.anyway) {
     const Error why = in_vain(score, arguments.file);
     if (made->regions.empty()) {

@@ -17,8 +17,8 @@
 namespace farheap::testing {
 namespace {
 
-// The last bytes of its addresses, and of the ends of 100 ints there, are none of a text's. Where the rest of an
-// address looked like text, by chance, malloc()'s were taken for text.
+// No text ends in the last byte of its addresses, nor in that of the end of 100 ints there. Addresses of malloc()
+// looked like text sometimes.
 template <class T>
 struct NoTextInAddresses {
   using value_type = T;

@@ -25,6 +25,8 @@ MODES = {
     "one_handler": ("file:{folder}", ["handlers=1", "read_ahead=0", "block_max=64K"]),
     # As with sixteen processors.
     "many_processors": ("file:{folder}", ["fault_queues=4", "evictors=4"]),
+    # A device that is busy: a batch of pages takes it a quarter of a second.
+    "slow": ("slow+file:{folder}?mb_s=4", OLD_KERNEL),
     # As with large budgets, where plain memory has huge pages.
     "huge": ("file:{folder}", ["huge_pages_from=0"]),
     # What leaves stays in the process and counts: over the budget, and every process has its own copy.

@@ -96,6 +96,14 @@ class Regions(real_runs.InFolder):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"small objects that the plan lays together had up to \S+ MiB, up to .* of it free")
 
+    def test_aligned_objects_lie_together_too(self):
+        plan = self.folder / "aligned.plan"
+        self.assertEqual(self.plan("aligned", plan).returncode, 0)
+        words = (LARGE, STEPS, "aligned")
+        without, sorted_ = self.run_with(None, *words), self.run_with(plan, *words)
+        self.assertGreater(sorted_["region_bytes"], LARGE / 8 * 2**20)
+        self.assertLess(sorted_["faults_store"], without["faults_store"] / 2)
+
     def test_what_is_touched_alike_gets_none(self):
         done = self.plan("alike", self.folder / "alike.plan")
         self.assertEqual(done.returncode, 1, done.stdout)

@@ -4,6 +4,7 @@
 // an entry and five values of the same size that are allocated one behind the other, and prints what it has computed.
 //
 //   mixed    in each step looks at the entry of any record, and in one of 16 at a value of it
+//   aligned  mixed, with entries that are aligned
 //   alike    in each step looks at the entry of any record, and at a value of it
 //   churn    mixed; then frees every second record, makes as many other objects, and looks again
 //   grow     mixed; then lets some entries grow beyond what is small, and looks again
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kWords = 12, kValues = 5, kOtherBytes = 90, kLargeBytes = 40000 };
+enum { kWords = 12, kAlignment = 32, kValues = 5, kOtherBytes = 90, kLargeBytes = 40000 };
 
 typedef struct {
   uint64_t* entry;
@@ -27,6 +28,7 @@ typedef struct {
 
 static size_t g_count;
 static Record* g_records;
+static int g_aligned;
 
 static uint64_t mixed(uint64_t value, uint64_t word) {
   value = (value ^ word) * 0xd6e8feb86659fd93u;
@@ -34,6 +36,7 @@ static uint64_t mixed(uint64_t value, uint64_t word) {
 }
 
 __attribute__((noinline)) static uint64_t* make_entry(void) {
+  if (g_aligned) return aligned_alloc(kAlignment, kWords * sizeof(uint64_t));
   return malloc(kWords * sizeof(uint64_t));  // MARK entry
 }
 
@@ -118,6 +121,7 @@ int main(int count, char** words) {
   const size_t bytes = strtoull(words[1], NULL, 10) << 20;
   const uint64_t steps = strtoull(words[2], NULL, 10);
   const char* const mode = words[3];
+  g_aligned = strcmp(mode, "aligned") == 0;
   g_count = bytes / ((1 + kValues) * kWords * sizeof(uint64_t));
   g_records = malloc(g_count * sizeof(Record));
   if (g_records == NULL) return 3;
