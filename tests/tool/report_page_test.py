@@ -52,7 +52,7 @@ class Recorded(Page):
             self.assertEqual(sum(shown), 1, view)
             self.shot(f"{view}-light")
             charts, tables, frames = (len(self.all(what, panel)) for what in ("canvas", "tbody tr", "g.frame"))
-            self.assertGreater(charts + tables + frames + len(self.all("pre.words", panel)), 0, view)
+            self.assertGreater(charts + tables + frames + len(self.all("pre.plan", panel)), 0, view)
             if view in ("budget", "timeline"):
                 self.assertEqual(charts, {"budget": 1, "timeline": 5}[view])
                 drawn = self.script("""return [...document.querySelectorAll(`#view-${arguments[0]} canvas`)].map((canvas) =>
@@ -317,7 +317,7 @@ class Hostile(Page):
 
     def test_the_plan_is_in_words(self):
         self.open("plan")
-        self.assertEqual(self.one(".words").get_attribute("textContent"),
+        self.assertEqual(self.one("pre.plan").get_attribute("textContent"),
                          "object  allocated at\n64 MiB  </pre><b>\n        \ufffd: backwards\n")
 
 

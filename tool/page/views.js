@@ -233,7 +233,7 @@ function budgetView(place, data) {
 
 function planView(place, {report}) {
   explain(place, "What `farheap plan` makes of this profile, and `farheap run --plan` follows, in words.");
-  place.append(element("pre", {class: "words", tabindex: "0"}, report.memory.plan_words.split("\n").map(printable).join("\n")));
+  place.append(element("pre", {class: "plan", tabindex: "0"}, report.memory.plan_words.split("\n").map(printable).join("\n")));
 }
 
 const seriesNames = {
