@@ -347,8 +347,10 @@ std::string encode(const Profile& profile) {
   for (const ProcessProfile& one : profile.processes) {
     put_section(out, Section::kProcess, encode_process(one));
     if (one.is_attached) put_section(out, Section::kAttached, {});
-    if (std::ranges::any_of(one.sites,
-                            [](const SiteTotals& site) { return site.touches != 0 || site.seen_objects != 0; })) {
+    const auto is_told = [](const SiteTotals& site) {
+      return site.touches != 0 || site.seen_objects != 0 || site.seen_touches != 0;
+    };
+    if (std::ranges::any_of(one.sites, is_told)) {
       put_section(out, Section::kSiteTouches, encode_site_touches(one.sites));
     }
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
