@@ -41,7 +41,7 @@ std::string cost_text(const plan::PagerPrediction& one) {
 }
 
 std::string what_is_planned(std::size_t objects, std::size_t regions) {
-  const std::string of_objects = objects == 1 ? "1 object" : fmt::format("{} objects", objects);
+  std::string of_objects = objects == 1 ? "1 object" : fmt::format("{} objects", objects);
   if (regions == 0) return of_objects;
   const std::string of_regions =
       regions == 1 ? "1 region of small ones" : fmt::format("{} regions of small ones", regions);
