@@ -84,8 +84,8 @@ struct MemoryAdvice {
 [[nodiscard]] plan::Speeds speeds_of(const profile::Profile& profile, const profile::ProcessProfile& process,
                                      double seconds);
 
-// What a plan of the profile saves, as `farheap plan` and the report tell it. A run that waited does not tell how long
-// its own work takes: then there are no times. `hints`: as for plan::score_plan().
+// Scores a plan of the profile as `farheap plan` and the report tell it. A run that waited for memory does not tell how
+// long its own work takes: its score has no times. `hints`: as for plan::score_plan().
 [[nodiscard]] plan::PlanScore score_of(const profile::Profile& profile, const plan::MadePlan& made, double seconds,
                                        const plan::HintPlan* hints);
 

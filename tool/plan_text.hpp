@@ -15,7 +15,7 @@
 namespace farheap::tool {
 
 [[nodiscard]] std::string plan_text(const plan::Plan& plan, CodeNames& names);
-// What it saves at each level of memory, a sentence each; nothing where the sample has too few pages to tell.
+// A sentence for each level of memory says what the plan saves there. Without enough pages in the sample there is none.
 [[nodiscard]] std::string savings_text(const plan::PlanScore& score);
 // The plan's cost beside that of the other candidates, and what it saves.
 [[nodiscard]] std::string score_text(const plan::PlanScore& score);

@@ -22,8 +22,8 @@ namespace farheap::segment {
 
 class TierShare {
  public:
-  // What a touch of a packed page takes beside packing: mostly the fault (docs/benchmarks/programs.md, A compressed
-  // tier, has what was tried).
+  // A touch of a packed page takes so long, without packing: mostly the fault. docs/benchmarks/programs.md, A
+  // compressed tier, tells of other values.
   static constexpr double kTouchUs = 20;
 
   // A stamp for a page that leaves memory now. Never 0; goes round after 2^31.
@@ -83,7 +83,7 @@ class TierShare {
     } else if (young > kClearly * static_cast<double>(old_) * saved) {
       shrink(step);
     }
-    // What it may take is little more than it uses. Otherwise nothing would leave it that tells what old pages save.
+    // It may take little more than it uses. If it might take more, no page would leave it and tell what old pages save.
     if (filling_ == 0 && !has_spilled_) pages_ = std::min(pages_, memory_pages + 2 * step);
     begin_window(tier_pages, memory_pages, oldest_age);
   }

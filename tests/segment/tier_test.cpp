@@ -128,8 +128,8 @@ TEST(Tier, WhatIsInvalidatedIsReadFromBelow) {
   EXPECT_EQ(world.tier->check(), "");
 }
 
-// Reads of them counted as if a larger tier had saved them. Here pages that do not
-// shrink are read again soon, and of those that do some are, just before they would leave the tier.
+// Reads of them counted as if a larger tier had saved them. Here pages that do not shrink are read again soon. Some
+// that shrink are read again just before they would leave the tier; the others never.
 TEST(Tier, PagesThatDoNotShrinkAreNoReasonToGrow) {
   class Slow final : public MapBacking {
    public:
