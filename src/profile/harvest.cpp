@@ -16,6 +16,7 @@
 #include "profile/code_places.hpp"
 #include "profile/page_sampler.hpp"
 #include "profile/recording.hpp"
+#include "profile/touch_order.hpp"
 
 namespace farheap::profile {
 
@@ -102,13 +103,19 @@ void take_objects(const RecordingTables& from, const std::vector<SiteId>& number
   }
 }
 
+void take_order(const RecordingTables& from, const std::vector<SiteId>& numbers, ProcessProfile& to) {
+  for (const auto [site, weight] : touches_in(from.header->touches, {from.touches, from.header->touch_room})) {
+    if (site < numbers.size() && numbers[site] != 0) to.touch_order.push_back({numbers[site], weight});
+  }
+}
+
 bool is_recording(const RecordingHeader& header, std::size_t bytes) {
   constexpr std::uint32_t kMost = 1u << 28;
   if (header.magic != RecordingHeader::kMagic || header.format != RecordingHeader::kFormat) return false;
-  const RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.object_room,
-                              header.module_room};
+  const RecordingRoom room = {header.site_room,   header.place_room, header.stall_room,
+                              header.object_room, header.touch_room, header.module_room};
   const bool is_small = room.sites < kMost && room.places < kMost && room.stalls < kMost && room.objects < kMost &&
-                        room.module_bytes < kMost;
+                        room.touches <= kMostTouches && room.module_bytes < kMost;
   return is_small && room.sites > 0 && room.places > 0 && RecordingTables::bytes(room) == bytes;
 }
 
@@ -180,8 +187,8 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   if (!is_recording(header, bytes.size())) {
     return fail(ErrorCode::kCorrupt, kWhat, name, "it is none, or of another build of Farheap", "record it again");
   }
-  const RecordingTables from = RecordingTables::over(
-      copy, {header.site_room, header.place_room, header.stall_room, header.object_room, header.module_room});
+  const RecordingTables from = RecordingTables::over(copy, {header.site_room, header.place_room, header.stall_room,
+                                                            header.object_room, header.touch_room, header.module_room});
   ProcessProfile one;
   one.process = header.process;
   one.parent = header.parent;
@@ -202,6 +209,7 @@ Status add_recording(std::span<const std::byte> bytes, const std::string& name, 
   take_places(from, code, one);
   take_stalls(from, numbers, one);
   take_objects(from, numbers, one);
+  take_order(from, numbers, one);
   to.processes.push_back(std::move(one));
   return {};
 }

@@ -20,6 +20,7 @@ constexpr std::uint32_t kMostInPeriod = 150;
 constexpr std::uint32_t kCredit = 6000;
 constexpr std::uint32_t kMostWhereTheyLeave = 60;
 constexpr std::chrono::milliseconds kPeriod{100};
+constexpr std::size_t kMostProbes = 4096;
 
 }  // namespace
 
@@ -37,7 +38,8 @@ Status PageSampler::begin(const std::string& path) {
   if (known_.exchange(0) != 0) {  // it has recorded before
     (void)os::drop_though_locked(reinterpret_cast<std::byte*>(&pages_[0]), pages_.capacity());
     window_.clear();
-    one_in_log2_ = kFirstOneInLog2;
+    probes_.clear();
+    one_in_log2_ = probe_log2_ = kFirstOneInLog2;
   }
   file_ = std::move(*file);
   header().room = kRoomWords;
@@ -59,6 +61,7 @@ void PageSampler::end() {
 void PageSampler::stop_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&mutex_) base::Mutex;
   new (&window_) std::deque<PageNumber>;
+  new (&probes_) std::deque<PageNumber>;
   is_on_ = false;
   file_ = {};
 }
@@ -66,11 +69,16 @@ void PageSampler::stop_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
 void PageSampler::came(PageRun run) {
   if (!is_on_.load(std::memory_order_relaxed)) return;
   if (run.first + run.count > pages_.capacity()) return;
-  const std::uint32_t one_in_log2 = one_in_log2_.load(std::memory_order_relaxed);
+  const std::uint32_t probe_log2 = probe_log2_.load(std::memory_order_relaxed);
   for (PageNumber page = run.first; page < run.first + run.count; ++page) {
-    if (!is_sampled(page, one_in_log2)) continue;
+    if (!is_sampled(page, probe_log2)) continue;
     base::LockGuard lock(mutex_);
-    if (is_on_) came_in_sample(page);
+    if (!is_on_) continue;
+    if (is_sampled(page, one_in_log2_.load(std::memory_order_relaxed))) {
+      came_in_sample(page);
+    } else {
+      add_probe(page);
+    }
   }
   note_known(run);
 }
@@ -93,12 +101,7 @@ void PageSampler::came_in_sample(PageNumber page) {
   pages_[page] = static_cast<std::uint8_t>((pages_[page] & kCounted) | kKnown | kInView);
   write({page, is_known ? PageEvent::kCame : PageEvent::kCameFresh});
   window_.push_back(page);
-  const auto now = base::Clock::now();
-  if (now - period_ > kPeriod) {
-    period_ = now;
-    in_period_ = 0;
-    most_in_period_ = kMostInPeriod;
-  }
+  look_at_clock();
   if (!is_known) return;
   if (credit_ != 0) {
     --credit_;
@@ -108,11 +111,55 @@ void PageSampler::came_in_sample(PageNumber page) {
   }
 }
 
+void PageSampler::look_at_clock() {
+  const auto now = base::Clock::now();
+  if (now - period_ <= kPeriod) return;
+  period_ = now;
+  in_period_ = probed_in_period_ = 0;
+  most_in_period_ = kMostInPeriod;
+}
+
+void PageSampler::add_probe(PageNumber page) {
+  pages_[page] |= kInView;
+  if ((pages_[page] & kProbe) != 0) return;  // it waits for its turn already
+  if (probes_.size() >= kMostProbes) take_fewer_probes();
+  if (!is_sampled(page, probe_log2_.load(std::memory_order_relaxed))) return;
+  pages_[page] |= kProbe;
+  probes_.push_back(page);
+}
+
+void PageSampler::take_fewer_probes() {
+  const std::uint32_t log2 = std::min(probe_log2_.load(std::memory_order_relaxed) + 1, kMostOneInLog2);
+  probe_log2_.store(log2, std::memory_order_relaxed);
+  std::erase_if(probes_, [&](PageNumber page) {
+    if (is_sampled(page, log2)) return false;
+    pages_[page] &= static_cast<std::uint8_t>(~kProbe);
+    return true;
+  });
+}
+
+// They cost half as much as the uses that are traced.
+std::optional<PageNumber> PageSampler::next_probe() {
+  while (probes_.size() > kWindow && probed_in_period_ < most_in_period_ / 2) {
+    const PageNumber page = probes_.front();
+    probes_.pop_front();
+    pages_[page] &= static_cast<std::uint8_t>(~kProbe);
+    if ((pages_[page] & kInView) == 0 || !is_sampled(page, probe_log2_.load(std::memory_order_relaxed))) continue;
+    ++probed_in_period_;
+    return page;
+  }
+  return std::nullopt;
+}
+
 void PageSampler::left(PageNumber page) {
   if (!is_on_.load(std::memory_order_relaxed) || page >= pages_.capacity()) return;
-  if (!is_sampled(page, one_in_log2_.load(std::memory_order_relaxed))) return;
+  if (!is_sampled(page, probe_log2_.load(std::memory_order_relaxed))) return;
   base::LockGuard lock(mutex_);
   if (!is_on_ || (pages_[page] & kInView) == 0) return;
+  if (!is_sampled(page, one_in_log2_.load(std::memory_order_relaxed))) {
+    pages_[page] &= static_cast<std::uint8_t>(~kInView);
+    return;
+  }
   if ((pages_[page] & kDue) == 0) most_in_period_ = kMostWhereTheyLeave;
   pages_[page] = kCounted | kKnown;
   write({page, PageEvent::kLeft});
@@ -125,7 +172,7 @@ void PageSampler::dropped(PageNumber first, std::uint64_t count) {
   for (PageNumber page = first; page < end; ++page) {
     if (pages_[page].load(std::memory_order_relaxed) == 0) continue;
     if (!is_sampled(page, one_in_log2)) {
-      pages_[page] = 0;
+      pages_[page].fetch_and(kProbe);  // as long as it waits for its turn
       continue;
     }
     base::LockGuard lock(mutex_);
@@ -147,7 +194,7 @@ void PageSampler::write(PageTraceEntry entry) {
 }
 
 // Half of the sample stays; of what was recorded, all that was before there was too much for the first time. What is in
-// no sample any more stays in view from now on.
+// no sample any more becomes a probe.
 void PageSampler::take_fewer() {
   const std::uint32_t log2 = one_in_log2_.load(std::memory_order_relaxed);
   if (log2 == kMostOneInLog2) {
@@ -170,23 +217,38 @@ void PageSampler::take_fewer() {
   head.is_sorting.store(0, std::memory_order_release);
 }
 
+// In turns: what cannot be taken out just now is not in the way of probes.
 std::optional<PageNumber> PageSampler::next_due() {
   base::LockGuard lock(mutex_);
   if (!is_on_) return std::nullopt;
+  look_at_clock();
+  is_turn_of_probes_ = !is_turn_of_probes_;
+  if (is_turn_of_probes_) {
+    if (const auto probe = next_probe()) return probe;
+  }
   const std::uint32_t one_in_log2 = one_in_log2_.load(std::memory_order_relaxed);
   while (window_.size() > kWindow) {
     const PageNumber page = window_.front();
     window_.pop_front();
-    if (!is_sampled(page, one_in_log2) || (pages_[page] & kInView) == 0) continue;
+    if ((pages_[page] & kInView) == 0) continue;
+    if (!is_sampled(page, one_in_log2)) {
+      add_probe(page);
+      continue;
+    }
     pages_[page] |= kDue;
     return page;
   }
-  return std::nullopt;
+  return next_probe();
 }
 
 void PageSampler::not_now(PageNumber page) {
   base::LockGuard lock(mutex_);
-  if ((pages_[page] & kInView) != 0) window_.push_back(page);
+  if ((pages_[page] & kInView) == 0) return;
+  if (is_sampled(page, one_in_log2_.load(std::memory_order_relaxed))) {
+    window_.push_back(page);
+  } else {
+    add_probe(page);
+  }
 }
 
 void SampledView::take_out(PageRun run, std::span<Taken> answers) {

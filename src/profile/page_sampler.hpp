@@ -7,6 +7,10 @@
 // R doubles when there is more to record than a recording may cost or hold. What was recorded before that stays: for
 // some thousand uses from the beginning on nothing is too much, so that these are seen in detail.
 //
+// A recording has to see throughout how often objects are touched (recorder.hpp), also when few pages are left in the
+// sample. So some of those that were in it are *probes*: they are taken out of view again in turns, as often as the
+// cost allows, and are not in the trace.
+//
 // What it writes is a page trace (page_trace.hpp) of the sampled pages. Uses that follow each other within the window,
 // and those between a page's coming and its going, are not in it.
 //
@@ -79,10 +83,14 @@ class PageSampler {
   void not_now(PageNumber page);
 
  private:
-  enum : std::uint8_t { kKnown = 1, kInView = 2, kDue = 4, kCounted = 8 };
+  enum : std::uint8_t { kKnown = 1, kInView = 2, kDue = 4, kCounted = 8, kProbe = 16 };
   explicit PageSampler(os::ReservedArray<std::atomic<std::uint8_t>> pages) : pages_(std::move(pages)) {}
   void note_known(pager::PageRun run);
   void came_in_sample(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void add_probe(PageNumber page) FARHEAP_REQUIRES(mutex_);
+  void take_fewer_probes() FARHEAP_REQUIRES(mutex_);
+  [[nodiscard]] std::optional<PageNumber> next_probe() FARHEAP_REQUIRES(mutex_);
+  void look_at_clock() FARHEAP_REQUIRES(mutex_);
   void write(PageTraceEntry entry) FARHEAP_REQUIRES(mutex_);
   void take_fewer() FARHEAP_REQUIRES(mutex_);
   [[nodiscard]] SampledTraceHeader& header() FARHEAP_REQUIRES(mutex_) {
@@ -93,6 +101,7 @@ class PageSampler {
   }
 
   std::atomic<std::uint32_t> one_in_log2_{kFirstOneInLog2};
+  std::atomic<std::uint32_t> probe_log2_{kFirstOneInLog2};  // one page in 2^this is a probe, or in the sample
   std::atomic<bool> is_on_{false};
   base::Mutex mutex_;
   os::SharedFile file_ FARHEAP_GUARDED_BY(mutex_);
@@ -100,9 +109,12 @@ class PageSampler {
   os::ReservedArray<std::atomic<std::uint8_t>> pages_;
   std::atomic<std::uint64_t> known_{0};
   std::deque<PageNumber> window_ FARHEAP_GUARDED_BY(mutex_);
+  std::deque<PageNumber> probes_ FARHEAP_GUARDED_BY(mutex_);  // that wait for their turn
   base::Clock::time_point period_ FARHEAP_GUARDED_BY(mutex_);
   std::uint32_t credit_ FARHEAP_GUARDED_BY(mutex_) = 0;  // uses that may be too many
   std::uint32_t in_period_ FARHEAP_GUARDED_BY(mutex_) = 0, most_in_period_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  std::uint32_t probed_in_period_ FARHEAP_GUARDED_BY(mutex_) = 0;
+  bool is_turn_of_probes_ FARHEAP_GUARDED_BY(mutex_) = false;
 };
 
 // A view whose pages are sampled; it does all that the one inside does.

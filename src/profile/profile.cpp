@@ -29,6 +29,7 @@ enum class Section : std::uint64_t {
   kDetailed = 8,
   kAttached = 9,
   kSiteTouches = 10,
+  kTouchOrder = 11,
   kContexts = 32,
   kFolded = 33
 };
@@ -64,12 +65,26 @@ bool take_list(FieldReader& in, std::vector<Element>& into, Take take) {
   return in.list(into, take, kMostListed);
 }
 
+// Elements of 32-bit numbers.
+template <class Element>
+std::string_view text_of(const std::vector<Element>& all) {
+  return {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(Element)};
+}
+
+template <class Element>
+bool take_elements(const std::string& text, std::vector<Element>& into) {
+  if (text.size() % sizeof(Element) != 0) return false;
+  into.resize(text.size() / sizeof(Element));
+  if (!text.empty()) std::memcpy(into.data(), text.data(), text.size());
+  return true;
+}
+
 std::string encode_touches(const Touches& one) {
   FieldWriter out;
   out.number(one.one_in_log2);
   out.number(one.window);
   out.number(one.pages);
-  out.text({reinterpret_cast<const char*>(one.words.data()), one.words.size() * sizeof(std::uint32_t)});
+  out.text(text_of(one.words));
   return out.bytes();
 }
 
@@ -88,10 +103,7 @@ bool take_touches(std::string_view bytes, Touches& into) {
   one.window = take_small(in, is_small);
   one.pages = in.number();
   const std::string words = in.text();
-  if (!in.is_whole() || !is_small || words.size() % sizeof(std::uint32_t) != 0) return false;
-  one.words.resize(words.size() / sizeof(std::uint32_t));
-  std::memcpy(one.words.data(), words.data(), words.size());
-  if (!one.is_sound()) return false;
+  if (!in.is_whole() || !is_small || !take_elements(words, one.words) || !one.is_sound()) return false;
   into = std::move(one);
   return true;
 }
@@ -123,6 +135,21 @@ bool take_objects(std::string_view bytes, Profile& into) {
   return is_read && is_small && in.is_whole() && std::ranges::all_of(process.objects, [&](const LargeObject& one) {
            return one.site < process.frames.size() && one.is_sound();
          });
+}
+
+std::string encode_touch_order(const std::vector<SiteTouch>& order) {
+  FieldWriter out;
+  out.text(text_of(order));
+  return out.bytes();
+}
+
+bool take_touch_order(std::string_view bytes, Profile& into) {
+  if (into.processes.empty()) return false;
+  ProcessProfile& process = into.processes.back();
+  FieldReader in(bytes);
+  return take_elements(in.text(), process.touch_order) && in.is_whole() && process.touch_order.size() <= kMostTouches &&
+         std::ranges::all_of(process.touch_order,
+                             [&](const SiteTouch& one) { return one.site != 0 && one.site < process.frames.size(); });
 }
 
 // Of the process in the section before.
@@ -353,6 +380,7 @@ std::string encode(const Profile& profile) {
     if (std::ranges::any_of(one.sites, is_told)) {
       put_section(out, Section::kSiteTouches, encode_site_touches(one.sites));
     }
+    if (!one.touch_order.empty()) put_section(out, Section::kTouchOrder, encode_touch_order(one.touch_order));
     if (!one.objects.empty()) put_section(out, Section::kObjects, encode_objects(one.objects));
     if (!one.touches.words.empty()) put_section(out, Section::kTouches, encode_touches(one.touches));
     if (!one.detailed.words.empty()) put_section(out, Section::kDetailed, encode_touches(one.detailed));
@@ -410,6 +438,7 @@ Result<Profile> read_profile(std::string_view bytes, const std::string& name) {
       if (is_taken) profile.processes.back().is_attached = true;
     }
     if (kind == Section::kSiteTouches) is_taken = take_site_touches(section, profile);
+    if (kind == Section::kTouchOrder) is_taken = take_touch_order(section, profile);
     if (kind == Section::kObjects) is_taken = take_objects(section, profile);
     if (kind == Section::kContexts) is_taken = take_its_contexts(section, profile);
     if (kind == Section::kFolded) is_taken = take_its_folded(section, profile);

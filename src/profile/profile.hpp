@@ -99,6 +99,13 @@ struct Touches {
   }
 };
 
+// A touch of a small object, which stands for others (touch_order.hpp).
+struct SiteTouch {
+  SiteId site = 0;
+  std::uint32_t weight = 0;
+  friend bool operator==(const SiteTouch&, const SiteTouch&) = default;
+};
+
 struct ProcessProfile {
   int process = 0, parent = 0;
   std::string name;
@@ -113,8 +120,9 @@ struct ProcessProfile {
   std::vector<Stall> stalls;
   std::vector<LargeObject> objects;  // in the order of allocation
   Touches touches;
-  Touches detailed;   // those of the beginning, of a larger sample; no words: touches are all that is known
-  Contexts contexts;  // of the instrumented recorder
+  Touches detailed;  // those of the beginning, of a larger sample; no words: touches are all that is known
+  std::vector<SiteTouch> touch_order;  // some of all, in order (touch_order.hpp)
+  Contexts contexts;                   // of the instrumented recorder
   friend bool operator==(const ProcessProfile&, const ProcessProfile&) = default;
 };
 

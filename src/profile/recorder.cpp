@@ -37,6 +37,9 @@ constexpr std::uint32_t kMostLooks = 20;  // in a period
 constexpr std::int64_t kPeriodNs = 10'000'000;
 constexpr std::uint32_t kMostOneInLog2 = 8;
 
+// Of touches of small objects.
+constexpr std::int64_t kNsOfWeight = 1000, kMostNsBetween = 100'000'000, kTouchesOfMean = 64;
+
 // What begun() answers for ended(): the place, how many faults it speaks for, and that it was looked at.
 constexpr unsigned kWeightShift = 24;
 constexpr std::uint32_t kLookedAt = 1u << 31;
@@ -55,10 +58,11 @@ std::array<bool, 2> edges_of(std::uint64_t offset, std::uint64_t bytes) {
   return {in_page < slot, in_page + slot >= kSamplePageBytes};
 }
 
-bool is_at_sampled_edge(std::uint64_t offset, std::uint64_t bytes) {
-  if (bytes == 0 || bytes >= kSamplePageBytes) return false;
-  const auto edges = edges_of(offset, bytes);
-  return (edges[0] || edges[1]) && is_sampled(offset / kSamplePageBytes, PageSampler::kFirstOneInLog2);
+bool is_of_sample(std::uint64_t offset) { return is_sampled(offset / kSamplePageBytes, PageSampler::kFirstOneInLog2); }
+
+// Whether a sampled page has some of an object of less than a page.
+bool is_on_sampled_page(std::uint64_t offset, std::uint64_t bytes) {
+  return bytes != 0 && bytes < kSamplePageBytes && (is_of_sample(offset) || is_of_sample(offset + bytes - 1));
 }
 
 // Whether a call instruction ends at the address. (Intel's manual, volume 2, CALL: e8 with 32 bits, or ff /2.)
@@ -76,7 +80,7 @@ bool follows_a_call(std::uintptr_t address) {
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<const std::byte> heap,
-                                                 RecordingRoom room) {
+                                                 RecordingRoom room, Now now) {
   auto sites = CallSites::make({.tree_frames = room.sites - 1, .frames = kMostFrames});
   if (!sites) return fail(std::move(sites.error()));
   auto owners = Owners::make(heap.size() / kSamplePageBytes + 1);
@@ -87,22 +91,28 @@ Result<std::unique_ptr<Recorder>> Recorder::make(std::string folder, std::span<c
     if (!made) return fail(std::move(made.error()));
     one = std::move(*made);
   }
+  auto unit_sites = UnitSites::make(heap.size() / kSamplePageBytes + 1, 1u << PageSampler::kFirstOneInLog2);
+  if (!unit_sites) return fail(std::move(unit_sites.error()));
   auto is_begun = os::ReservedArray<std::atomic<bool>>::make(heap.size() / kSamplePageBytes + 1);
   if (!is_begun) return fail(std::move(is_begun.error()));
   auto live = os::ReservedArray<std::atomic<std::uint64_t>>::make(room.sites);
   if (!live) return fail(std::move(live.error()));
   return std::unique_ptr<Recorder>(new Recorder(std::move(folder), heap, room, std::move(*sites), std::move(*owners),
-                                                std::move(at_edges), std::move(*is_begun), std::move(*live)));
+                                                std::move(at_edges), std::move(*unit_sites), std::move(*is_begun),
+                                                std::move(*live), now));
 }
 
 Recorder::Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites,
-                   Owners owners, std::array<Owners, 2> at_edges, os::ReservedArray<std::atomic<bool>> is_begun,
-                   os::ReservedArray<std::atomic<std::uint64_t>> live)
+                   Owners owners, std::array<Owners, 2> at_edges, UnitSites unit_sites,
+                   os::ReservedArray<std::atomic<bool>> is_begun, os::ReservedArray<std::atomic<std::uint64_t>> live,
+                   Now now)
     : heap_(heap),
       room_(room),
+      now_(now),
       sites_(std::move(sites)),
       owners_(std::move(owners)),
       at_edges_(std::move(at_edges)),
+      unit_sites_(std::move(unit_sites)),
       is_begun_(std::move(is_begun)),
       live_(std::move(live)),
       folder_(std::move(folder)) {}
@@ -166,8 +176,10 @@ Status Recorder::attach(std::string folder) {
   is_attached_ = true;
   make_zeros(owners_);
   for (const Owners& one : at_edges_) make_zeros(one);
+  unit_sites_.forget();
   make_zeros(is_begun_);
   make_zeros(live_);
+  touch_order_.begin_anew();
   {
     base::LockGuard code(code_mutex_);  // they name what stood in the tables before
     places_.clear();
@@ -197,6 +209,7 @@ void Recorder::fill_begin(RecordingTables& to) {
   header.place_room = room_.places;
   header.stall_room = room_.stalls;
   header.object_room = room_.objects;
+  header.touch_room = room_.touches;
   header.module_room = room_.module_bytes;
   header.is_attached = is_attached_ ? 1 : 0;
   header.heap_address = reinterpret_cast<std::uintptr_t>(heap_.data());
@@ -217,13 +230,15 @@ void Recorder::fill_begin(RecordingTables& to) {
 void Recorder::begin_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   new (&making_) base::Mutex;
   new (&code_mutex_) base::Mutex;
+  new (&touch_order_) TouchOrder;
   // Another thread of the parent may have been in the middle of changing them: what they hold is left alone.
   new (&code_) CodeRanges;
   new (&places_) decltype(places_);
   new (&path_) std::string;
   tables_.store(nullptr);
   for (const Owners& one : at_edges_) make_zeros(one);  // they count for the parent
-  has_failed_ = is_attached_;                           // then nobody records it yet
+  unit_sites_.forget();
+  has_failed_ = is_attached_;  // then nobody records it yet
   if (is_attached_) new (&folder_) std::string;
   file_ = {};
 }
@@ -240,8 +255,8 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
   if (!offset || base::t_inside_runtime || offset_of(frame)) return;
   const std::uint64_t inside = std::min<std::uint64_t>(bytes, heap_.size() - *offset);
   const SampledPages pages = sampled_pages(*offset, inside);
-  const bool is_at_edge = is_at_sampled_edge(*offset, inside);
-  if (pages.count() == 0 && !is_at_edge) return;
+  const bool is_small_sampled = is_on_sampled_page(*offset, inside);
+  if (pages.count() == 0 && !is_small_sampled) return;
   RecordingTables* const to = tables();
   if (to == nullptr) return;
   const SiteId site = site_of(*to, caller, frame);
@@ -253,7 +268,8 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
   const Owner owner = {static_cast<std::uint16_t>(site),
                        static_cast<std::uint16_t>(std::min<std::uint64_t>(units, kManyUnits)),
                        static_cast<std::uint32_t>(*offset / kObjectUnit)};
-  if (is_at_edge) note_edges(*to, *offset, inside, owner);
+  if (is_small_sampled) note_edges(*to, *offset, inside, owner);
+  note_units(*offset, inside, is_small_sampled ? owner.site : CallSites::kNoSite);
   if (pages.count() == 0) return;
   SiteFigures& figures = to->figures[owner.site];
   const std::uint64_t sampled = pages.count() * kSamplePageBytes;
@@ -265,12 +281,21 @@ void Recorder::allocated(const void* object, std::size_t bytes, const void* call
 }
 
 void Recorder::note_edges(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, Owner owner) {
+  if (!is_of_sample(offset)) return;
   const auto edges = edges_of(offset, bytes);
   for (std::size_t edge = 0; edge < edges.size(); ++edge) {
     if (!edges[edge]) continue;
     at_edges_[edge][offset / kSamplePageBytes].store(owner, kRelaxed);
     to.figures[owner.site].edges[edge].objects.fetch_add(1, kRelaxed);
   }
+}
+
+// On its first page and its last: what lies between has no small objects.
+void Recorder::note_units(std::uint64_t offset, std::uint64_t bytes, SiteId site) {
+  const std::uint64_t in_first = std::min(bytes, kSamplePageBytes - offset % kSamplePageBytes);
+  if (is_of_sample(offset)) unit_sites_.note(offset, in_first, site);
+  const std::uint64_t last = (offset + bytes - 1) / kSamplePageBytes * kSamplePageBytes;
+  if (last > offset && is_of_sample(last)) unit_sites_.note(last, offset + bytes - last, site);
 }
 
 void Recorder::note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site) {
@@ -427,9 +452,10 @@ bool Recorder::Owner::has(std::uint64_t unit) const {
 // page makes it, and tells nothing of how often it is used.
 void Recorder::note_touch(RecordingTables& to, std::uintptr_t at) {
   const auto offset = offset_of(reinterpret_cast<const void*>(at));
-  if (!offset || !is_sampled(*offset / kSamplePageBytes, PageSampler::kFirstOneInLog2)) return;
+  if (!offset || !is_of_sample(*offset)) return;
   const std::uint64_t page = *offset / kSamplePageBytes, unit = *offset / kObjectUnit;
   if (!is_begun_[page].exchange(true, kRelaxed)) return;
+  const std::uint32_t weight = weight_of_touch();
   const Owner large = owners_[page].load(kRelaxed);
   if (large.units >= kSamplePageBytes / kObjectUnit && large.has(unit)) {
     to.figures[large.site].large_touches.fetch_add(1, kRelaxed);
@@ -437,8 +463,24 @@ void Recorder::note_touch(RecordingTables& to, std::uintptr_t at) {
   }
   for (std::size_t edge = 0; edge < at_edges_.size(); ++edge) {
     const Owner owner = at_edges_[edge][page].load(kRelaxed);
-    if (owner.has(unit)) to.figures[owner.site].edges[edge].touches.fetch_add(1, kRelaxed);
+    if (!owner.has(unit)) continue;
+    to.figures[owner.site].edges[edge].touches.fetch_add(1, kRelaxed);
   }
+  const SiteId site = unit_sites_.at(*offset);
+  if (site != CallSites::kNoSite) touch_order_.note({to.header->touches, {to.touches, room_.touches}}, site, weight);
+}
+
+// In the order of touches each weighs as much time as passes between two of them, in the mean of the last ones: a touch
+// that is seen stands for those that were not. The first thousands are all seen, later ones come in short bursts
+// (page_sampler.hpp). Threads that count at once may lose some of the mean.
+std::uint32_t Recorder::weight_of_touch() {
+  const std::int64_t now = now_().time_since_epoch().count();
+  const std::int64_t last = last_touch_ns_.exchange(now, kRelaxed);
+  const std::int64_t passed = last != 0 ? std::clamp<std::int64_t>(now - last, 0, kMostNsBetween) : 0;
+  const std::int64_t before = between_touches_ns_.load(kRelaxed);
+  const std::int64_t mean = before == 0 ? passed : before + (passed - before) / kTouchesOfMean;
+  between_touches_ns_.store(mean, kRelaxed);
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(mean / kNsOfWeight, 1));
 }
 
 std::uint32_t Recorder::begun(std::uint32_t thread, std::uintptr_t touched) {

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "os/mapping.hpp"
 #include "os/shared_file.hpp"
@@ -34,15 +35,19 @@
 #include "profile/code_ranges.hpp"
 #include "profile/recording.hpp"
 #include "profile/sample_point.hpp"
+#include "profile/touch_order.hpp"
+#include "profile/unit_sites.hpp"
 
 namespace farheap::profile {
 
 class Recorder final : public pager::FaultObserver, public AllocationObserver {
  public:
+  using Now = base::Clock::time_point (*)();
   // `folder` is where each process makes its recording, at its first sample: PID.recording, with more digits if that is
-  // there. `heap`: the addresses that are recorded. kNoSpace without addresses. Requires: room.sites <= 65,536.
+  // there. `heap`: the addresses that are recorded. `now`: of touches. kNoSpace without addresses. Requires:
+  // room.sites <= 65,536.
   [[nodiscard]] static Result<std::unique_ptr<Recorder>> make(std::string folder, std::span<const std::byte> heap,
-                                                              RecordingRoom room = {});
+                                                              RecordingRoom room = {}, Now now = &base::Clock::now);
 
   // What is asked for on a stack that lies in the heap is passed by: a part of it may be out of view.
   void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;
@@ -76,8 +81,8 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
 
   using Owners = os::ReservedArray<std::atomic<Owner>>;  // by page
   Recorder(std::string folder, std::span<const std::byte> heap, RecordingRoom room, CallSites sites, Owners owners,
-           std::array<Owners, 2> at_edges, os::ReservedArray<std::atomic<bool>> is_begun,
-           os::ReservedArray<std::atomic<std::uint64_t>> live);
+           std::array<Owners, 2> at_edges, UnitSites unit_sites, os::ReservedArray<std::atomic<bool>> is_begun,
+           os::ReservedArray<std::atomic<std::uint64_t>> live, Now now);
   // The tables, made if need be. nullptr: not now, or there are none for good.
   [[nodiscard]] RecordingTables* tables() {
     RecordingTables* const made = tables_.load(std::memory_order_acquire);
@@ -92,7 +97,9 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
   void give(RecordingTables& to, SampledPages pages, Owner owner);
   void take_back(Owner owner, std::uint64_t pages);
   void note_edges(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, Owner owner);
+  void note_units(std::uint64_t offset, std::uint64_t bytes, SiteId site);
   void note_touch(RecordingTables& to, std::uintptr_t at);
+  [[nodiscard]] std::uint32_t weight_of_touch();
   void note_object(RecordingTables& to, std::uint64_t offset, std::uint64_t bytes, SiteId site);
   // Large objects that began in these bytes are gone.
   void end_objects(std::uint64_t offset, std::uint64_t bytes);
@@ -108,12 +115,16 @@ class Recorder final : public pager::FaultObserver, public AllocationObserver {
 
   const std::span<const std::byte> heap_;
   const RecordingRoom room_;
+  const Now now_;
   CallSites sites_;
   Owners owners_;
   // Of sampled pages, the first of less than a page that begins there, and the last. What was freed stays until another
   // object lies there: nobody touches it.
   std::array<Owners, 2> at_edges_;
+  UnitSites unit_sites_;
   os::ReservedArray<std::atomic<bool>> is_begun_;  // by page: something was touched there
+  TouchOrder touch_order_;
+  std::atomic<std::int64_t> last_touch_ns_{0}, between_touches_ns_{0};
   // Live bytes by site. What the tables say of them is for others to read: a forked child must not, because its parent
   // goes on writing there.
   os::ReservedArray<std::atomic<std::uint64_t>> live_;

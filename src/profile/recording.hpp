@@ -24,16 +24,18 @@ namespace farheap::profile {
 
 struct RecordingHeader {
   static constexpr std::array<char, 8> kMagic = {'F', 'H', 'R', 'E', 'C', 'O', 'R', 'D'};
-  static constexpr std::uint32_t kFormat = 3;
+  static constexpr std::uint32_t kFormat = 4;
 
   std::array<char, 8> magic;
   std::uint32_t format;
   std::int32_t process, parent;
-  std::uint32_t site_room, place_room, stall_room, object_room, module_room;  // elements of the tables; bytes of text
-  std::atomic<std::uint32_t> places;                                          // made
-  std::atomic<std::uint32_t> module_bytes;                                    // written
-  std::atomic<std::uint32_t> objects;                                         // noted
-  std::uint32_t is_attached;  // 1: what was allocated before is not known
+  // Elements of the tables; bytes of text.
+  std::uint32_t site_room, place_room, stall_room, object_room, touch_room, module_room;
+  std::atomic<std::uint32_t> places;        // made
+  std::atomic<std::uint32_t> module_bytes;  // written
+  std::atomic<std::uint32_t> objects;       // noted
+  std::atomic<std::uint32_t> touches;       // TouchTable::noted
+  std::uint32_t is_attached;                // 1: what was allocated before is not known
   std::uint64_t heap_address;
   std::array<char, 64> name;                                  // of the program; ends with 0
   std::atomic<std::uint64_t> live_bytes, peak_bytes;          // of all sites
@@ -96,11 +98,13 @@ struct RecordedObject {
 inline constexpr char kTouches[] = ".touches";
 
 struct RecordingRoom {
-  std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, objects = 1u << 13, module_bytes = 1u << 16;
+  std::uint32_t sites = 1u << 15, places = 1u << 12, stalls = 1u << 14, objects = 1u << 13, touches = 1u << 13,
+                module_bytes = 1u << 16;
 };
 
-// The tables over the file's bytes, in this order: header, frames, figures, places, stalls, objects, text of modules
-// (the executable lines of /proc/PID/maps). Element 0 of frames, figures and places is unused.
+// The tables over the file's bytes, in this order: header, frames, figures, places, stalls, objects, touches
+// (touch_order.hpp), text of modules (the executable lines of /proc/PID/maps). Element 0 of frames, figures and places
+// is unused.
 struct RecordingTables {
   RecordingHeader* header = nullptr;
   RecordedFrame* frames = nullptr;
@@ -108,12 +112,14 @@ struct RecordingTables {
   RecordedPlace* places = nullptr;
   StallFigures* stalls = nullptr;
   RecordedObject* objects = nullptr;
+  std::atomic<std::uint64_t>* touches = nullptr;
   char* modules = nullptr;
 
   [[nodiscard]] static constexpr std::size_t bytes(const RecordingRoom& room) {
     return sizeof(RecordingHeader) + std::size_t{room.sites} * (sizeof(RecordedFrame) + sizeof(SiteFigures)) +
            std::size_t{room.places} * sizeof(RecordedPlace) + std::size_t{room.stalls} * sizeof(StallFigures) +
-           std::size_t{room.objects} * sizeof(RecordedObject) + room.module_bytes;
+           std::size_t{room.objects} * sizeof(RecordedObject) + std::size_t{room.touches} * sizeof(std::uint64_t) +
+           room.module_bytes;
   }
   // Requires: so many bytes are at `file`, which is aligned to 8.
   [[nodiscard]] static RecordingTables over(std::byte* file, const RecordingRoom& room) {
@@ -128,6 +134,7 @@ struct RecordingTables {
     take(tables.places, room.places);
     take(tables.stalls, room.stalls);
     take(tables.objects, room.objects);
+    take(tables.touches, room.touches);
     take(tables.modules, room.module_bytes);
     return tables;
   }

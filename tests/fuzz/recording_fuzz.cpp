@@ -60,7 +60,13 @@ void mend(std::vector<std::byte>& bytes) {
   header.place_room = 1 + header.place_room % 16;
   header.stall_room = header.stall_room % 32;
   header.object_room = header.object_room % 16;
-  RecordingRoom room = {header.site_room, header.place_room, header.stall_room, header.object_room, 0};
+  header.touch_room = header.touch_room % 32;
+  const RecordingRoom room = {.sites = header.site_room,
+                              .places = header.place_room,
+                              .stalls = header.stall_room,
+                              .objects = header.object_room,
+                              .touches = header.touch_room,
+                              .module_bytes = 0};
   bytes.resize(std::max(bytes.size(), RecordingTables::bytes(room)));
   header.module_room = static_cast<std::uint32_t>(bytes.size() - RecordingTables::bytes(room));
   std::memcpy(bytes.data(), head.data(), sizeof(RecordingHeader));

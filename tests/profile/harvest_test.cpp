@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/recording.hpp"
+#include "profile/touch_order.hpp"
 
 namespace farheap::profile {
 namespace {
@@ -178,7 +179,8 @@ constexpr char kMaps[] =
 // One that is made by hand.
 class Made {
  public:
-  explicit Made(RecordingRoom room = {.sites = 16, .places = 8, .stalls = 8, .objects = 4, .module_bytes = 256})
+  explicit Made(
+      RecordingRoom room = {.sites = 16, .places = 8, .stalls = 8, .objects = 4, .touches = 8, .module_bytes = 256})
       : bytes_(RecordingTables::bytes(room) / 8 + 1), size_(RecordingTables::bytes(room)) {
     tables = RecordingTables::over(reinterpret_cast<std::byte*>(bytes_.data()), room);
     RecordingHeader& header = *tables.header;
@@ -190,6 +192,7 @@ class Made {
     header.place_room = room.places;
     header.stall_room = room.stalls;
     header.object_room = room.objects;
+    header.touch_room = room.touches;
     header.module_room = room.module_bytes;
     std::strcpy(header.name.data(), "made");
   }
@@ -241,6 +244,7 @@ void expect_harvested(const Profile& profile) {
       EXPECT_TRUE(stall.site == 0 || stall.site < one.frames.size());
     }
     for (const LargeObject& object : one.objects) EXPECT_TRUE(object.site != 0 && object.site < one.frames.size());
+    for (const SiteTouch& touch : one.touch_order) EXPECT_TRUE(touch.site != 0 && touch.site < one.frames.size());
   }
 }
 
@@ -361,13 +365,13 @@ TEST(Harvest, OfRoomsThatDoNotFitIsAnError) {
   }
   // Rooms of nothing leave no element 0.
   for (const RecordingRoom room :
-       {RecordingRoom{.sites = 0, .places = 8, .stalls = 8, .objects = 0, .module_bytes = 8},
-        RecordingRoom{.sites = 8, .places = 0, .stalls = 8, .objects = 0, .module_bytes = 8}}) {
+       {RecordingRoom{.sites = 0, .places = 8, .stalls = 8, .objects = 0, .touches = 0, .module_bytes = 8},
+        RecordingRoom{.sites = 8, .places = 0, .stalls = 8, .objects = 0, .touches = 0, .module_bytes = 8}}) {
     const Made made(room);
     Profile profile;
     EXPECT_FALSE(add(made.bytes(), profile));
   }
-  const Made least(RecordingRoom{.sites = 1, .places = 1, .stalls = 0, .objects = 0, .module_bytes = 0});
+  const Made least(RecordingRoom{.sites = 1, .places = 1, .stalls = 0, .objects = 0, .touches = 0, .module_bytes = 0});
   EXPECT_EQ(taken(least).frames.size(), 1u);
 }
 
@@ -443,7 +447,19 @@ TEST(Harvest, LargeObjectsThatNoProgramHasAreLeftOut) {
   EXPECT_EQ(taken(made).objects.size(), 0u);
 }
 
-// Of a site of which more was taken back than given, when a recorder was attached for the second time.
+TEST(Harvest, TouchesOfSitesThatHaveNoStackAreLeftOut) {
+  Made made;
+  made.frame(3, 0, 0x10040);
+  made.figures(3, 4096, 256, 4096, 4096);
+  TouchOrder order;
+  for (const SiteId site : {3u, 5u, 0u, 3u})
+    order.note({made.tables.header->touches, {made.tables.touches, 8}}, site, 7);
+  EXPECT_EQ(taken(made).touch_order, (std::vector<SiteTouch>{{1, 7}, {1, 7}}));
+  made.tables.header->touches = ~std::uint32_t{0};
+  EXPECT_TRUE(taken(made).touch_order.empty());
+}
+
+// More was taken back of a site than given, when a recorder was attached for the second time.
 TEST(Harvest, LiveBytesBelowZeroAreNone) {
   Made made;
   made.frame(2, 0, 0x400);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -152,6 +153,117 @@ TEST_F(PageSamplerTest, TakesFewerWhereThereIsMuchToSee) {
     only_in_the_first += is_in_last ? 0 : 1;
   }
   EXPECT_GT(only_in_the_first, found.detailed / 4);
+}
+
+// How often objects are touched was not seen any more where the sample had become so small that all of it is in view.
+TEST_F(PageSamplerTest, PagesThatLeftTheSampleAreStillTakenOutOfViewInTurns) {
+  begin();
+  const auto pages = sampled(256);
+  for (int round = 0; round < 80; ++round) {
+    for (const PageNumber page : pages) {
+      sampler_->came({page, 1});
+      sampler_->left(page);
+    }
+  }
+  for (const PageNumber page : pages) sampler_->came({page, 1});
+  sampler_->left(pages[0]);
+  const Written before = written();
+  std::set<PageNumber> due;
+  std::size_t of_sample = 0;
+  while (const auto page = sampler_->next_due()) {
+    EXPECT_TRUE(due.insert(*page).second) << "it did not come again";
+    sampler_->left(*page);
+    of_sample += is_sampled(*page, before.one_in_log2) ? 1 : 0;
+  }
+  EXPECT_GT(due.size(), of_sample + 16) << "there are no probes";
+  EXPECT_FALSE(due.contains(pages[0])) << "it left for another reason";
+  const auto probe = std::ranges::find_if(due, [&](PageNumber page) { return !is_sampled(page, before.one_in_log2); });
+  sampler_->came({*probe, 1});
+  const Written after = written();
+  for (std::size_t i = before.entries.size(); i < after.entries.size(); ++i) {
+    EXPECT_TRUE(is_sampled(after.entries[i].page, before.one_in_log2)) << "probes are not in the trace";
+  }
+}
+
+// The sample is small then, and of its pages none leaves for another reason.
+std::vector<PageNumber> make_the_sample_small(PageSampler& sampler, const std::vector<PageNumber>& pages,
+                                              int rounds = 80) {
+  for (int round = 0; round < rounds; ++round) {
+    for (const PageNumber page : pages) {
+      sampler.came({page, 1});
+      sampler.left(page);
+    }
+  }
+  std::vector<PageNumber> others;
+  const std::uint32_t log2 = PageSampler::kFirstOneInLog2 + 1;
+  std::ranges::copy_if(pages, std::back_inserter(others), [&](PageNumber page) { return !is_sampled(page, log2); });
+  return others;
+}
+
+TEST_F(PageSamplerTest, AProbeThatCannotBeTakenOutComesAgain) {
+  begin();
+  const auto others = make_the_sample_small(*sampler_, sampled(256));
+  for (std::size_t i = 0; i < 2 * PageSampler::kWindow; ++i) sampler_->came({others[i], 1});
+  const auto due = sampler_->next_due();
+  ASSERT_TRUE(due.has_value());
+  sampler_->not_now(*due);
+  std::set<PageNumber> later;
+  for (int i = 0; i < 20; ++i) {
+    const auto one = sampler_->next_due();
+    if (!one) break;
+    later.insert(*one);
+    sampler_->not_now(*one);
+  }
+  EXPECT_TRUE(later.contains(*due));
+}
+
+// Each time that a page was dropped and came again it stood among the probes once more, until these seemed too many.
+TEST_F(PageSamplerTest, PagesThatAreDroppedAndComeAgainAreProbesOnce) {
+  begin();
+  const auto others = make_the_sample_small(*sampler_, sampled(256));
+  for (int i = 0; i < 5'000; ++i) {
+    for (std::size_t k = 0; k < 4; ++k) sampler_->came({others[k], 1});
+    for (std::size_t k = 0; k < 4; ++k) sampler_->dropped(others[k], 1);
+  }
+  EXPECT_FALSE(sampler_->next_due()) << "four are fewer than stay in view";
+  for (std::size_t i = 0; i < 2 * PageSampler::kWindow; ++i) sampler_->came({others[i], 1});
+  EXPECT_TRUE(sampler_->next_due()) << "there are no probes any more";
+}
+
+TEST_F(PageSamplerTest, WhatIsRefusedDoesNotKeepProbesFromTheirTurn) {
+  begin();
+  const auto pages = sampled(2'048);
+  const auto others = make_the_sample_small(*sampler_, pages, 4);
+  const std::uint32_t log2 = written().one_in_log2;
+  std::size_t in_sample = 0;
+  for (const PageNumber page : pages) {
+    if (is_sampled(page, log2) && in_sample < PageSampler::kWindow + 4) sampler_->came({page, 1}), ++in_sample;
+  }
+  ASSERT_GT(in_sample, PageSampler::kWindow) << "nothing is refused";
+  for (std::size_t i = 0; i < 4 * PageSampler::kWindow; ++i) sampler_->came({others[i], 1});
+  int probes = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto due = sampler_->next_due();
+    ASSERT_TRUE(due.has_value());
+    if (is_sampled(*due, log2)) {
+      sampler_->not_now(*due);
+    } else {
+      ++probes;
+    }
+  }
+  EXPECT_GE(probes, 3);
+}
+
+TEST_F(PageSamplerTest, OfVeryManyPagesFewAreProbes) {
+  begin();
+  const auto pages = sampled(1 << 13);
+  (void)make_the_sample_small(*sampler_, pages);
+  for (const PageNumber page : pages) sampler_->came({page, 1});
+  std::set<PageNumber> due;
+  while (const auto page = sampler_->next_due()) due.insert(*page);
+  const std::uint32_t log2 = written().one_in_log2;
+  EXPECT_GT(std::ranges::count_if(due, [&](PageNumber page) { return !is_sampled(page, log2); }), 16);
+  EXPECT_LT(due.size(), pages.size() / 4);
 }
 
 TEST_F(PageSamplerTest, NeverWritesMoreThanThereIsRoom) {

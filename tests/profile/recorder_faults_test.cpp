@@ -189,6 +189,67 @@ TEST_F(RecorderTest, TheFirstObjectOfAPageIsFoundByAnyOfItsBytes) {
   EXPECT_EQ(touches(), 3u);
 }
 
+// Whichever object of the page it is; and each weighs as much time as passes between two.
+TEST_F(RecorderTest, TouchesOfSmallObjectsAreNotedInTheirOrder) {
+  const auto recorder = make();
+  std::uint64_t page = 7;
+  while (!is_sampled(page, PageSampler::kFirstOneInLog2)) ++page;
+  for (unsigned i = 0; i < 30; ++i) kAsk[i % 3](*recorder, at(page * kPage + 128 * i), 120);
+  const auto touch = [&](unsigned object, std::int64_t passed_ns) {
+    g_test_step_ns = passed_ns;
+    (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage + 128 * object + 100)));
+  };
+  touch(10, 1000);  // makes the page
+  for (const unsigned object : {10u, 10u, 11u, 12u, 14u}) touch(object, 50'000);
+  for (int i = 0; i < 400; ++i) touch(9, 1'000'000);
+  const Profile profile = read();
+  const ProcessProfile& one = profile.processes[0];
+  std::vector<CodePlace> callers;
+  for (const SiteTouch& touch : std::span(one.touch_order).first(5)) callers.push_back(who_asked(one, touch.site));
+  EXPECT_EQ(one.touch_order[3].weight, 50u) << "microseconds between two";
+  EXPECT_NEAR(one.touch_order.back().weight, 1'000, 10);
+  EXPECT_TRUE(std::ranges::is_sorted(one.touch_order, {}, &SiteTouch::weight)) << "in the mean of the last ones";
+  const auto of = [&](unsigned caller) { return place_of_code(profile, g_returns_to[caller]); };
+  EXPECT_EQ(callers, (std::vector<CodePlace>{of(1), of(1), of(2), of(0), of(2)}));
+}
+
+// What begins on a page before it, and what lay there before.
+TEST_F(RecorderTest, TouchesAreOfWhatLiesOnThePageNow) {
+  const auto recorder = make();
+  std::uint64_t page = 7;
+  while (!is_sampled(page, PageSampler::kFirstOneInLog2)) ++page;
+  const auto touches = [&] {
+    for (int i = 0; i < 2; ++i) (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage + 40)));
+    return read().processes[0].touch_order.size();
+  };
+  kAsk[1](*recorder, at(page * kPage - 16), 3'000);
+  EXPECT_EQ(touches(), 1u) << "the first touch makes the page";
+  recorder->freed(at(page * kPage - 16));
+  kAsk[2](*recorder, at((page - 1) * kPage), 5'000);  // larger than a page
+  EXPECT_EQ(touches(), 1u);
+  kAsk[0](*recorder, at(page * kPage + 32), 64);
+  EXPECT_EQ(touches(), 3u);
+}
+
+TEST_F(RecorderTest, ARecorderThatIsAttachedAgainHasTouchesOfItsOwn) {
+  const auto recorder = make();
+  std::uint64_t page = 7;
+  while (!is_sampled(page, PageSampler::kFirstOneInLog2)) ++page;
+  kAsk[1](*recorder, at(page * kPage), 64);
+  for (int i = 0; i < 20'000; ++i) (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage + 40)));
+  const std::string folder = folder_ + "/again";
+  std::filesystem::create_directory(folder);
+  ASSERT_TRUE(recorder->attach(folder));
+  kAsk[2](*recorder, at(page * kPage), 64);
+  for (int i = 0; i < 4; ++i) (void)recorder->begun(0, reinterpret_cast<std::uintptr_t>(at(page * kPage + 40)));
+  const Profile profile = read(folder + "/" + std::to_string(getpid()) + ".recording");
+  const ProcessProfile& one = profile.processes[0];
+  ASSERT_EQ(one.touch_order.size(), 3u) << "each is noted by itself";
+  for (const SiteTouch& touch : one.touch_order) {
+    EXPECT_EQ(who_asked(one, touch.site), place_of_code(profile, g_returns_to[2]));
+  }
+}
+
 // A thread that waits for a pipe.
 class Waiter {
  public:

@@ -187,6 +187,13 @@ class Model {
 
 inline constexpr RecordingRoom kSmall = {.sites = 4, .places = 2, .stalls = 2, .module_bytes = 64};
 
+// Between two touches so much time passes: the least that a touch weighs.
+inline std::atomic<std::int64_t> g_test_now_ns{0}, g_test_step_ns{1000};
+inline base::Clock::time_point test_now() {
+  const std::int64_t step = g_test_step_ns.load();
+  return base::Clock::time_point(std::chrono::nanoseconds(g_test_now_ns.fetch_add(step) + step));
+}
+
 class RecorderTest : public ::testing::Test {
  protected:
   RecorderTest() {
@@ -196,11 +203,14 @@ class RecorderTest : public ::testing::Test {
     if (heap) heap_ = std::move(*heap);
   }
   ~RecorderTest() override { std::filesystem::remove_all(folder_); }
-  void SetUp() override { ASSERT_NE(heap_.data(), nullptr) << "no addresses"; }
+  void SetUp() override {
+    g_test_step_ns = 1000;
+    ASSERT_NE(heap_.data(), nullptr) << "no addresses";
+  }
 
   [[nodiscard]] std::unique_ptr<Recorder> make(RecordingRoom room = {}) const { return make_in(folder_, room); }
   [[nodiscard]] std::unique_ptr<Recorder> make_in(const std::string& folder, RecordingRoom room = {}) const {
-    auto made = Recorder::make(folder, {heap_.data(), heap_.size()}, room);
+    auto made = Recorder::make(folder, {heap_.data(), heap_.size()}, room, &test_now);
     EXPECT_TRUE(made) << made.error().message();
     return made ? std::move(*made) : nullptr;
   }
