@@ -160,29 +160,42 @@ std::string orders_text(const plan::Plan& plan, CodeNames& names) {
 // The regions, and all other small objects.
 std::string regions_text(const plan::Plan& plan, CodeNames& names) {
   if (plan.regions.empty()) return {};
-  std::vector<std::vector<std::string>> rows{{"region", "of their bytes", "of their touches", "allocated at"}};
-  std::uint32_t bytes = plan::kRegionShares, touches = plan::kRegionShares;
-  const auto shares = [](std::uint32_t of_bytes, std::uint32_t of_touches) {
-    return std::pair(share_text(of_bytes, plan::kRegionShares), share_text(of_touches, plan::kRegionShares));
+  const std::size_t phases = plan.regions.front().of_phases.size();
+  std::vector<std::string> heads{"region", "of their bytes", "of their touches"};
+  for (std::size_t i = 0; i < phases; ++i) heads.push_back(fmt::format("in phase {}", i + 1));
+  heads.emplace_back("allocated at");
+  std::vector<std::vector<std::string>> rows{heads};
+  std::vector<std::uint32_t> left(2 + phases, plan::kRegionShares);  // of what is in no region
+  const auto add_row = [&](std::string name, std::span<const std::uint32_t> shares, std::string_view site) {
+    std::vector<std::string> row{std::move(name)};
+    for (const std::uint32_t share : shares) row.push_back(share_text(share, plan::kRegionShares));
+    row.resize(heads.size() - 1);
+    row.push_back(shortened(printable(site), kTextWidth));
+    rows.push_back(std::move(row));
   };
   for (std::size_t i = 0; i < plan.regions.size(); ++i) {
     const plan::PlannedRegion& region = plan.regions[i];
-    const auto [of_bytes, of_touches] = shares(region.of_bytes, region.of_touches);
-    bytes -= std::min(bytes, region.of_bytes);
-    touches -= std::min(touches, region.of_touches);
-    for (const std::uint32_t site : region.sites) {
-      const bool is_first = site == region.sites.front();
-      rows.push_back({is_first ? fmt::format("{}: {}", i + 1, format_size(region.bytes)) : "", is_first ? of_bytes : "",
-                      is_first ? of_touches : "",
-                      shortened(printable(allocated_at(plan.sites[site], names)), kTextWidth)});
+    std::vector<std::uint32_t> shares{region.of_bytes, region.of_touches};
+    shares.insert(shares.end(), region.of_phases.begin(), region.of_phases.end());
+    for (std::size_t at = 0; at < left.size(); ++at) left[at] -= std::min(left[at], shares[at]);
+    std::string name = fmt::format("{}: {}", i + 1, format_size(region.bytes));
+    for (const std::uint32_t site : region.sites) {  // figures stand beside the first
+      add_row(std::exchange(name, ""), std::exchange(shares, {}), allocated_at(plan.sites[site], names));
     }
   }
-  const auto [of_bytes, of_touches] = shares(bytes, touches);
-  rows.push_back({"none", of_bytes, of_touches, "elsewhere"});
-  std::string text =
-      "\nSmall objects that are touched more often for their size lie together, each region in memory of "
-      "its own.\n" +
-      aligned(rows);
+  constexpr std::uint32_t kNothing = plan::kRegionShares / 200;  // it would be told as 0 %
+  if (std::ranges::any_of(left, [](std::uint32_t share) { return share >= kNothing; })) {
+    add_row("none", left, "elsewhere");
+  }
+  std::string text = phases == 0
+                         ? "\nSmall objects that are touched more often for their size lie together, each region "
+                           "in memory of its own.\n"
+                         : fmt::format(
+                               "\nSmall objects are used in {} phases. Those that are touched more often "
+                               "for their size, or in the same phases, lie together,\neach region in "
+                               "memory of its own.\n",
+                               phases);
+  text += aligned(rows);
   for (const auto& [level, saved] : {std::pair(0.7, plan.region_saving.at_70), {0.5, plan.region_saving.at_50}}) {
     text += fmt::format("With {} of what small objects take, at least {} of their misses are saved.\n",
                         share_text(level, 1), share_text(std::min(saved, kNearlyAll), plan::kRegionShares));

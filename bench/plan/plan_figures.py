@@ -14,8 +14,8 @@ from report import MIB
 # By how they use memory here: qft's gates are sweeps, and a walk along the lists of objects cannot be foreseen.
 SWEEPING = ("lbm", "cg", "fft3d", "multigrid", "sweep", "qft", "bucketsort")
 RANDOM = ("pagerank_1", "objects", "hashjoin_1", "lookup_1")
-# Some small objects of these are much hotter than others beside them. Regions are made for that.
-MIXED = ("records",)
+# Some small objects of these are much hotter than others beside them, or at other times. Regions are made for that.
+MIXED = ("records", "catalogue")
 WAYS = (("plain", "no limit"), ("swap", "kernel swap"), ("hints_mlock", "swap with the seeds' hints: mlock"),
         ("hints_madvise", "... madvise"), ("farheap", "farheap"), (PLAN, "plan"),
         *((way, f"plan, {word}") for way, word in WRONG.items()), (ORACLE, "exact future"))

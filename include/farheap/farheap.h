@@ -29,8 +29,8 @@ extern "C" {
 #endif
 
 typedef enum farheap_hint_kind {
-  FARHEAP_WILL_NEED = 1, /* bring it in soon, without waiting; what was said first comes first. Half of the memory at
-                            the most is asked for at a time, and what is more than that left out */
+  FARHEAP_WILL_NEED = 1, /* bring it in soon, without waiting; what was said first comes first. Three quarters of the
+                            memory are asked for at a time, and what is more than that left out */
   FARHEAP_DONE_WITH = 2, /* may leave memory first; contents are kept, changed or not; waits for no reads and writes */
   FARHEAP_STREAM = 3,    /* used once from low to high addresses: read ahead, evict behind */
   FARHEAP_KEEP = 4,      /* whenever it is in memory, evict it only when nothing else is left. Holds until DONE_WITH,
@@ -57,8 +57,8 @@ int farheap_hint(const void* address, size_t bytes, farheap_hint_kind kind) FARH
  *   farheap_expect_order(NULL, 0, FARHEAP_ONCE);        no longer in any order that is known
  *
  * What is used next and not there comes in, from the first step on and a little ahead of its use, however much all of
- * it is. What leaves is what will be needed last. So it is also how to say WILL_NEED of more than half of the memory,
- * and of many ranges in turn. */
+ * it is. What leaves is what will be needed last. So it is also how to say WILL_NEED of more than that, and of
+ * many ranges in turn. */
 
 typedef enum farheap_way {
   FARHEAP_FORWARD = 0, /* from low to high addresses */

@@ -112,12 +112,16 @@ void HeapRegions::unlock_after_fork_child() noexcept {
 // A region is asked for small objects only, so it asks for whole chunks.
 std::byte* HeapRegions::Chunks::obtain(std::size_t bytes, std::size_t alignment) {
   std::byte* const at = all_.space_.obtain(bytes, alignment);
-  if (at != nullptr) note(at, bytes, region_);
+  if (at == nullptr) return nullptr;
+  note(at, bytes, region_);
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  base::raise_to(all_.end_, all_.chunk_of(at) + bytes / kChunkBytes);
   return at;
 }
 
 void HeapRegions::Chunks::give_back(std::byte* at, std::size_t bytes) {
   note(at, bytes, kCommon);
+  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   all_.space_.give_back(at, bytes);
 }
 

@@ -53,6 +53,22 @@ class HeapRegions {
     const std::uint8_t region = region_of_[chunk_of(object)].load(std::memory_order_relaxed);
     return region == kCommon ? common_ : *regions_[region - 1]->heap;
   }
+  // kCommon: none. The address is any of the space's.
+  [[nodiscard]] unsigned region_of(const void* at) const noexcept {
+    return region_of_[chunk_of(at)].load(std::memory_order_relaxed);
+  }
+  // Addresses of its chunks.
+  [[nodiscard]] std::size_t bytes_of(unsigned region) const noexcept { return regions_[region - 1]->chunks.bytes(); }
+  // Each run of chunks of the region, with its bytes. What comes and goes meanwhile may be told or not.
+  template <class To>
+  void for_each_run(unsigned region, To to) const {
+    const std::size_t end = end_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0, first = 0; i <= end; ++i) {
+      if (i < end && region_of_[i].load(std::memory_order_relaxed) == region) continue;
+      if (i > first) to(space_.base() + first * kChunkBytes, (i - first) * kChunkBytes);
+      first = i + 1;
+    }
+  }
   // As Heap::reallocate(): an object stays in its region as long as it is small.
   [[nodiscard]] void* reallocate(void* object, std::size_t bytes) noexcept;
 
@@ -91,10 +107,13 @@ class HeapRegions {
     void discard(std::byte* at, std::size_t bytes) override { all_.space_.discard(at, bytes); }
     [[nodiscard]] bool extend(std::byte*, std::size_t, std::size_t) override { return false; }
 
+    [[nodiscard]] std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
    private:
     void note(const std::byte* at, std::size_t bytes, std::uint8_t region);
     HeapRegions& all_;
     const std::uint8_t region_;
+    std::atomic<std::size_t> bytes_{0};  // obtained
   };
   struct Region {
     Region(HeapRegions& all, std::uint8_t number)
@@ -115,6 +134,7 @@ class HeapRegions {
   segment::PageSpace& space_;
   Heap& common_;
   const RegionOfChunk region_of_;
+  std::atomic<std::size_t> end_{0};  // of the chunks that were ever a region's
   std::vector<std::unique_ptr<Region>> regions_;
   // By size class, who has too many free slots: a region, which takes what would be the common heap's, or else the
   // common heap, which takes all. nullptr: nobody.

@@ -234,7 +234,7 @@ void ReadAhead::request(const Request& wanted) {
 }
 
 void ReadAhead::need(PageNumber first, PageNumber end) {
-  const std::uint64_t most = room_.limit() / 2;
+  const std::uint64_t most = room_.limit() / 4 * 3;
   end = std::min(end, first + (most - std::min(most, needed_pages_)));
   if (first >= end) return;
   if (!needed_.empty() && needed_.back().second == first) {

@@ -118,8 +118,8 @@ class ReadAhead {
   // The oldest request is given up where there are many: it is no longer ahead of anything.
   void request(const Request& wanted);
   // These pages will be needed, after those of which that was said before. They are brought in that order, a piece at a
-  // time, while nothing else is asked for; room is made for a few pieces ahead. At most half of memory waits for its
-  // turn: what is more is left out.
+  // time, while nothing else is asked for; room is made for a few pieces ahead. At most three quarters of memory
+  // wait for their turn: what is more is left out.
   void need(PageNumber first, PageNumber end);
   [[nodiscard]] std::uint64_t needed_pages() const { return needed_pages_; }
   [[nodiscard]] std::size_t requests() const { return requests_.size(); }

@@ -116,6 +116,8 @@ std::string body_of(const Plan& plan) {
          {region.bytes, std::uint64_t{region.of_touches}, std::uint64_t{region.of_bytes}}) {
       out.number(figure);
     }
+    out.number(region.of_phases.size());
+    for (const std::uint32_t share : region.of_phases) out.number(share);
   }
   out.number(plan.region_saving.at_70);
   out.number(plan.region_saving.at_50);
@@ -170,7 +172,12 @@ bool take_region(FieldReader& in, std::vector<bool>& is_taken, PlannedRegion& in
   into.bytes = in.number();
   into.of_touches = take_small(in, is_good);
   into.of_bytes = take_small(in, is_good);
-  return is_read && is_good && into.of_touches <= kRegionShares && into.of_bytes <= kRegionShares;
+  const bool has_phases = take_list(in, into.of_phases, [&](std::uint32_t& share) {
+    share = take_small(in, is_good);
+    return is_good && share <= kRegionShares;
+  });
+  return is_read && has_phases && into.of_phases.size() <= kMostRegionPhases && is_good &&
+         into.of_touches <= kRegionShares && into.of_bytes <= kRegionShares;
 }
 
 bool take_regions(FieldReader& in, Plan& plan) {
@@ -181,7 +188,11 @@ bool take_regions(FieldReader& in, Plan& plan) {
   RegionSaving& saving = plan.region_saving;
   saving.at_70 = take_small(in, is_good);
   saving.at_50 = take_small(in, is_good);
-  return is_read && is_good && plan.regions.size() <= kMostRegions && saving.at_70 <= kRegionShares &&
+  const auto has_same_phases = [&](const PlannedRegion& one) {
+    return one.of_phases.size() == plan.regions.front().of_phases.size();
+  };
+  return is_read && is_good && plan.regions.size() <= kMostRegions &&
+         std::ranges::all_of(plan.regions, has_same_phases) && saving.at_70 <= kRegionShares &&
          saving.at_50 <= kRegionShares;
 }
 

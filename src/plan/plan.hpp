@@ -75,6 +75,8 @@ struct PlannedRegion {
   std::uint64_t bytes = 0;           // it had in the profile: for people
   // The region's share of all touches of small objects, and of all their bytes, in parts of kRegionShares.
   std::uint32_t of_touches = 0, of_bytes = 0;
+  // And of the touches in each phase of small objects; empty: there is one. All regions have as many.
+  std::vector<std::uint32_t> of_phases;
   friend bool operator==(const PlannedRegion&, const PlannedRegion&) = default;
 };
 inline constexpr std::uint32_t kRegionShares = 10'000;
@@ -84,7 +86,7 @@ struct RegionSaving {
   std::uint32_t at_70 = 0, at_50 = 0;
   friend bool operator==(const RegionSaving&, const RegionSaving&) = default;
 };
-inline constexpr std::size_t kMostRegions = 16;
+inline constexpr std::size_t kMostRegions = 16, kMostRegionPhases = 16;
 
 struct Plan {
   std::string program;                          // the process's name
@@ -111,7 +113,7 @@ class ObjectNumbers {
 };
 
 inline constexpr std::string_view kPlanMagic = "FHPLAN\r\n";
-inline constexpr std::uint32_t kPlanFormat = 4;
+inline constexpr std::uint32_t kPlanFormat = 5;
 // A use takes eight bytes: most plans are a few kilobytes, and none need be larger than this.
 inline constexpr std::size_t kMostPlanBytes = std::size_t{64} << 20;
 [[nodiscard]] std::string encode(const Plan& plan);

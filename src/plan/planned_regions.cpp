@@ -12,8 +12,25 @@ namespace farheap::plan {
 using profile::CallSites;
 using profile::SiteId;
 
+namespace {
+
+// Stacks are looked at as deep as the names of the regions' sites go.
+CallSites::Limits limits_for(const Plan& plan) {
+  CallSites::Limits limits = kPlannedStacks;
+  limits.frames = 1;
+  for (const PlannedRegion& region : plan.regions) {
+    for (const std::uint32_t site : region.sites) {
+      limits.frames = std::max(limits.frames, static_cast<unsigned>(plan.sites[site].size()));
+    }
+  }
+  limits.frames = std::min(limits.frames, kPlannedStacks.frames);
+  return limits;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<PlannedRegions>> PlannedRegions::make(const Plan& plan, std::span<const std::byte> heap) {
-  auto calls = CallSites::make(kPlannedStacks);
+  auto calls = CallSites::make(limits_for(plan));
   if (!calls) return fail(std::move(calls.error()));
   auto known = RegionOfSite::make(kPlannedStacks.tree_frames + 1);
   if (!known) return fail(std::move(known.error()));

@@ -5,6 +5,10 @@
 // *region*, chunks of memory of their own. All others lie where they would without a plan, so that what is rarely
 // touched is in nobody's way.
 //
+// Sites that are as hot as each other, but in different phases of the program, get a region each where that saves more:
+// then memory need hold only those of one phase at a time. Phases are told from the order in which small objects were
+// touched (touch_phases.hpp); what it takes to bring in those of the next one is not counted.
+//
 // Without a plan objects of one size class lie mixed, and those of different classes do not. Whether neighbours are
 // touched together, and so come into memory by one read, a profile does not tell. So of a class that is sorted into
 // several regions only the touches of one are taken to miss without a plan: those of the region that has most. And a
@@ -29,6 +33,8 @@ struct SmallObjects {
   double bytes = 0;         // at their peak
   double touches = 0;
   std::uint64_t seen_objects = 0, seen_touches = 0;  // of which that is an estimate (profile.hpp)
+  // The share of its touches that came in each phase. Empty: not known, and taken to be as those of all are.
+  std::vector<double> in_phases;
 };
 
 struct RegionChoice {
@@ -37,7 +43,8 @@ struct RegionChoice {
 };
 
 // No regions where sites are about as hot as each other, or where to sort them would save little: of the touches that
-// miss memory when half of it is there, a fifth at the least.
+// miss memory when half of it is there, a fifth at the least. All phases count alike. Requires: in_phases are of one
+// length, but for empty ones.
 [[nodiscard]] RegionChoice choose_regions(std::span<const SmallObjects> sites);
 
 // Gives the plan the regions of the process's small objects. Sites that it does not name yet join it, by as many frames

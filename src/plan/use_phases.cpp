@@ -17,8 +17,7 @@ namespace {
 using Counts = std::vector<std::uint64_t>;  // uses, by site; the last of the rest
 
 constexpr std::size_t kLeastUsesOfPhases = 64;
-constexpr std::size_t kWindows = 256, kLeastInWindow = 16;  // the order is looked at in so many pieces
-constexpr double kAlikePhases = 0.6;                        // of the uses of two phases that are one
+constexpr double kAlikePhases = 0.6;  // of the uses of two phases that are one
 
 struct Used {
   std::vector<profile::SiteId> sites;
@@ -70,15 +69,25 @@ double alike(const Counts& a, const Counts& b) {
   return both;
 }
 
-std::vector<Counts> windows_of(const Used& used) {
-  const std::size_t uses = used.order.size();
-  const std::size_t length = std::max(kLeastInWindow, (uses + kWindows - 1) / kWindows);
-  std::vector<Counts> windows((uses + length - 1) / length, Counts(used.sites.size() + 1));
-  for (std::size_t i = 0; i < uses; ++i) ++windows[i / length][used.order[i]];
+std::vector<Counts> windows_of(std::span<const std::uint32_t> uses, std::span<const std::uint32_t> weights,
+                               std::size_t kinds, PhasePieces pieces) {
+  const auto weight_of = [&](std::size_t use) { return weights.empty() ? 1.0 : static_cast<double>(weights[use]); };
+  double all = 0;
+  for (std::size_t i = 0; i < uses.size(); ++i) all += weight_of(i);
+  const double length = all / static_cast<double>(pieces.most);
+  std::vector<Counts> windows;
+  std::size_t in_window = 0;
+  double weight = 0;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (in_window == 0) windows.emplace_back(kinds);
+    ++windows.back()[uses[i]];
+    weight += weight_of(i);
+    if (++in_window >= pieces.least_uses && weight >= length) in_window = 0, weight = 0;
+  }
   return windows;
 }
 
-// Those that follow each other and are alike become one, the most alike first.
+// Those that follow each other and are alike become one, the most alike first. Each is as long as its counts' sum.
 std::vector<Counts> joined(std::vector<Counts> pieces) {
   std::vector<double> next;  // how alike each is to the one behind it
   for (std::size_t i = 0; i + 1 < pieces.size(); ++i) next.push_back(alike(pieces[i], pieces[i + 1]));
@@ -127,18 +136,24 @@ std::vector<std::size_t> one_of(std::vector<Counts> phases, std::size_t most) {
 }  // namespace
 
 UsePhases use_phases(const profile::ProcessProfile& process, std::size_t most) {
-  const Used used = used_sites(process);
+  Used used = used_sites(process);
   if (used.order.size() < kLeastUsesOfPhases || used.sites.empty()) return {};
-  const std::vector<Counts> pieces = joined(windows_of(used));
-  const std::vector<std::size_t> of = one_of(pieces, most);
-  UsePhases found;
-  found.sites = used.sites;
+  CutUses cut = cut_into_phases(used.order, used.sites.size() + 1, {}, most);
+  return {std::move(used.sites), std::move(cut.phases), std::move(cut.order)};
+}
+
+CutUses cut_into_phases(std::span<const std::uint32_t> uses, std::size_t kinds, PhasePieces pieces_of,
+                        std::size_t most_phases, std::span<const std::uint32_t> weights) {
+  const std::vector<Counts> pieces = joined(windows_of(uses, weights, kinds, pieces_of));
+  const std::vector<std::size_t> of = one_of(pieces, most_phases);
+  CutUses found;
   std::map<std::size_t, std::uint32_t> numbers;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const auto [number, is_new] = numbers.try_emplace(of[i], static_cast<std::uint32_t>(numbers.size()));
     if (is_new) found.phases.push_back({.visits = 0, .uses = 0, .of_site = Counts(pieces[i].size())});
     UsePhase& phase = found.phases[number->second];
     phase.uses += sum_of(pieces[i]);
+    found.phase_of.insert(found.phase_of.end(), sum_of(pieces[i]), number->second);
     add(phase.of_site, pieces[i]);
     if (!found.order.empty() && found.order.back() == number->second) continue;  // what was joined follows itself
     found.order.push_back(number->second);

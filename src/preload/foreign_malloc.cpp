@@ -46,9 +46,10 @@ Status prepare_for_foreign_malloc(Runtime& runtime) {
   constexpr unsigned kOfTheStore = 2;                       // store/redis/heart.hpp, names_of_hosts.hpp
   const unsigned of_the_sample = runtime.recorder ? 1 : 0;  // Paging::watch_sample
   const unsigned of_the_plan = runtime.plan ? 1 : 0;        // Paging::tell_order
-  constexpr unsigned kForRecorders = 1;                     // AttachedRecording::run
+  const unsigned of_regions = runtime.region_watch ? 1 : 0;
+  constexpr unsigned kForRecorders = 1;  // AttachedRecording::run
   return os::keep_threads_waiting(
-      kOfTheStore + kForRecorders + of_the_sample + of_the_plan +
+      kOfTheStore + kForRecorders + of_the_sample + of_the_plan + of_regions +
       pager::FaultLoop::threads({.most_handlers = segment::handlers_for(
                                      runtime.options.handlers, segment::fault_queues_for(runtime.options.fault_queues)),
                                  .readers = segment::PagedSegment::kReaders,

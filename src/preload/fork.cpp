@@ -123,6 +123,7 @@ void after_fork_in_child() FARHEAP_NO_THREAD_SAFETY_ANALYSIS {
   if (all.plan) {  // the child goes its own way
     g_observer.store(nullptr);
     g_planned_regions.store(nullptr);
+    if (all.region_watch) all.segment->leave_observer_to_parent();
   }
   os::leave_parents_descriptors();
   all.run_page->counters.processes.fetch_add(1);

@@ -173,6 +173,26 @@ static void start_recording(Runtime& runtime) {
   g_observer.store(runtime.recorder.get(), std::memory_order_release);
 }
 
+// A region that is wanted comes as a whole if it takes at most three quarters of memory: so much may be said to be
+// needed at once (pager/read_ahead.hpp).
+static void watch_regions(Runtime& runtime) {
+  runtime.region_watch = std::make_unique<plan::RegionWatch>(plan::RegionWatch::Regions{
+      .region_of =
+          [&](pager::PageNumber page) {
+            return runtime.regions->region_of(runtime.segment->base() + page * base::kPageBytes);
+          },
+      .bytes_of = [&](unsigned region) { return runtime.regions->bytes_of(region); },
+      .most_bytes = [&] { return runtime.segment->page_limit() / 4 * 3 * base::kPageBytes; },
+      .need =
+          [&](unsigned region) {
+            runtime.regions->for_each_run(region, [&](std::byte* at, std::size_t bytes) {
+              runtime.segment->hint(pager::HintKind::kWillNeed, at, bytes);
+            });
+          },
+      .bytes_read = [&] { return runtime.run_page->counters.bytes_read_ahead.load(std::memory_order_relaxed); }});
+  runtime.segment->observe_faults(*runtime.region_watch);
+}
+
 // Advice: without a plan, or with one of something else, the program runs as ever.
 static Status follow_plan(Runtime& runtime) {
   const std::string& path = runtime.options.plan;
@@ -188,6 +208,7 @@ static Status follow_plan(Runtime& runtime) {
     auto made = heap::HeapRegions::make(*runtime.segment, *runtime.program, regions->count());
     if (!made) return fail(std::move(made.error()));
     runtime.regions = std::move(*made);
+    watch_regions(runtime);
   }
   runtime.plan = std::move(*planned);
   runtime.segment->ask_for_order(*runtime.plan);
@@ -199,7 +220,7 @@ static void start_plan(Runtime& runtime) {
   if (const Status followed = follow_plan(runtime); !followed) {
     return base::log(base::LogLevel::kWarn, "process {} has no plan: {}", getpid(), followed.error().message());
   }
-  g_observer.store(runtime.plan.get(), std::memory_order_release);
+  if (runtime.plan->has_order()) g_observer.store(runtime.plan.get(), std::memory_order_release);
 }
 
 static void make_whole(Runtime& runtime) {

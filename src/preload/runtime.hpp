@@ -19,6 +19,7 @@
 #include "heap/heap.hpp"
 #include "heap/heap_regions.hpp"
 #include "plan/planned_run.hpp"
+#include "plan/region_watch.hpp"
 #include "preload/attached_recording.hpp"
 #include "preload/caller.hpp"
 #include "profile/recorder.hpp"
@@ -36,6 +37,7 @@ struct Runtime {
   std::unique_ptr<profile::Recorder> recorder;  // of a run that is recorded
   std::unique_ptr<plan::PlannedRun> plan;       // of a run that has a plan
   std::unique_ptr<heap::HeapRegions> regions;   // where the plan sorts small objects
+  std::unique_ptr<plan::RegionWatch> region_watch;
   AttachedRecording attached{*this};
   heap::Heap* program = nullptr;
   std::uintptr_t loader = 0;  // where ld.so lies

@@ -103,8 +103,11 @@ class PagedSegment final : public PageSpace {
   void observe_no_more() { paging_->observe_no_more(); }
   // In a forked child, before unlock_in_child().
   void leave_observer_to_parent() {
+    observer_ = nullptr;
     if (is_paging()) paging_->leave_observer_to_parent();
   }
+  // Pages that may be in memory. Requires: is_paging(), and not called by a handler.
+  [[nodiscard]] std::uint64_t page_limit() const { return paging_->pager().page_limit(); }
   // From the time on when it is paged. Requires: as of observe_faults().
   void accompany(Companion& companion) { companion_ = &companion; }
   // The same of who knows in which order pages will be used.

@@ -82,7 +82,10 @@ Status Paging::start(pager::Backing& backing, pager::Budget& budget, PagingSetti
   // The threads first: to start one, the C library may allocate from an allocator that the program has linked in, and
   // so touch what is watched.
   if (Status started = loop_->start(); !started) return started;
-  if (settings.observer != nullptr) begin_sampling(*settings.observer);
+  if (settings.observer != nullptr) {
+    settings.observer->paging_begins();
+    begin_sampling(*settings.observer);
+  }
   start_companion();
   if (order_source_ != nullptr) {
     const Status begun = os::start_runtime_thread(&Paging::tell_order, this);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -72,6 +73,31 @@ TEST(HeapRegions, ShareNoChunk) {
   std::set<unsigned> seen;
   for (const auto& [chunk, region] : region_of_chunk) seen.insert(region);
   EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(HeapRegions, KnowTheirChunks) {
+  World world(2);
+  EXPECT_EQ(world.regions->bytes_of(1), 0u);
+  std::map<std::size_t, unsigned> region_of_chunk;
+  std::vector<void*> objects;
+  for (int i = 0; i < 120'000; ++i) {
+    const unsigned region = static_cast<unsigned>(i / 1'000) % 3;
+    objects.push_back(world.allocate(region, 200));
+    region_of_chunk[world.chunk_of(objects.back())] = region;
+    ASSERT_EQ(world.regions->region_of(objects.back()), region);
+  }
+  for (const unsigned region : {1u, 2u}) {
+    std::size_t chunks = 0;
+    world.regions->for_each_run(region, [&](const std::byte* at, std::size_t bytes) {
+      for (std::size_t done = 0; done < bytes; done += kChunkBytes, ++chunks) {
+        EXPECT_EQ(region_of_chunk.at(world.chunk_of(at + done)), region);
+      }
+    });
+    EXPECT_GT(chunks, 1u);
+    EXPECT_EQ(chunks, static_cast<std::size_t>(
+                          std::ranges::count(region_of_chunk, region, [](const auto& one) { return one.second; })));
+    EXPECT_EQ(world.regions->bytes_of(region), chunks * kChunkBytes);
+  }
 }
 
 TEST(HeapRegions, LargeObjectsAreTheCommonHeaps) {

@@ -138,13 +138,13 @@ TEST_F(ReadAheadTest, WhatIsNeededComesPieceByPieceAfterWhatIsAskedFor) {
   EXPECT_EQ(room_.announced(), 0u);
 }
 
-TEST_F(ReadAheadTest, NoMoreThanHalfOfMemoryIsNeededAtOnce) {
-  const PageNumber half = room_.limit() / 2;
-  read_ahead_.need(0, half - 5);
-  read_ahead_.need(half + 100, half + 200);
-  EXPECT_EQ(read_ahead_.needed_pages(), half);
+TEST_F(ReadAheadTest, NoMoreThanThreeQuartersOfMemoryAreNeededAtOnce) {
+  const PageNumber most = room_.limit() / 4 * 3;
+  read_ahead_.need(0, most - 5);
+  read_ahead_.need(most + 100, most + 200);
+  EXPECT_EQ(read_ahead_.needed_pages(), most);
   read_ahead_.need(0, 10);
-  EXPECT_EQ(read_ahead_.needed_pages(), half);
+  EXPECT_EQ(read_ahead_.needed_pages(), most);
   read_ahead_.forget_requests();
   EXPECT_FALSE(read_ahead_.has_work());
 }

@@ -30,7 +30,8 @@ Plan made_up() {
   phase.once = 50, phase.round = 100, phase.window = 8, phase.window_pages = 512, phase.unsure = 9, phase.foreseen = 87;
   plan.phases.push_back(
       {.objects = {{.site = 1, .number = 5, .bytes = 3, .foreseen = 4, .parts = {{{7, 8}}}}}, .once = 7});
-  plan.regions = {{{2, 0}, ~std::uint64_t{0}, kRegionShares, 0}, {{}, 0, 17, kRegionShares}};
+  plan.regions = {{{2, 0}, ~std::uint64_t{0}, kRegionShares, 0, {kRegionShares, 0}},
+                  {{}, 0, 17, kRegionShares, {0, 5}}};
   plan.region_saving = {kRegionShares, 3};
   return plan;
 }
@@ -71,7 +72,7 @@ TEST(PlanFile, IsAsItsFormatSays) {
   phase.objects = {
       {.site = 0, .number = 1, .bytes = 2, .foreseen = 3, .parts = {{{4, 0x01020304}}}, .strides = {{5, {6, 7}}}}};
   phase.once = 10, phase.round = 11, phase.window = 12, phase.window_pages = 13, phase.unsure = 14, phase.foreseen = 15;
-  plan.regions = {{{0}, 16, 17, 18}};
+  plan.regions = {{{0}, 16, 17, 18, {21, 22}}};
   plan.region_saving = {19, 20};
   base::FieldWriter body;
   body.text("p");
@@ -84,7 +85,7 @@ TEST(PlanFile, IsAsItsFormatSays) {
   body.number(1);
   body.text(std::string("\x04\0\0\0\x04\x03\x02\x01", 8));
   for (const std::uint64_t one : {1, 5, 2, 6, 7}) body.number(one);
-  for (const std::uint64_t one : {1, 1, 0, 16, 17, 18, 19, 20}) body.number(one);
+  for (const std::uint64_t one : {1, 1, 0, 16, 17, 18, 2, 21, 22, 19, 20}) body.number(one);
   EXPECT_EQ(encode(plan), with_body(body.bytes()));
   EXPECT_EQ(encode(plan).substr(0, 8), "FHPLAN\r\n");
 }
@@ -114,14 +115,14 @@ TEST(PlanFile, OfANewerFormatIsToldAsSuch) {
   std::string newer = whole;
   newer[8] = kPlanFormat + 1;
   expect_refused(newer, "newer", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 5"), std::string::npos);
+  EXPECT_NE(read_plan(newer, "x").error().why.find("newer format 6"), std::string::npos);
   expect_refused(newer.substr(0, 16), "newer, and of another form", ErrorCode::kUnavailable);
 }
 
 TEST(PlanFile, OfAnOlderFormatIsToldAsSuch) {
   const std::string older = with_body("whatever it was", kPlanFormat - 1);
   expect_refused(older, "older", ErrorCode::kUnavailable);
-  EXPECT_NE(read_plan(older, "x").error().why.find("older format 3"), std::string::npos);
+  EXPECT_NE(read_plan(older, "x").error().why.find("older format 4"), std::string::npos);
 }
 
 TEST(PlanFile, WhatIsNoneIsToldAsSuch) {
@@ -145,6 +146,11 @@ TEST(PlanFile, NumbersThatNameNothingAreRefused) {
   refused("a site twice", [](Plan& plan) { plan.regions[0].sites = {0, 0}; });
   refused("more than all touches", [](Plan& plan) { plan.regions[0].of_touches = kRegionShares + 1; });
   refused("more than all bytes", [](Plan& plan) { plan.regions[0].of_bytes = kRegionShares + 1; });
+  refused("more than all of a phase", [](Plan& plan) { plan.regions[0].of_phases.at(1) = kRegionShares + 1; });
+  refused("too many phases", [](Plan& plan) {
+    for (PlannedRegion& region : plan.regions) region.of_phases.resize(kMostRegionPhases + 1);
+  });
+  refused("fewer phases than another", [](Plan& plan) { plan.regions[0].of_phases.pop_back(); });
   refused("saves more than all", [](Plan& plan) { plan.region_saving.at_50 = kRegionShares + 1; });
   refused("too many regions", [](Plan& plan) { plan.regions.resize(kMostRegions + 1); });
   refused("no such file", [](Plan& plan) { plan.sites[0][1].file = 3; });

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <set>
@@ -141,6 +142,113 @@ TEST(Regions, OfAnySitesFewInOrderAndNoSiteTwice) {
     }
   }
   EXPECT_GT(some, 20) << "the test tests nothing";
+}
+
+// ---- by phases
+
+constexpr std::uint32_t kAll = kRegionShares;
+
+TEST(Regions, SitesThatAreHotInDifferentPhasesLieApart) {
+  const std::vector<SmallObjects> sites = {{0, 4, 50 * kMiB, 5'000, kSeen, kSeen, {1, 0}},
+                                           {1, 4, 50 * kMiB, 5'000, kSeen, kSeen, {0, 1}}};
+  const auto [regions, saving] = choose(sites);
+  ASSERT_EQ(regions.size(), 2u) << "each is hot in its phase: none lies with what is cold";
+  EXPECT_EQ(regions[0].sites, Sites{0});
+  EXPECT_EQ(regions[0].of_phases, (std::vector<std::uint32_t>{kAll, 0}));
+  EXPECT_EQ(regions[1].of_phases, (std::vector<std::uint32_t>{0, kAll}));
+  EXPECT_EQ(saving.at_50, kAll) << "those of one phase have room";
+  EXPECT_EQ(saving.at_70, kAll);
+}
+
+TEST(Regions, SitesThatAreHotInTheSamePhasesShareOne) {
+  const std::vector<SmallObjects> sites = {{0, 4, 25 * kMiB, 2'500, kSeen, kSeen, {0.9, 0.1}},
+                                           {1, 4, 50 * kMiB, 5'000, kSeen, kSeen, {0.1, 0.9}},
+                                           {2, 4, 25 * kMiB, 2'500, kSeen, kSeen, {1, 0}}};
+  const auto regions = choose(sites).regions;
+  ASSERT_EQ(regions.size(), 2u);
+  std::set<Sites> seen;
+  for (const PlannedRegion& region : regions) seen.insert(region.sites);
+  EXPECT_EQ(seen, (std::set<Sites>{{0, 2}, {1}}));
+}
+
+TEST(Regions, PhasesAreNoReasonWhereTheySaveNothing) {
+  EXPECT_TRUE(has_none(
+      {{0, 4, 50 * kMiB, 5'000, kSeen, kSeen, {0.5, 0.5}}, {1, 4, 50 * kMiB, 4'000, kSeen, kSeen, {0.4, 0.6}}}))
+      << "used alike";
+  EXPECT_TRUE(
+      has_none({{0, 4, 50 * kMiB, 5'000, kSeen, kSeen, {1, 0}}, {1, 5, 50 * kMiB, 5'000, kSeen, kSeen, {0, 1}}}))
+      << "of two classes, which lie apart anyway";
+  EXPECT_TRUE(has_none({{0, 4, 50 * kMiB, 5'000, kSeen, kSeen, {1, 0}}, {1, 4, 0.2 * kMiB, 20, kSeen, kSeen, {0, 1}}}))
+      << "a few pages";
+}
+
+TEST(Regions, HotOnesAreSplitAndTheColdestLiesWhereAllElseDoes) {
+  const std::vector<SmallObjects> sites = {{0, 4, 20 * kMiB, 20'000, kSeen, kSeen, {1, 0}},
+                                           {1, 4, 20 * kMiB, 20'000, kSeen, kSeen, {0, 1}},
+                                           {2, 4, 60 * kMiB, 100, kSeen, kSeen, {0.5, 0.5}}};
+  const auto [regions, saving] = choose(sites);
+  EXPECT_GT(saving.at_50, kAll / 2);
+  std::set<std::uint32_t> seen;
+  for (const PlannedRegion& region : regions) seen.insert(region.sites.begin(), region.sites.end());
+  EXPECT_EQ(seen, (std::set<std::uint32_t>{0, 1}));
+}
+
+TEST(Regions, WhoseTimesAreNotKnownIsTouchedAsAllAre) {
+  const std::vector<SmallObjects> sites = {{0, 4, 40 * kMiB, 4'000, kSeen, kSeen, {1, 0}},
+                                           {1, 4, 40 * kMiB, 4'000, kSeen, kSeen, {0, 1}},
+                                           {2, 4, 20 * kMiB, 2'000, kSeen, kSeen, {}}};
+  const auto regions = choose(sites).regions;
+  ASSERT_EQ(regions.size(), 3u);
+  for (const PlannedRegion& region : regions) {
+    if (region.sites == Sites{2}) {
+      EXPECT_EQ(region.of_phases, (std::vector<std::uint32_t>{kAll / 5, kAll / 5}));
+    }
+  }
+}
+
+// A recording sees its beginning in detail: what is used there seems to be touched much more often.
+TEST(Regions, AllPhasesCountAlike) {
+  const std::vector<SmallObjects> sites = {{0, 4, 50 * kMiB, 95'000, kSeen, kSeen, {1, 0}},
+                                           {1, 4, 50 * kMiB, 5'000, kSeen, kSeen, {0, 1}}};
+  const auto regions = choose(sites).regions;
+  ASSERT_EQ(regions.size(), 2u);
+  for (const PlannedRegion& region : regions) EXPECT_EQ(region.of_touches, kAll / 2);
+}
+
+TEST(Regions, APhaseInWhichNothingKnownIsTouchedHasNoShares) {
+  const std::vector<SmallObjects> sites = {{0, 4, 50 * kMiB, 5'000, kSeen, kSeen, {1, 0, 0}},
+                                           {1, 4, 50 * kMiB, 5'000, kSeen, kSeen, {0, 1, 0}}};
+  const auto regions = choose(sites).regions;
+  ASSERT_EQ(regions.size(), 2u);
+  for (const PlannedRegion& region : regions) EXPECT_EQ(region.of_phases.at(2), 0u);
+}
+
+TEST(Regions, OfAProfileAreByTheOrderOfTouches) {
+  const auto mib = static_cast<std::uint64_t>(kMiB);
+  profile::ProcessProfile process;
+  process.frames = {{}, {0, {1, 10}}, {0, {1, 20}}};
+  process.sites = {{1, 5e5, 40 * mib, 40 * mib, 40 * mib, 5'000, 400, 400},
+                   {2, 5e5, 40 * mib, 40 * mib, 40 * mib, 5'000, 400, 400}};
+  Plan plan;
+  plan_regions(process, plan);
+  EXPECT_TRUE(plan.regions.empty()) << "they are as hot as each other";
+  for (int i = 0; i < 1'200; ++i) process.touch_order.push_back({i / 200 % 2 == 0 ? 1u : 2u, 10});
+  plan_regions(process, plan);
+  ASSERT_EQ(plan.regions.size(), 2u);
+  for (const PlannedRegion& region : plan.regions) {
+    ASSERT_GE(region.of_phases.size(), 2u);
+    EXPECT_GT(std::ranges::max(region.of_phases), kAll / 10 * 8);
+    EXPECT_LT(std::ranges::min(region.of_phases), kAll / 10 * 2);
+  }
+  for (profile::SiteTouch& touch : process.touch_order)
+    touch.site = touch.site == 2 ? 1u : 2u;  // the same from the other end
+  plan = {};
+  plan_regions(process, plan);
+  EXPECT_EQ(plan.regions.size(), 2u);
+  process.touch_order.resize(40);
+  plan = {};
+  plan_regions(process, plan);
+  EXPECT_TRUE(plan.regions.empty()) << "too few tell nothing";
 }
 
 // ---- of a profile

@@ -49,6 +49,44 @@ void expect_sound(const UsePhases& found, std::size_t uses) {
   for (const std::uint32_t number : found.order) EXPECT_LT(number, found.phases.size());
 }
 
+TEST(CutIntoPhases, TellsThePhaseOfEachUse) {
+  std::vector<std::uint32_t> uses(100, 0);
+  uses.insert(uses.end(), 100, 1);
+  uses.insert(uses.end(), 100, 0);
+  const CutUses cut = cut_into_phases(uses, 2, {.most = 12, .least_uses = 20}, 4);
+  ASSERT_EQ(cut.phases.size(), 2u);
+  EXPECT_THAT(cut.order, ElementsAre(0, 1, 0));
+  EXPECT_EQ(cut.phase_of, uses) << "cut where it changes";
+  EXPECT_EQ(cut.phases[0].visits, 2u);
+}
+
+// Of many things that are used alike each piece has some by chance.
+TEST(CutIntoPhases, OfWhatIsUsedAtRandomIsOne) {
+  std::mt19937 random(5);
+  std::vector<std::uint32_t> uses;
+  for (int i = 0; i < 2'048; ++i) uses.push_back(static_cast<std::uint32_t>(random() % 17));
+  EXPECT_EQ(cut_into_phases(uses, 17, {.most = 32, .least_uses = 64}, 8).phases.size(), 1u);
+}
+
+// The first is seen in detail, of what follows a part: as much time is as much weight.
+TEST(CutIntoPhases, PiecesAreOfOneWeight) {
+  std::vector<std::uint32_t> uses(2'000, 0), weights(2'000, 1);
+  for (int i = 0; i < 6; ++i) {
+    uses.insert(uses.end(), 20, i % 2 == 0 ? 1 : 0);
+    weights.insert(weights.end(), 20, 100);
+  }
+  const CutUses cut = cut_into_phases(uses, 2, {.most = 32, .least_uses = 16}, 4, weights);
+  EXPECT_EQ(cut.phases.size(), 2u);
+  EXPECT_EQ(cut.order.size(), 7u);
+  EXPECT_EQ(cut_into_phases(uses, 2, {.most = 32, .least_uses = 16}, 4).order.size(), 2u) << "without weights";
+}
+
+TEST(CutIntoPhases, OfNothingIsNothing) {
+  const CutUses cut = cut_into_phases({}, 3, {}, 4);
+  EXPECT_TRUE(cut.phases.empty());
+  EXPECT_TRUE(cut.phase_of.empty());
+}
+
 TEST(UsePhases, WhatUsesTheSameIsOnePhaseThatComesAgain) {
   profile::ProcessProfile one = process();
   use(one, kFirstOfA, 640);

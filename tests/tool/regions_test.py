@@ -75,6 +75,19 @@ class Regions(real_runs.InFolder):
         self.assertEqual(report["paging_processes"], 0)
         self.assertGreater(report["region_bytes"], 0)
 
+    def test_what_is_used_in_turns_lies_apart_and_comes_as_a_whole(self):
+        plan = self.folder / "phases.plan"
+        planned = self.plan("phases", plan)
+        self.assertEqual(planned.returncode, 0, planned.stderr)
+        self.assertRegex(planned.stdout, r"Small objects are used in \d phases")
+        print("".join(line + "\n" for line in planned.stdout.splitlines() if "%" in line), file=sys.stderr)
+        words = (LARGE, 5 * STEPS, "phases")
+        without, sorted_ = (self.run_with(which, *words, memory="90M") for which in (None, plan))
+        print(f"from the store: {without['faults_store']} faults without the plan, {sorted_['faults_store']} with it",
+              file=sys.stderr)
+        self.assertGreater(without["faults_store"], LARGE * 256, "the test tests nothing")
+        self.assertLess(sorted_["faults_store"], without["faults_store"] / 2)
+
     def test_others_fill_what_a_region_does_not_use_any_more(self):
         report = self.run_with(self.plan_file, LARGE, STEPS, "churn")
         self.assertGreater(report["region_bytes"], LARGE / 8 * 2**20)

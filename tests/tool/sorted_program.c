@@ -5,6 +5,7 @@
 //
 //   mixed    in each step looks at the entry of any record, and in one of 16 at a value of it
 //   aligned  mixed, with entries that are aligned
+//   phases   every second object of a record is made as entries are; looks at these for a while, then at the others
 //   alike    in each step looks at the entry of any record, and at a value of it
 //   churn    mixed; then frees every second record, makes as many other objects, and looks again
 //   grow     mixed; then lets some entries grow beyond what is small, and looks again
@@ -28,7 +29,7 @@ typedef struct {
 
 static size_t g_count;
 static Record* g_records;
-static int g_aligned;
+static int g_aligned, g_phases;
 
 static uint64_t mixed(uint64_t value, uint64_t word) {
   value = (value ^ word) * 0xd6e8feb86659fd93u;
@@ -54,8 +55,10 @@ static void make_record(size_t i) {
   if (record->entry == NULL) exit(3);
   for (int k = 0; k < kWords; ++k) record->entry[k] = mixed(i, (uint64_t)k);
   for (int v = 0; v < kValues; ++v) {
-    record->values[v] = make_value();
+    const int is_as_entries = g_phases && v % 2 != 0;
+    record->values[v] = is_as_entries ? make_entry() : make_value();
     if (record->values[v] == NULL) exit(3);
+    if (is_as_entries) memset(record->values[v], 0, kWords * sizeof(uint64_t));
     for (int k = 0; k < kWords; ++k) record->values[v][k] += mixed(~i, (uint64_t)(k + v));
   }
 }
@@ -74,6 +77,20 @@ static uint64_t look(uint64_t steps, unsigned one_value_in, uint64_t sum) {
     if (g_records[i].entry == NULL) continue;
     sum = mixed(sum, g_records[i].entry[random >> 8 & 3]);
     if (random % 4096 < 4096 / one_value_in) sum = mixed(sum, g_records[i].values[random >> 32 & 3][random >> 16 & 7]);
+  }
+  return sum;
+}
+
+static uint64_t look_in_phases(uint64_t steps, uint64_t sum) {
+  enum { kPhases = 2 };
+  uint64_t random = 1;
+  for (uint64_t step = 0; step < steps; ++step) {
+    random = mixed(random, step);
+    const Record* const record = &g_records[random % g_count];
+    const size_t v = (size_t)(random >> 40) % (kValues / 2 + 1) * 2;  // 0, 2, 4
+    const int is_of_entries = step * kPhases / steps % 2 == 0;
+    const uint64_t* const object = !is_of_entries ? record->values[v] : v == 0 ? record->entry : record->values[v - 1];
+    sum = mixed(sum, object[random >> 8 & 7]);
   }
   return sum;
 }
@@ -122,13 +139,14 @@ int main(int count, char** words) {
   const uint64_t steps = strtoull(words[2], NULL, 10);
   const char* const mode = words[3];
   g_aligned = strcmp(mode, "aligned") == 0;
+  g_phases = strcmp(mode, "phases") == 0;
   g_count = bytes / ((1 + kValues) * kWords * sizeof(uint64_t));
   g_records = malloc(g_count * sizeof(Record));
   if (g_records == NULL) return 3;
   for (size_t i = 0; i < g_count; ++i) make_record(i);
   if (strcmp(mode, "exit") == 0) work_until_signal(steps);
   const unsigned one_value_in = strcmp(mode, "alike") == 0 ? 1 : 16;
-  uint64_t sum = look(steps, one_value_in, 1);
+  uint64_t sum = g_phases ? look_in_phases(steps, 1) : look(steps, one_value_in, 1);
   if (strcmp(mode, "churn") == 0) sum = look(steps, one_value_in, churn(sum));
   if (strcmp(mode, "grow") == 0) {
     grow();
