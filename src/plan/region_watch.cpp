@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/units.hpp"
 #include "os/runtime_threads.hpp"
 
 namespace farheap::plan {

@@ -40,11 +40,13 @@ Touched touched_sites(const profile::ProcessProfile& process, const NumberOfSite
 // The rank of each touch's site among the most touched ones; kKinds for all other sites.
 std::vector<std::uint32_t> kinds_of(const Touched& all) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
+  most.reserve(all.times.size());
   for (const auto& [number, times] : all.times) most.emplace_back(times, number);
   std::ranges::sort(most, std::ranges::greater{});
   std::map<std::uint32_t, std::uint32_t> kind;
   for (std::uint32_t i = 0; i < most.size(); ++i) kind[most[i].second] = std::min(i, kKinds);
   std::vector<std::uint32_t> kinds;
+  kinds.reserve(all.numbers.size());
   for (const std::uint32_t number : all.numbers) kinds.push_back(kind[number]);
   return kinds;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -44,7 +45,7 @@ TEST(TouchOrder, OfALongRunIsOfAllOfItAndInItsOrder) {
   ASSERT_EQ(weights.size(), 10u);
   double sum = 0;
   for (const auto& [site, weight] : weights) {
-    EXPECT_NEAR(weight, 3 * kTouches / 10, 3 * kTouches / 10 * 0.35) << site;
+    EXPECT_NEAR(weight, 0.3 * kTouches, 0.1 * kTouches) << site;
     const auto noted = std::ranges::count(touches, site, &SiteTouch::site);
     EXPECT_GE(noted, 5) << "each part of the run is there alike: " << site;
     sum += weight;

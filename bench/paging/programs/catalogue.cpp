@@ -41,6 +41,12 @@ __attribute__((noinline)) Stock* make_stock() {
   return new (memory) Stock{};
 }
 
+// Objects are left to the end of the process: to free them one by one would touch all of them once more.
+auto& left_behind() {
+  static auto& all = *new std::vector<std::pair<std::vector<Description*>, std::vector<Stock*>>>;
+  return all;
+}
+
 class Catalogue final : public Workload {
  public:
   explicit Catalogue(const Flags& flags)
@@ -53,11 +59,7 @@ class Catalogue final : public Workload {
       stocks_.emplace_back(make_stock())->number = item;
     }
   }
-  // Objects are left to the end of the process: to free them one by one would touch all of them once more.
-  ~Catalogue() override {
-    static auto& left = *new std::vector<std::pair<std::vector<Description*>, std::vector<Stock*>>>;
-    left.emplace_back(std::move(descriptions_), std::move(stocks_));
-  }
+  ~Catalogue() override { left_behind().emplace_back(std::move(descriptions_), std::move(stocks_)); }
 
   void run_kernel() override {
     for (std::uint64_t step = 0; step < flags_.steps; ++step) {
