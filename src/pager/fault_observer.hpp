@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sees each fault for which a thread of the program waits: a recorder of profiles, or who watches regions of a plan.
+// Sees each fault for which a thread of the program waits: a recorder of profiles, or the watch over a plan's regions.
 //
 // Thread-safety: the runtime's threads call it, several at once. It must not touch what is paged.
 #pragma once
@@ -20,8 +20,8 @@ class FaultObserver {
   FaultObserver& operator=(const FaultObserver&) = delete;
   virtual ~FaultObserver() = default;
 
-  // Before the first fault. Threads may be made here, and not later: a handler that makes one may wait for a lock that
-  // the thread holds which waits for its page.
+  // Before the first fault. Threads may be made here, and not later: the thread that waits for its page may hold a lock
+  // that a handler needs to make one.
   virtual void paging_begins() {}
   // Before the page is served, while the thread waits. `thread`: the kernel's number; 0 where it does not tell.
   // `touched`: the byte that is waited for, or its page where the kernel does not tell; 0 where the page is in view,

@@ -43,7 +43,7 @@ class PlannedRun final : public profile::AllocationObserver, public pager::Order
 
   // nullptr: the plan has none.
   [[nodiscard]] PlannedRegions* regions() const { return regions_.get(); }
-  // Whether it has an order of large objects, and is to be told of them.
+  // True: it has an order of large objects, and wants to be told of them.
   [[nodiscard]] bool has_order() const { return !plan_.phases.empty(); }
 
   void allocated(const void* object, std::size_t bytes, const void* caller, const void* frame) override;

@@ -91,7 +91,7 @@ void RegionWatch::read(unsigned region) {
   turns_[region - 1].read(now());
 }
 
-// What is in memory already does not come, and others may read, too. So it ends where nothing has come for a while.
+// Pages that are in memory do not come, and others may read, too. So the wait ends when nothing has come for a while.
 void RegionWatch::wait_until_read(std::uint64_t bytes) {
   const nanoseconds begin = now();
   const std::uint64_t first = regions_.bytes_read();

@@ -26,7 +26,7 @@
 
 namespace farheap::plan {
 
-// Whether a region is to be read now. One thread at a time.
+// Says when a region is to be read. One thread at a time.
 class RegionTurns {
  public:
   using Nanoseconds = std::chrono::nanoseconds;

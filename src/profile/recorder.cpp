@@ -37,7 +37,7 @@ constexpr std::uint32_t kMostLooks = 20;  // in a period
 constexpr std::int64_t kPeriodNs = 10'000'000;
 constexpr std::uint32_t kMostOneInLog2 = 8;
 
-// Of touches of small objects.
+// For touches of small objects.
 constexpr std::int64_t kNsOfWeight = 1000, kMostNsBetween = 100'000'000, kTouchesOfMean = 64;
 
 // What begun() answers for ended(): the place, how many faults it speaks for, and that it was looked at.
@@ -60,7 +60,7 @@ std::array<bool, 2> edges_of(std::uint64_t offset, std::uint64_t bytes) {
 
 bool is_of_sample(std::uint64_t offset) { return is_sampled(offset / kSamplePageBytes, PageSampler::kFirstOneInLog2); }
 
-// Whether a sampled page has some of an object of less than a page.
+// True: a sampled page has some of an object of less than a page.
 bool is_on_sampled_page(std::uint64_t offset, std::uint64_t bytes) {
   return bytes != 0 && bytes < kSamplePageBytes && (is_of_sample(offset) || is_of_sample(offset + bytes - 1));
 }

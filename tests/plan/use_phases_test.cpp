@@ -60,7 +60,7 @@ TEST(CutIntoPhases, TellsThePhaseOfEachUse) {
   EXPECT_EQ(cut.phases[0].visits, 2u);
 }
 
-// Of many things that are used alike each piece has some by chance.
+// Chance decides which of many things, used alike, a piece has.
 TEST(CutIntoPhases, OfWhatIsUsedAtRandomIsOne) {
   std::mt19937 random(5);
   std::vector<std::uint32_t> uses;
